@@ -26,8 +26,8 @@ constexpr KerasType<Callback> kTypes[] = {
     {"ModelCheckpoint", MakeModelCheckpointCallback},
 };
 
-// What there is in the place of Keras's other callbacks; a test compares the schedules named with
-// those that there are.
+// The alternatives to Keras's other callbacks. A test compares the schedules named here with the
+// existing ones.
 #define SHOAL_A_SCHEDULE                                                                  \
   "a schedule as its learning_rate: CosineDecay, CosineDecayRestarts, ExponentialDecay, " \
   "InverseTimeDecay, PiecewiseConstantDecay or PolynomialDecay"
@@ -47,7 +47,7 @@ constexpr InsteadOfClass kInstead[] = {
 
 constexpr KerasTable<Callback> kTable("a callback", kTypes, {}, kInstead);
 
-// As Keras decides "auto".
+// Decides "auto" like Keras.
 void SetFigure(const std::string& path, const std::vector<MonitoredFigure>& figures,
                JsonErrors* errors, json* config, Callback* callback) {
   const std::string& name = callback->monitor.figure;

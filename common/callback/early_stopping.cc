@@ -1,4 +1,4 @@
-// Keras's EarlyStopping: ends the training when a figure has not become better for some epochs.
+// Keras's EarlyStopping: ends the training when a figure has not improved for some epochs.
 #include "common/callback/callback.h"
 #include "common/json/keras_options.h"
 

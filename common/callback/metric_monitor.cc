@@ -9,8 +9,8 @@ bool MetricMonitor::IsBetter(double value, double reference) const {
                            : value + options_.min_delta < reference;
 }
 
-// EarlyStopping.on_epoch_end of Keras 3: an epoch that is the best so far is never the last, also
-// where it does not beat the baseline; nor is the first of all.
+// EarlyStopping.on_epoch_end of Keras 3. The training never ends after the best epoch so far, even
+// if it does not beat the baseline, nor after the very first epoch.
 void MetricMonitor::Take(uint64_t epoch, double value) {
   if (epoch < options_.start_from_epoch) return;
   ++waited_;

@@ -7,39 +7,39 @@
 
 namespace shoal {
 
-// Follows one figure of the epochs of a training: which epoch is the best, and whether enough have
-// passed since without a better one. What it says is a function of the figures alone, so that it
-// is the same again whenever they are read again. As Keras's EarlyStopping and ModelCheckpoint have
-// it (keras.src.callbacks), but that a figure which is not a finite number is never the best, nor
-// better than one. Plain state; not thread-safe.
+// Follows one figure over the epochs of a training: finds the best epoch, and whether there was no
+// better one for `patience` epochs. The result is a function of the figures alone, so that reading
+// them again gives the same result. Works like Keras's EarlyStopping and ModelCheckpoint
+// (keras.src.callbacks), with one difference: a figure that is not finite is never the best and
+// never an improvement. Plain state; not thread-safe.
 class MetricMonitor {
  public:
   struct Options {
-    std::string figure = "val_loss";  // as history.csv has it
-    bool maximize = false;            // else the smaller is the better
-    double min_delta = 0;             // what is better by no more than this is not better
-    // Only what is better than this ends the waiting.
+    std::string figure = "val_loss";  // its name in history.csv
+    bool maximize = false;            // otherwise smaller is better
+    double min_delta = 0;             // a smaller improvement than this does not count
+    // Only a figure better than this ends the waiting.
     std::optional<double> baseline;
-    // Only what is better than this may be the best.
+    // Only a figure better than this can be the best.
     std::optional<double> threshold;
-    uint64_t start_from_epoch = 0;     // epochs before it are not looked at
-    std::optional<uint64_t> patience;  // epochs without a better one; never ends without
+    uint64_t start_from_epoch = 0;     // ignores epochs before it
+    std::optional<uint64_t> patience;  // max epochs without improvement; none: never ends
   };
   explicit MetricMonitor(Options options) : options_(std::move(options)) {}
 
-  // The figure of an epoch; epochs come in their order, each once.
+  // Takes the figure of an epoch. Call it once for each epoch, in order.
   void Take(uint64_t epoch, double value);
 
   struct Best {
     uint64_t epoch = 0;
     double value = 0;
   };
-  // The first among equals; none before the first finite figure.
+  // The first among equal ones; nothing before the first finite figure.
   const std::optional<Best>& best() const { return best_; }
-  // Epochs taken since the best, or since the baseline was last beaten.
+  // The number of epochs since the best one, or since a figure last beat the baseline.
   uint64_t waited() const { return waited_; }
-  // The epoch after which the training ends, once patience has run out; what is taken after it may
-  // still be the best, and changes nothing here.
+  // The epoch after which the training ends, once patience has run out. Figures taken later may
+  // still become the best, and do not change this.
   const std::optional<uint64_t>& ended_after() const { return ended_after_; }
   const Options& options() const { return options_; }
 

@@ -23,7 +23,7 @@ Callback MakeModelCheckpointCallback(KerasOptions& options) {
   constexpr char kFrequency[] = "save_freq";
   if (const json* value = given.Find(kFrequency); value != nullptr && *value != "epoch")
     given.AddWrong(kFrequency, *value, "\"epoch\"");
-  // Shoal has its own places, and a checkpoint is whole.
+  // Shoal chooses the path itself, and a checkpoint always has everything.
   for (const char* key : {"filepath", "save_weights_only"}) options.Ignore(key);
   return callback;
 }
