@@ -1,6 +1,6 @@
-// "accuracy", as Keras takes it in compile(): BinaryAccuracy, CategoricalAccuracy or
-// SparseCategoricalAccuracy, by loss and output (MetricFor). Not the class keras.metrics.Accuracy,
-// which compares outputs with the target bit by bit.
+// "accuracy" as in Keras's compile(): BinaryAccuracy, CategoricalAccuracy or
+// SparseCategoricalAccuracy, depending on loss and output (MetricFor). Not the class
+// keras.metrics.Accuracy, which compares outputs with the target bit by bit.
 #include "common/base/check.h"
 #include "common/training_metric/metric.h"
 
@@ -11,7 +11,7 @@ class Accuracy : public Metric {
  public:
   explicit Accuracy(KerasOptions& options) : Metric(options) {}
 
-  // MetricFor gives another one for it.
+  // Never called: MetricFor replaces this metric.
   void Add(const PredictedBatch&, std::span<double>) const override {
     SHOAL_CHECK(false, "an accuracy that was not picked", "");
   }

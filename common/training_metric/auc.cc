@@ -1,8 +1,7 @@
 // Keras's AUC (keras/src/metrics/confusion_metrics.py): the area under a curve through the points
-// of `num_thresholds` thresholds, evenly spread over [0, 1], the first a little below and the last
-// a little above. What is summed are the outputs that lie between two thresholds, of those that the
-// target says are positive and of the others: as many figures as Keras's confusion counts follow
-// from.
+// of `num_thresholds` thresholds. They are evenly spread over [0, 1], the first a little below and
+// the last a little above. The sums count the outputs between adjacent thresholds, separately for
+// positive and negative targets. Keras's confusion counts follow from them.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -50,16 +49,16 @@ class Auc : public Metric {
     }
   }
 
-  // Between thresholds i and i + 1: positives, then from the middle on negatives.
+  // Counts between thresholds i and i + 1: first the positives, in the second half the negatives.
   int sum_count() const override { return static_cast<int>(2 * thresholds_); }
 
   void Add(const PredictedBatch& batch, std::span<double> sums) const override {
     const auto last = static_cast<float>(thresholds_ - 1);
     const size_t of_example = batch.prediction.size() / static_cast<size_t>(batch.shape[0]);
     for (size_t i = 0; i < batch.prediction.size(); ++i) {
-      float p = batch.prediction[i];  // and so the products: Keras computes them in float32
+      float p = batch.prediction[i];  // float, so that products are computed in float32 as in Keras
       if (from_logits_) p = 1 / (1 + std::exp(-p));
-      // Not-a-number is no prediction: it counts as the least.
+      // Not-a-number counts as the lowest prediction.
       const float bucket = p > 0 ? std::ceil(std::min(p, 1.0f) * last) - 1 : 0;
       const size_t place = static_cast<size_t>(std::max(bucket, 0.0f));
       sums[place + (batch.target[i] != 0 ? 0 : thresholds_)] +=
@@ -91,7 +90,7 @@ class Auc : public Metric {
   }
 
  private:
-  // How many lie above each threshold.
+  // The counts above each threshold.
   static std::vector<double> Above(std::span<const double> between) {
     std::vector<double> above(between.begin(), between.end());
     for (size_t i = above.size() - 1; i > 0; --i) above[i - 1] += above[i];

@@ -1,5 +1,5 @@
-// Keras's BinaryAccuracy: how many outputs are on the side of the threshold that the target, 0 or
-// 1, says.
+// Keras's BinaryAccuracy: the share of outputs on the right side of the threshold. The target is 0
+// or 1.
 #include "common/training_metric/metric.h"
 
 namespace shoal {

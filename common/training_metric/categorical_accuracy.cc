@@ -1,4 +1,5 @@
-// Keras's CategoricalAccuracy: how often the largest output is the target's largest.
+// Keras's CategoricalAccuracy: the share of rows whose largest output is at the target's largest
+// element.
 #include <algorithm>
 
 #include "common/training_metric/metric.h"

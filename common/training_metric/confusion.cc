@@ -12,7 +12,7 @@ Confusion::Confusion(KerasOptions& options) {
   double resolved = 0.5;
   const json* given = options.given().Find("thresholds");
   if (given != nullptr && !given->is_null()) {
-    // A list is a figure for each in Keras; here a metric has one.
+    // With a list, Keras has one figure for each threshold; here a metric has one figure.
     const json& value = given->is_array() && given->size() == 1 ? given->front() : *given;
     if (value.is_number() && value >= 0 && value <= 1) {
       threshold_ = value.get<float>();

@@ -7,14 +7,14 @@
 
 namespace shoal {
 
-// Which outputs are taken as positive and which are: the options of Precision and Recall
-// (keras/src/metrics/confusion_metrics.py).
+// Decides which outputs are predicted positive and which are actually positive: the options of
+// Precision and Recall (keras/src/metrics/confusion_metrics.py).
 class Confusion {
  public:
   // Reads "thresholds", "class_id" and "top_k".
   explicit Confusion(KerasOptions& options);
 
-  // Calls use(predicted, actual, weight of the example) for each output that counts.
+  // Calls use(predicted, actual, weight of the example) for each counted output.
   template <typename Use>
   void ForEach(const PredictedBatch& batch, const Use& use) const {
     const size_t classes = batch.shape.size() > 1 ? static_cast<size_t>(batch.shape.back()) : 1;
@@ -28,7 +28,7 @@ class Confusion {
   }
 
  private:
-  float threshold_ = 0.5;  // compared with outputs, which are float32
+  float threshold_ = 0.5;  // float, because it is compared with float32 outputs
   std::optional<uint64_t> class_id_;
 };
 

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr size_t kMostNameBytes = 60;
 constexpr char kAccuracy[] = "accuracy";
 
-// Names are columns of the history, beside its own.
+// Whether a metric may have this name: it becomes a column of the history, next to the fixed ones.
 bool IsName(const std::string& name) {
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.' || c == '@';
@@ -40,7 +40,7 @@ std::string AccuracyFor(const Loss& loss, const Shape& output) {
                                                      : "CategoricalAccuracy";
 }
 
-// A config, or the plain name.
+// Parses a config, or takes a plain name.
 json AsJson(const std::string& config) {
   json value = json::parse(config, nullptr, false);
   return value.is_discarded() ? json(config) : value;
@@ -49,9 +49,9 @@ json AsJson(const std::string& config) {
 }  // namespace
 
 Metric::Metric(KerasOptions& options) {
-  // Sums are numbers of double precision whatever Keras computes in.
+  // Shoal always sums in double precision.
   options.Ignore("dtype");
-  // "fn" is what Keras 2 writes into the configs of its wrapped functions.
+  // Keras 2 writes "fn" into the configs of its wrapped functions.
   options.Ignore("fn");
   const json* const name = options.given().Find("name");
   if (name == nullptr || name->is_null()) return;

@@ -18,57 +18,57 @@
 
 namespace shoal {
 
-// A batch that was predicted.
+// A batch with its predictions.
 struct PredictedBatch {
-  Shape shape;  // of the predictions, the number of examples first
+  Shape shape;  // of the predictions; the first axis is the examples
   std::span<const float> prediction;
-  std::span<const float> target;        // as the loss takes it
-  std::span<const float> weights = {};  // what each example counts; empty: 1
+  std::span<const float> target;        // as for the loss
+  std::span<const float> weights = {};  // of the examples; empty: all 1
 
   double weight(int64_t example) const {
     return weights.empty() ? 1.0 : double{weights[static_cast<size_t>(example)]};
   }
 };
 
-// How good predictions are, as Keras configures it: a figure computed from sums over all examples,
-// to which each worker adds those of its batches; so it is exactly what one machine would compute.
-// Each class of Keras is one file here, made by the table in metric_table.cc; docs/contributing.md
-// shows how one is added. Immutable after construction; thread-safe.
+// Measures predictions, as Keras configures it: a figure computed from sums over all examples. Each
+// worker adds its batches to the sums, so the figure is exactly that of a single machine. Each
+// class of Keras is one file here, made by the table in metric_table.cc; docs/contributing.md shows
+// how to add one. Immutable after construction; thread-safe.
 class Metric {
  public:
   virtual ~Metric() = default;
 
-  // What the figure is called in the status and the history: the name that the job gives, or the
-  // one that Keras gives its class.
+  // The name of the figure in the status and the history: the job's, or Keras's default for the
+  // class.
   const std::string& name() const { return name_; }
-  // What MakeMetric() reads back: canonical, equal metrics give equal texts.
+  // The text that MakeMetric() reads. Canonical: equal metrics give equal texts.
   const std::string& config() const { return config_; }
 
-  // Whether examples count by their weights: of `weighted_metrics` of Keras's compile().
+  // Whether examples count by their weights (`weighted_metrics` of Keras's compile()).
   bool weighted() const { return weighted_; }
 
-  // How many numbers are summed.
+  // The number of sums.
   virtual int sum_count() const { return 1; }
   // Adds a batch to the sums, each example times its weight.
   virtual void Add(const PredictedBatch& batch, std::span<double> sums) const = 0;
-  // The figure that sums over `examples` examples, more than none, come to; weights count as so
-  // many.
+  // Returns the figure for sums over `examples` examples, which must be more than 0. With weights,
+  // `examples` is the sum of the weights.
   virtual double Figure(std::span<const double> sums, double examples) const {
     return sums[0] / examples;
   }
 
-  // What Add takes the mean of over the rows of an example, where that is one of these: a device
-  // computes it then. Else nothing, and the predictions are read from there.
+  // The per-row score whose mean Add sums, if a device can compute it. Otherwise nothing, and the
+  // host reads the predictions from the device.
   virtual std::optional<RowScore> row_score() const { return std::nullopt; }
 
-  // Whether the larger figure is the better one.
+  // Whether larger figures are better.
   virtual bool larger_is_better() const { return true; }
 
-  // What the metric needs the target to be, if anything.
+  // Whether the metric can use this kind of target.
   virtual bool Suits(Loss::Target target) const { return target != Loss::Target::kClassNumber; }
 
  protected:
-  // Reads the options that all classes have; a class reads its own after it.
+  // Reads the options that all classes have. Subclasses read theirs afterwards.
   explicit Metric(KerasOptions& options);
 
  private:
@@ -80,8 +80,8 @@ class Metric {
   bool weighted_ = false;
 };
 
-// A metric whose figure is the mean over the examples of a number for each row of predictions,
-// those along the last axis, averaged over the inner axes.
+// A metric whose figure is the mean over the examples. An example's value is the mean of OfRow over
+// its rows of predictions, which lie along the last axis.
 class MeanMetric : public Metric {
  public:
   void Add(const PredictedBatch& batch, std::span<double> sums) const final;
@@ -89,35 +89,35 @@ class MeanMetric : public Metric {
  protected:
   explicit MeanMetric(KerasOptions& options) : Metric(options) {}
 
-  // `target` has as many elements, or one where it is the number of a class.
+  // The value of one row. `target` has as many elements as `prediction`, or one if it is a class
+  // number.
   virtual double OfRow(std::span<const float> prediction, const float* target) const = 0;
 };
 
-// Reads a metric that stands at `path`: a Keras config ({"class_name", "config"}) or a plain name
-// ("auc"). What is wrong is added to `errors`, and what is returned then, null or not, is of no
-// use.
+// Reads the metric at `path`: a Keras config ({"class_name", "config"}) or a plain name ("auc").
+// Adds problems to `errors`; the result, null or not, is then meaningless.
 std::unique_ptr<const Metric> ReadMetric(const nlohmann::json& value, const std::string& path,
                                          JsonErrors* errors, bool weighted = false);
 
-// The config of `metric` under another name.
+// The config of `metric` with another name.
 std::string ConfigNamed(const Metric& metric, const std::string& name);
 
-// Those of Job::metrics, then those of Job::weighted_metrics.
+// Makes the metrics of Job::metrics, then those of Job::weighted_metrics.
 absl::StatusOr<std::vector<std::shared_ptr<const Metric>>> MakeMetrics(
     const std::vector<std::string>& configs, const std::vector<std::string>& weighted = {});
 
-// The metric that `metric` is for this loss and output (kBatch first): itself, or the accuracy that
-// Keras picks for "accuracy". An error where the target is none for it.
+// Returns the metric to use for this loss and output (kBatch first): `metric` itself, or the
+// accuracy that Keras picks for "accuracy". An error if the metric cannot use the target.
 absl::StatusOr<std::shared_ptr<const Metric>> MetricFor(std::shared_ptr<const Metric> metric,
                                                         const Loss& loss, const Shape& output);
 
-// Sums of all of them, one after the other: of a weighted one that of the weights comes after its
-// own.
+// The number of sums of all metrics. They lie one after the other; a weighted metric also has the
+// sum of the weights, after its own.
 int SumCount(const std::vector<std::shared_ptr<const Metric>>& metrics);
 // Adds a batch to those sums.
 void AddToSums(const std::vector<std::shared_ptr<const Metric>>& metrics,
                const PredictedBatch& batch, std::span<double> sums);
-// The figures of all of them; zeros without examples.
+// The figures of all metrics; zeros without examples.
 std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& metrics,
                             std::span<const double> sums, double examples);
 std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<const Metric>>& metrics);

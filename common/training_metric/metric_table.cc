@@ -1,7 +1,7 @@
 #include "common/training_metric/metric_table.h"
 
-// Every metric, a line each: Keras's class, and the short name that Keras has for it.
-// MakeCLASSMetric stands in the file of its name.
+// Every metric in one line: Keras's class, and Keras's short name for it. The file of its name
+// defines MakeCLASSMetric.
 #define SHOAL_METRICS(METRIC)                 \
   METRIC(Accuracy, "acc")                     \
   METRIC(AUC, "")                             \

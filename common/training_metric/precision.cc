@@ -1,4 +1,4 @@
-// Keras's Precision: of the outputs above the threshold, how many are so in the target.
+// Keras's Precision: the share of the outputs above the threshold that are positive in the target.
 #include "common/training_metric/confusion.h"
 #include "common/training_metric/metric.h"
 

@@ -1,4 +1,4 @@
-// Keras's Recall: of the outputs that are 1 in the target, how many are above the threshold.
+// Keras's Recall: the share of the positive targets whose output is above the threshold.
 #include "common/training_metric/confusion.h"
 #include "common/training_metric/metric.h"
 

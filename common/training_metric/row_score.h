@@ -4,15 +4,15 @@
 
 namespace shoal {
 
-// What a metric that is the mean of a number for each row of predictions gives a row, as data: for
-// devices, which have kernels for these.
+// The per-row value of a metric that is a mean over rows of predictions, as data: devices have
+// kernels for these.
 struct RowScore {
   enum class Kind {
-    kClassIsLargest,     // 1 where the first of the largest predictions is that of the class
-    kLargestIsLargest,   // 1 where it is that of the first of the target's largest
-    kClassInTopK,        // 1 where the class is among the k largest, equal ones included
-    kLargestInTopK,      // the same of the first of the target's largest
-    kSideOfThreshold,    // the share of predictions that are above it where the target is 1, else 0
+    kClassIsLargest,     // 1 if the first of the largest predictions is that of the class
+    kLargestIsLargest,   // 1 if it is at the first of the target's largest elements
+    kClassInTopK,        // 1 if the class is among the k largest, ties included
+    kLargestInTopK,      // the same for the first of the target's largest elements
+    kSideOfThreshold,    // the share of predictions that are above it exactly if the target is 1
     kMeanSquaredError,   //
     kMeanAbsoluteError,  //
   };
@@ -20,7 +20,7 @@ struct RowScore {
   uint64_t k = 0;
   float threshold = 0;
 
-  // Whether the target is the number of a class, one for each row, and not as long as the row.
+  // Whether the target is a class number, one per row, instead of a row of values.
   bool of_class() const { return kind == Kind::kClassIsLargest || kind == Kind::kClassInTopK; }
 };
 

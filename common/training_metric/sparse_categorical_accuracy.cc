@@ -1,5 +1,5 @@
-// Keras's SparseCategoricalAccuracy: how often the largest output is that of the class that the
-// target names.
+// Keras's SparseCategoricalAccuracy: the share of rows whose largest output is that of the target's
+// class.
 #include <algorithm>
 
 #include "common/training_metric/metric.h"

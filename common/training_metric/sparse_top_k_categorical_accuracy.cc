@@ -1,4 +1,4 @@
-// Keras's SparseTopKCategoricalAccuracy: how often the class that the target names is among the k
+// Keras's SparseTopKCategoricalAccuracy: the share of rows whose target class is among the k
 // largest outputs.
 #include "common/training_metric/metric.h"
 #include "common/training_metric/top_k.h"

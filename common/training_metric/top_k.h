@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-// Whether `of` is among the k largest, equal ones included: keras.ops.in_top_k. Not-a-number is
-// not.
+// Whether element `of` is among the k largest, ties included: keras.ops.in_top_k. False for
+// not-a-number.
 inline bool IsInTopK(std::span<const float> values, int64_t of, uint64_t k) {
   if (of < 0 || of >= static_cast<int64_t>(values.size())) return false;
   uint64_t larger = 0;

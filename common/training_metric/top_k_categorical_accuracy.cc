@@ -1,5 +1,5 @@
-// Keras's TopKCategoricalAccuracy: how often the class that the target has the most of is among the
-// k largest outputs.
+// Keras's TopKCategoricalAccuracy: the share of rows whose largest target element is among the k
+// largest outputs.
 #include <algorithm>
 
 #include "common/training_metric/metric.h"
