@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// What the two focal losses have alike: examples that are right already count less.
+// The common part of the two focal losses: examples that are already right count less.
 struct Focal {
   explicit Focal(KerasOptions& options, double largest_alpha)
       : alpha(options.Number("alpha", 0.25, {.min = 0, .max = largest_alpha})),
@@ -14,7 +14,7 @@ struct Focal {
     RejectOtherAxis(options);
   }
 
-  // (1 - p)^gamma crossentropy, p the probability of what is right.
+  // (1 - p)^gamma crossentropy, where p is the probability of the right answer.
   Expression Weigh(Expression p, Expression crossentropy) const {
     return Power(1 - p, gamma) * crossentropy;
   }

@@ -5,13 +5,13 @@
 
 namespace shoal {
 
-// A loss that is one op: the cross-entropies, which need care with numbers, and what is computed
-// often.
+// A loss that is one op: the cross-entropies, which need care for numerical stability, and losses
+// in frequent use.
 class FusedLoss : public KerasLoss {
  public:
   absl::StatusOr<Shape> TargetShape(const Shape& prediction) const override;
   Target target() const override;
-  // Of probabilities that a Softmax node computes the logits are taken instead (exact and stable).
+  // If a Softmax node computes the probabilities, uses its logits instead (exact and stable).
   absl::StatusOr<ValueId> AppendTo(Graph* graph, ValueId prediction, ValueId target) const override;
 
  protected:

@@ -1,5 +1,5 @@
 // Keras's Hinge (keras/src/losses/losses.py):
-//   max(1 - t p, 0), where targets of 0 and 1 stand for -1 and 1
+//   max(1 - t p, 0), where targets of 0 and 1 mean -1 and 1
 #include "common/loss/hinge_target.h"
 #include "common/loss/keras_loss.h"
 

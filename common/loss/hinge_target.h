@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// The target of a hinge loss, -1 or 1. Where a batch has no others than 0 and 1, 0 stands for -1:
+// The target of a hinge loss, -1 or 1. If a batch has only 0 and 1, then 0 means -1:
 // keras.src.losses.losses.convert_binary_labels_to_hinge.
 inline Expression HingeTarget(Expression target) {
   const Expression others = SumOver(Abs(target * (target - 1)), {});

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// All means that Keras knows are the mean over the batch where no weights are given to examples.
+// All means that Keras has equal the mean over the batch if examples have no weights.
 void ReadReduction(JsonObject& config) {
   const json* value = config.Find("reduction");
   if (value == nullptr || value->is_null()) return;
@@ -29,7 +29,7 @@ void ReadReduction(JsonObject& config) {
                    "\"sum_over_batch_size\" or left out"));
 }
 
-// Keras computes a loss in the dtype it is told to; Shoal in float32.
+// Keras computes a loss in the configured dtype; Shoal computes in float32.
 void RejectOtherDtype(JsonObject& config) {
   const json* value = config.Find("dtype");
   if (value == nullptr || value->is_null() || *value == "float32") return;
@@ -52,8 +52,7 @@ const Node* ProducerOf(const Graph& graph, ValueId value) {
 }  // namespace
 
 KerasLoss::KerasLoss(KerasOptions& options) {
-  // "fn" is what Keras 2 writes into the configs of its wrapped functions; the class says it
-  // already.
+  // Keras 2 writes "fn" into the configs of its wrapped functions; the class already identifies it.
   options.Ignore("fn");
   ReadReduction(options.given());
   RejectOtherDtype(options.given());

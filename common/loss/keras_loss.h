@@ -13,23 +13,23 @@
 namespace shoal {
 
 // A loss as Keras configures it. Each class of Keras is one file here, made by the table in
-// loss_table.cc; docs/contributing.md shows how one is added.
+// loss_table.cc; docs/contributing.md shows how to add one.
 class KerasLoss : public Loss {
  public:
   const char* class_name() const override { return class_name_; }
-  // That of the predictions.
+  // The shape of the predictions.
   absl::StatusOr<Shape> TargetShape(const Shape& prediction) const override;
 
-  // {"class_name": …, "config": …} with every option that changes a number: what MakeLoss() reads
-  // back. Canonical: equal losses give equal texts.
+  // {"class_name": …, "config": …} with every option that affects a number; MakeLoss() reads it.
+  // Canonical: equal losses give equal texts.
   const std::string& config() const { return config_; }
 
-  // Whether it takes logits: then a sigmoid of each value that the model puts out is a probability,
-  // or, of a loss of classes, the softmax of a row.
+  // Whether it takes logits: a sigmoid of each model output is then a probability, or, for a loss
+  // of classes, the softmax of a row.
   bool from_logits() const { return from_logits_; }
 
  protected:
-  // Reads the options that all classes have; a class reads its own after it.
+  // Reads the options that all classes have. Subclasses read theirs afterwards.
   explicit KerasLoss(KerasOptions& options);
 
  private:
@@ -49,13 +49,13 @@ class FormulaLoss : public KerasLoss {
  protected:
   explicit FormulaLoss(KerasOptions& options) : KerasLoss(options) {}
 
-  // Loss of each output, or of each row of them, or of the whole batch; the mean of an example is
-  // taken of that.
+  // The loss of each output, of each row of outputs, or of the whole batch. The loss of an example
+  // is the mean of these.
   virtual Expression Formula(Expression prediction, Expression target) const = 0;
 };
 
-// One whose formula is one of rows: the last axis of the predictions is that of classes or of a
-// vector's coordinates.
+// A loss with one value per row: the last axis of the predictions is classes or the coordinates of
+// a vector.
 class RowLoss : public FormulaLoss {
  public:
   absl::StatusOr<Shape> TargetShape(const Shape& prediction) const override;
@@ -68,7 +68,7 @@ class RowLoss : public FormulaLoss {
 // keras.backend.epsilon()
 inline constexpr double kLossEpsilon = 1e-7;
 
-// Adds an error where `axis` is given and not -1.
+// Adds an error if `axis` is given and not -1.
 void RejectOtherAxis(KerasOptions& options);
 
 // "label_smoothing", from 0 to 1.
@@ -77,19 +77,18 @@ double ReadLabelSmoothing(KerasOptions& options);
 // target (1 - smoothing) + smoothing / classes
 Expression Smooth(Expression target, double smoothing, int64_t classes);
 
-// What `value` is the output of an activation of: the logits of probabilities. kNoValue: it comes
-// from anything else.
+// Returns the input of the activation whose output is `value`: the logits of probabilities.
+// kNoValue if `value` comes from another op.
 ValueId LogitsOfSigmoid(const Graph& graph, ValueId value);
 ValueId LogitsOfSoftmax(const Graph& graph, ValueId value);
 
-// Reads a loss that stands at `path`: a Keras config ({"class_name", "config"}) or a plain name
-// ("mse"). What is wrong is added to `errors`, and what is returned then, null or not, is of no
-// use.
+// Reads the loss at `path`: a Keras config ({"class_name", "config"}) or a plain name ("mse"). Adds
+// problems to `errors`; the result, null or not, is then meaningless.
 std::unique_ptr<const KerasLoss> ReadLoss(const nlohmann::json& value, const std::string& path,
                                           JsonErrors* errors);
 
-// The same from JSON text, such as Job::loss. kUnimplemented: a class or option that Shoal lacks;
-// else kInvalidArgument.
+// The same from JSON text, such as Job::loss. kUnimplemented: Shoal lacks the class or option.
+// Otherwise kInvalidArgument.
 absl::StatusOr<std::shared_ptr<const KerasLoss>> MakeLoss(const std::string& text,
                                                           const std::string& path = "$.loss");
 

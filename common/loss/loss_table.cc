@@ -1,7 +1,7 @@
 #include "common/loss/loss_table.h"
 
-// Every loss, a line each: Keras's class, and the short name that Keras has for it. MakeCLASSLoss
-// stands in the file of its name.
+// Every loss in one line: Keras's class, and Keras's short name for it. The file of its name
+// defines MakeCLASSLoss.
 #define SHOAL_LOSSES(LOSS)                  \
   LOSS(BinaryCrossentropy, "bce")           \
   LOSS(BinaryFocalCrossentropy, "")         \

@@ -6,11 +6,11 @@
 
 namespace shoal {
 
-// The option "axis" of Dice and Tversky: along which axes they sum, the batch's being 0. Null,
-// which is empty here: along all.
+// Reads the option "axis" of Dice and Tversky: the axes to sum along; axis 0 is the batch. Empty,
+// for Keras's null, means all axes.
 std::vector<int64_t> ReadOverlapAxes(KerasOptions& options);
 
-// The sums of `x` along them. An axis that x lacks is an error of the formula.
+// Sums `x` along these axes. An axis that x lacks is an error of the formula.
 Expression SumAlong(Expression x, const std::vector<int64_t>& axes);
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
 // Keras's SparseCategoricalCrossentropy (keras/src/losses/losses.py, keras/src/backend/jax/nn.py):
-// CategoricalCrossentropy of the one class whose number the target is.
+// CategoricalCrossentropy for the one class whose number is the target.
 #include "common/loss/fused_loss.h"
 
 namespace shoal {

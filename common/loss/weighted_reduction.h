@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// Where examples or classes have weights: that `loss`, a Keras config at `path`, is not reduced by
-// the one of Keras's means that is another then.
+// Rejects a reduction that differs from Shoal's if examples or classes have weights. `loss` is a
+// Keras config at `path`.
 void CheckWeightedReduction(const nlohmann::json& loss, const std::string& path,
                             JsonErrors* errors);
 
