@@ -14,9 +14,9 @@ namespace shoal {
 namespace {
 
 constexpr char kEraseLine[] = "\r\x1b[2K";
-// Of one print.
+// of one print
 constexpr size_t kMaxBytes = 256 << 10;
-// How long the end waits for who reads.
+// How long Finish waits for a slow reader.
 constexpr std::chrono::seconds kPatience{2};
 
 std::string Environment(const char* name) {
@@ -25,7 +25,7 @@ std::string Environment(const char* name) {
 }
 
 bool LocaleIsUtf8() {
-  // The first of these that is set decides, as in setlocale.
+  // The first of these variables that is set decides, as in setlocale.
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string value = Environment(name);
     if (value.empty()) continue;

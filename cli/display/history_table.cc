@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Of any epoch: the one that is newest may have no test result yet.
+// The metrics of all epochs: the newest may not have a test result yet.
 std::vector<std::string> MetricColumns(const std::vector<proto::EpochResult>& history) {
   std::vector<std::string> training = {"loss"};
   std::vector<std::string> test;

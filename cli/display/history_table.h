@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// The table at the end of a training: a line an epoch, columns as wide as they need.
+// The table at the end of a training: one line per epoch, columns as wide as necessary.
 std::string FormatHistoryTable(const std::vector<proto::EpochResult>& history);
 
 }  // namespace shoal

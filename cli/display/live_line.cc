@@ -14,10 +14,10 @@ namespace {
 constexpr int kMaxBar = 30;
 constexpr int kMinBar = 8;
 
-// A part of the line; among those that can be left out, the highest rank goes first.
+// A part of the line. If the line is too wide, the part with the highest rank is dropped first.
 struct Part {
   std::string text;
-  int rank = 0;  // 0: always there
+  int rank = 0;  // 0: never dropped
 };
 
 std::string Epoch(const proto::StatusReply& status) {
@@ -32,7 +32,8 @@ double EpochFraction(const proto::StatusReply& status) {
   return std::min(1.0, static_cast<double>(status.steps_done() - begin) / (end - begin));
 }
 
-// Somebody computes, or may: of who only has left or been lost there is no telling how long.
+// Whether a worker computes, or may do so. If all known workers have left or are lost, the
+// remaining time is unknown.
 bool AnyoneWorks(const proto::StatusReply& status) {
   bool any_known = false;
   for (const proto::TaskStatus& task : status.tasks()) {
@@ -50,7 +51,7 @@ std::string SecondsLeft(const proto::StatusReply& status) {
          " left";
 }
 
-// What is going on instead of steps: empty while training goes on as it should.
+// The reason why no steps run; empty while training goes on normally.
 std::string Hindrance(const proto::StatusReply& status) {
   if (status.phase() == "failed") return "failed: " + status.error();
   std::string text;
@@ -74,7 +75,7 @@ std::vector<Part> Parts(const proto::StatusReply& status, const std::string& hin
     add(Epoch(status), 0);
     add("step " + std::to_string(status.steps_done()) + "/" + std::to_string(status.total_steps()),
         1);
-  } else if (status.steps_done() > 0) {  // of how many only a worker knows
+  } else if (status.steps_done() > 0) {  // only a worker knows the total
     add("step " + std::to_string(status.steps_done()), 1);
   }
   add(hindrance, 0);
@@ -97,7 +98,7 @@ std::vector<Part> Parts(const proto::StatusReply& status, const std::string& hin
   return parts;
 }
 
-// Columns of UTF-8 text, one a code point: nothing wider is printed here.
+// The columns of UTF-8 text, one per code point: the live line has no wider characters.
 int Columns(const std::string& text) {
   return static_cast<int>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));

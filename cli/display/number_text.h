@@ -4,15 +4,15 @@
 
 namespace shoal {
 
-// Numbers as people read them.
+// Formats numbers for people.
 
-// "9 s", "1:12", "2:03:04".
+// Formats a duration: "9 s", "1:12", "2:03:04".
 std::string FormatDuration(double seconds);
 
-// Four significant digits, as losses and metrics are shown: "0.3121", "12.35", "nan".
+// Formats losses and metrics with four significant digits: "0.3121", "12.35", "nan".
 std::string FormatNumber(double value);
 
-// A rate or a count with thousands apart: "12,345".
+// Formats a rate or a count with a thousands separator: "12,345".
 std::string FormatCount(double value);
 
 }  // namespace shoal

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kEpochsShown = 10;  // the newest
 
-// How many updates the chunks of a ps have had.
+// The number of updates to the chunks of a ps.
 std::string Updates(const proto::TaskStatus& ps) {
   const std::string lowest = FormatCount(static_cast<double>(ps.lowest_updates()));
   if (ps.lowest_updates() == ps.highest_updates()) return lowest;
@@ -76,7 +76,8 @@ using google::protobuf::FieldDescriptor;
 
 void MakeNumbersOfTexts(const Descriptor& type, Json* message);
 
-// `value`: of the field, or one of several.
+// Converts strings of 64-bit integers to numbers. `value` is one value of the field or an array of
+// them.
 void MakeNumbersOfTexts(const FieldDescriptor& field, Json* value) {
   if (value->is_array()) {
     for (Json& each : *value) MakeNumbersOfTexts(field, &each);
@@ -105,7 +106,7 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   std::string text = absl::StrCat(
       status.job_name(), ", ", status.phase(), " (shoal ", status.version(),
       of_files ? "" : absl::StrCat(", up ", FormatDuration(status.uptime_seconds())), ")\n");
-  // What hinders it has lines of its own.
+  // A reason for a wait has its own lines.
   if (const std::string progress = FormatProgress(status); !progress.empty())
     absl::StrAppend(&text, "progress    ", progress, "\n");
   for (const std::string& waiting : status.waiting()) {
@@ -141,7 +142,7 @@ std::string StatusToJson(const proto::StatusReply& status) {
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
-  // Fails only for messages with unknown types inside, which a status has none of.
+  // Fails only for messages with unknown types inside; a status has none.
   const auto converted = google::protobuf::util::MessageToJsonString(status, &json, options);
   Json object = converted.ok() ? Json::parse(json, nullptr, /*allow_exceptions=*/false) : Json();
   if (!object.is_object()) return "{}\n";

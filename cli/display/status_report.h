@@ -6,15 +6,14 @@
 
 namespace shoal {
 
-// The status of a job for people: how far it is, what it waits for, its tasks, its last checkpoint;
-// of one that is finished, and that no coordinator leads any more, where its model lies.
+// The status of a job for people: progress, the reason for a wait, tasks, last checkpoint. For a
+// finished job without a coordinator, the path of its model.
 std::string FormatStatusReport(const proto::StatusReply& status);
 
-// The same as one JSON object, every field of proto/cluster.proto under its name there. All numbers
-// are numbers (but for those that are not finite, which JSON has none for), also those of 64 bits,
-// which protobuf's JSON has as strings: none that counts something comes near the 2^53 up to which
-// JavaScript and jq are exact. The job's fingerprint is the 8 hex digits that stand for it
-// everywhere.
+// The same as one JSON object, with every field of proto/cluster.proto under its name there.
+// Numbers are JSON numbers, except non-finite ones, which JSON lacks. This includes 64-bit
+// integers, which protobuf's JSON writes as strings: JavaScript and jq are exact up to 2^53, and no
+// count comes near that. The job's fingerprint is the usual 8 hex digits.
 std::string StatusToJson(const proto::StatusReply& status);
 
 }  // namespace shoal

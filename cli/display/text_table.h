@@ -5,19 +5,19 @@
 
 namespace shoal {
 
-// A table for people: columns as wide as their widest cell, two spaces apart. Numbers are set flush
-// right, a column whose header is given with a leading '<' flush left.
+// A table for people: columns as wide as their widest cell, two spaces apart. Numbers are
+// right-aligned. A header that begins with '<' makes its column left-aligned.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header);
-  // As many cells as the header has.
+  // Adds a row with as many cells as the header.
   void AddRow(std::vector<std::string> cells);
-  // A line each, ending in a newline.
+  // Returns the rows as lines, each with a newline.
   std::string ToString() const;
 
  private:
   std::vector<bool> left_;
-  std::vector<std::vector<std::string>> rows_;  // the header first
+  std::vector<std::vector<std::string>> rows_;  // header first
 };
 
 }  // namespace shoal

@@ -72,7 +72,7 @@ void TrainingDisplay::PrintPlain(const std::string& key, const std::string& text
   console_->Print(text);
 }
 
-// Once all are there, and again where one has come back on another device.
+// Prints once all workers report a device, and again if one returns with another device.
 void TrainingDisplay::PrintDevices(const proto::StatusReply& status) {
   std::map<uint32_t, std::string> devices;
   for (const proto::TaskStatus& task : status.tasks()) {
@@ -84,7 +84,7 @@ void TrainingDisplay::PrintDevices(const proto::StatusReply& status) {
 }
 
 void TrainingDisplay::PrintEpochs(const proto::StatusReply& status) {
-  // Epochs that were done may be done again.
+  // Finished epochs may be repeated.
   if (status.phase() == "training" && status.steps_per_epoch() > 0 &&
       status.base_step() < status.total_steps()) {
     uint64_t closed = status.base_step() / status.steps_per_epoch();

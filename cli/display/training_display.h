@@ -13,33 +13,30 @@
 
 namespace shoal {
 
-// Shows how a training goes: on a terminal a live line, elsewhere a line every ten seconds and when
-// the phase changes; a line that stays once every worker has said what it computes on,
-// for each epoch that ends, again for one that is done again
-// after a restore, and when checkpoints are written
-// again after some failed, which the coordinator's log says. Not thread-safe.
+// Shows the progress of a training: a live line on a terminal, elsewhere a line every ten seconds
+// and at each change of phase. It also prints permanent lines: the devices once every worker has
+// reported one; each epoch that ends, also when it is repeated after a restore; and that
+// checkpoints work again after failures, which the coordinator's log reports. Not thread-safe.
 class TrainingDisplay {
  public:
   static constexpr Time kPlainInterval = std::chrono::seconds(10);
-  // What is waited for only for a moment, as at every start, is not worth a line.
+  // A wait shorter than this, as at every start, is not worth a line.
   static constexpr Time kWaitingPatience = std::chrono::seconds(1);
 
   struct Options {
     bool has_test_set = false;  // the line of an epoch waits for its test results
-    uint64_t first_epoch = 0;   // those below are known from earlier and get no line
-    uint64_t epochs = 0;        // of the job; 0 where only a status will tell
-    size_t workers = 0;         // whose devices are told; 0: none are
+    uint64_t first_epoch = 0;   // earlier epochs are already known and get no line
+    uint64_t epochs = 0;        // of the job; 0 if only a status knows
+    size_t workers = 0;         // number of devices to wait for; 0: prints no devices
   };
-  // `console` outlives this.
+  // `console` must outlive this.
   TrainingDisplay(Console* console, const Options& options);
 
-  // Shows a status of the coordinator.
+  // Shows a status from the coordinator.
   void Update(const proto::StatusReply& status, Time now);
-  // Prints the lines of epochs that have none yet, whatever their results: at the end, from
-  // history.csv.
+  // Prints the missing lines of epochs, even without test results: at the end, from history.csv.
   void PrintRemainingEpochs(const std::vector<proto::EpochResult>& history);
-  // Shows this instead of the last status, as long as there is no newer one: "starting",
-  // "stopping".
+  // Shows `text`, such as "starting" or "stopping", until the next status.
   void ShowActivity(const std::string& text, Time now);
 
  private:
@@ -47,20 +44,20 @@ class TrainingDisplay {
   void PrintEpochs(const proto::StatusReply& status);
   void PrintEpoch(const proto::EpochResult& epoch, uint64_t epochs);
   void PrintCheckpointsAgain(const proto::StatusReply& status);
-  // Off a terminal. `key` changes when there is something new to say, which is said once it has
+  // Prints when not on a terminal. `key` changes with new information, which is printed once it has
   // lasted for `patience`.
   void PrintPlain(const std::string& key, const std::string& text, Time patience, Time now);
 
   Console* const console_;
   const bool has_test_set_;
   const size_t workers_;
-  std::map<uint32_t, std::string> devices_;  // that were told, by worker
-  uint64_t next_epoch_;                      // first one without its line, or to get it again
-  uint64_t epochs_shown_ = 0;  // those below have had a line, or are known from earlier
+  std::map<uint32_t, std::string> devices_;  // last printed, by worker
+  uint64_t next_epoch_;                      // first one without a line, or to print again
+  uint64_t epochs_shown_ = 0;                // epochs below are printed or already known
   uint64_t epochs_;
   std::string plain_key_;
   Time plain_key_since_{0};
-  std::optional<Time> last_plain_;  // when a line of this key was printed
+  std::optional<Time> last_plain_;  // time of the last line with this key
   bool checkpoints_fail_ = false;
 };
 
