@@ -26,7 +26,7 @@ double Largest(std::span<const float> values) {
   return largest;
 }
 
-// max |a - b|; infinite where either is not a number.
+// max |a - b|; infinite if either is not-a-number.
 double LargestDifference(std::span<const float> a, std::span<const float> b) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -37,7 +37,7 @@ double LargestDifference(std::span<const float> a, std::span<const float> b) {
   return largest;
 }
 
-// Computes a case, a part at a time, and compares.
+// Computes a case part by part and compares it.
 class Verification {
  public:
   Verification(const GoldenCase& golden, std::unique_ptr<ModelRunner> runner)
@@ -105,7 +105,7 @@ class Verification {
     return std::span(buffer).subspan(extent.offset, extent.size);
   }
 
-  // What of a buffer of gradients the optimizer uses.
+  // The gradients of the variables that the optimizer updates.
   std::vector<std::span<float>> OptimizedParts(std::vector<float>& gradients) const {
     std::vector<std::span<float>> parts;
     for (size_t v = 0; v < variables_.size(); ++v) {
@@ -114,7 +114,7 @@ class Verification {
     return parts;
   }
 
-  // The variables in `buffer`, or only those that the optimizer updates, named under `prefix`.
+  // The variables in `buffer`, or only those that the optimizer updates, with names under `prefix`.
   Tensors Named(const std::string& prefix, const std::vector<float>& buffer,
                 bool only_optimized) const {
     Tensors tensors;
@@ -168,7 +168,7 @@ class Verification {
     }
     SHOAL_RETURN_IF_ERROR(made.status());
     const Optimizer* const rule = made->get();
-    std::vector<std::vector<float>> slots;  // each like the parameters
+    std::vector<std::vector<float>> slots;  // each laid out like the parameters
     for (size_t s = 0; s < rule->slot_names().size(); ++s) {
       slots.emplace_back(weights_.size(), rule->initial_slot_value(static_cast<int>(s)));
     }
@@ -184,7 +184,7 @@ class Verification {
     return Compare(Named(prefix, parameters, false), golden_.after_tolerance);
   }
 
-  // What Keras computed and Shoal does not is a difference too.
+  // A result of Keras that Shoal does not compute is a difference, too.
   void AddLeftOver() {
     for (const TensorEntry& tensor : golden_.tensors->tensors()) {
       const auto holds = [&](const std::string& prefix) {
@@ -204,8 +204,8 @@ class Verification {
     }
   }
 
-  // Returns the mean of the loss. A gradient that overflows float16 is taken again, with the loss
-  // scale that comes after.
+  // Returns the mean of the loss. If a gradient overflows float16, repeats the step with the next
+  // loss scale.
   absl::StatusOr<float> TrainStep(uint64_t step, const std::vector<float>& parameters,
                                   std::vector<float>& gradients) {
     BatchResult result;
@@ -237,8 +237,8 @@ class Verification {
   const std::unique_ptr<ModelRunner> runner_;
   const Batch batch_;
   std::vector<float> weights_;
-  std::set<std::string> asked_for_;   // tensors of the file
-  std::vector<std::string> skipped_;  // prefixes of those that belong to rows "not supported"
+  std::set<std::string> asked_for_;   // names of the compared tensors of the file
+  std::vector<std::string> skipped_;  // prefixes of tensors whose row is "not supported"
   std::vector<GoldenRow> rows_;
 };
 

@@ -14,16 +14,16 @@
 
 namespace shoal {
 
-// What Keras computed for one model and one batch, read from a folder with model.json, case.json
-// and case.safetensors (docs/keras-parity.md describes them). Immutable after Load.
+// Keras's results for one model and one batch, read from a folder with model.json, case.json and
+// case.safetensors (see docs/keras-parity.md). Immutable after Load.
 struct GoldenCase {
   struct Optimizer {
     std::string name;  // "adam": prefix of its tensors
     std::string json;  // Keras config
   };
 
-  // Errors name the file and what is wrong in it: kInvalidArgument; kUnimplemented for a layer, a
-  // loss or an option that Shoal lacks.
+  // Errors name the file and the problem: kInvalidArgument; kUnimplemented for a layer, a loss or
+  // an option that Shoal lacks.
   static absl::StatusOr<GoldenCase> Load(const std::string& directory);
 
   KerasModel model;
@@ -31,33 +31,33 @@ struct GoldenCase {
   std::vector<Optimizer> optimizers;
   int64_t steps = 0;              // of each optimizer, on the same batch
   double relative_tolerance = 0;  // of outputs, loss and gradients
-  double after_tolerance = 0;     // of what the optimizers leave
+  double after_tolerance = 0;     // of the results of the optimizers
   std::unique_ptr<SafetensorsFile> tensors;
   std::vector<std::vector<float>> inputs;  // in the order of the graph's inputs
   std::vector<float> target;
   std::vector<float> weights;               // of the examples; empty: all 1
   std::map<int64_t, double> class_weights;  // empty: all 1
   int64_t examples = 0;
-  std::set<std::string> batch_tensors;  // the names in the file of inputs, target and weights
+  std::set<std::string> batch_tensors;  // the file's names of inputs, target and weights
 };
 
-// How far one tensor is from Keras's.
+// The difference of one tensor from Keras's.
 struct GoldenRow {
   std::string what;  // the tensor's name in the file: "gradient/dense/kernel"
   // max |a - b| / max(max |b| of the tensor, 0.01 max |b| of all tensors of its kind)
   double largest_relative_error = 0;
   double tolerance = 0;
   bool ok = false;
-  // Not empty: not compared, since Shoal lacks what it takes; says what that is. `ok` is false.
+  // If not empty: the tensor was not compared, because Shoal lacks this feature. `ok` is false.
   std::string not_supported;
-  // Not empty: the file has this tensor, and nothing was compared with it; says why. `ok` is false.
+  // If not empty: the reason why nothing was compared with this tensor of the file. `ok` is false.
   std::string left_over;
 };
 
 // Computes everything in the case with the backend ("cpu", "reference" or "cuda:N") on one thread:
 // outputs in inference and training, loss, gradients, then for each optimizer the losses and the
-// variables. An optimizer that Shoal lacks is one row, and so is each tensor of the file that was
-// not asked for. Errors are Load's and ModelRunner's.
+// variables. An optimizer that Shoal lacks is one row, and so is each uncompared tensor of the
+// file. Errors are Load's and ModelRunner's.
 absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& directory,
                                                         const std::string& backend);
 

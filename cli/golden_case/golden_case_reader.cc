@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// `weighted`: the case has weights of examples.
+// `weighted`: the case has example weights.
 absl::Status ReadCaseFile(const std::string& path, bool weighted, GoldenCase* result) {
   SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
   SHOAL_ASSIGN_OR_RETURN(const json value, ParseJson(text, path));
