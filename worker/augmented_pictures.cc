@@ -11,8 +11,8 @@
 namespace shoal {
 namespace {
 
-// The nodes of a model that the first input alone goes into, and no variable. Its output is that of
-// the last one that differs in training; the input where none does.
+// Returns the nodes of a model that depend only on the first input, and on no variable. The output
+// is that of the last such node with a different training mode; the input if there is none.
 absl::StatusOr<Graph> AugmentationOf(const Graph& model) {
   Graph graph;
   std::vector<ValueId> copies(model.values().size(), kNoValue);  // by value of the model

@@ -10,15 +10,15 @@
 
 namespace shoal {
 
-// Pictures as a model's own layers leave them.
+// Pictures after the layers that augment them.
 struct AugmentedPictures {
   std::vector<float> values;
-  Shape shape = {};  // of one
+  Shape shape = {};  // of one picture
 };
 
-// What the layers that begin a model, up to the last that does something else in training, make of
-// the `examples` pictures of its first input in that step of a job with that seed. Without such
-// layers the pictures themselves.
+// Applies the first layers of a model to `examples` pictures of its first input, up to the last
+// layer with a different training mode. The result is that of the given step in a job with this
+// seed. Without such layers, returns the pictures unchanged.
 absl::StatusOr<AugmentedPictures> AugmentPictures(const Graph& model,
                                                   std::span<const float> pictures, int64_t examples,
                                                   uint64_t seed, uint64_t step);

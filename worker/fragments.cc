@@ -22,7 +22,7 @@ Fragments::Fragments(const ShardMap& shard_map, uint64_t count) {
       }
     }
   }
-  // Largest first, each to the group that has least so far.
+  // Largest first, each to the group with the smallest size so far.
   std::stable_sort(optimized.begin(), optimized.end(),
                    [](const Sized& a, const Sized& b) { return a.size > b.size; });
   groups_.resize(std::clamp<uint64_t>(optimized.size(), 1, count));
@@ -40,7 +40,7 @@ Fragments::Fragments(const ShardMap& shard_map, uint64_t count) {
   groups_.back().insert(groups_.back().end(), averages.begin(), averages.end());
 }
 
-// Fragment f of P is due after the batch 1 + (n - 1) (f + 1) / (P + 1), rounded down, of n.
+// Fragment f of P is due after batch 1 + (n - 1) (f + 1) / (P + 1) of n, rounded down.
 uint64_t Fragments::DueAfter(uint64_t done, uint64_t batches) const {
   uint64_t due = 0;
   while (due < count() && 1 + (batches - 1) * (due + 1) / (count() + 1) <= done) ++due;

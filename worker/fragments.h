@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// A chunk of the ps of this number.
+// Chunk number `chunk` of ps number `ps`.
 struct ChunkId {
   int ps = 0;
   int chunk = 0;
@@ -15,21 +15,22 @@ struct ChunkId {
   bool operator==(const ChunkId&) const = default;
 };
 
-// The chunks of a model in groups that local steps exchange one after the other, each while the
-// batches after it are computed, so that no link ever carries more than one at once (Douillard et
-// al., Streaming DiLoCo, 2501.18512). A pure function of the shard map: who has a chunk first
-// decides nothing. Plain data.
+// The chunks of a model in groups, for local steps. A worker exchanges one group after the other,
+// each during the computation of the next batches, so that a link never carries more than one at
+// once (Douillard et al., Streaming DiLoCo, 2501.18512). A pure function of the shard map: the
+// assignment of chunks to ps does not matter otherwise. Plain data.
 class Fragments {
  public:
-  // So many groups, or as many as there are chunks to push, if these are fewer; of about the same
-  // size each. Moving averages are in the last one, the parts of a variable together. `count` > 0.
+  // Makes `count` groups of about equal size, or as many as there are pushed chunks if these are
+  // fewer. Moving averages are all in the last group, so that the parts of each stay together.
+  // Requires `count` > 0.
   Fragments(const ShardMap& shard_map, uint64_t count);
 
   uint64_t count() const { return groups_.size(); }
   const std::vector<ChunkId>& group(uint64_t fragment) const { return groups_[fragment]; }
-  // How many of them are exchanged within the first `done` batches of a step of so many. The last
-  // one is so before the step ends, if it has batches enough, so that its answer need not be
-  // waited for.
+  // The number of groups to exchange within the first `done` batches of a step with `batches`
+  // batches. The last group is due before the end of the step if there are enough batches, so that
+  // the worker need not wait for the answer.
   uint64_t DueAfter(uint64_t done, uint64_t batches) const;
 
  private:

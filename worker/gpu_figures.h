@@ -11,22 +11,22 @@
 
 namespace shoal {
 
-// What the driver says of the GPUs that a worker computes on, for Prometheus. Any thread.
+// The driver's stats of the GPUs that a worker computes on, for Prometheus. Any thread.
 class GpuFigures {
  public:
   struct Gpu {
     std::string device;  // "cuda:0"
     std::string uuid;
   };
-  // `nvml` may be null where there are no GPUs.
+  // `nvml` may be null if there are no GPUs.
   GpuFigures(std::vector<Gpu> gpus, std::unique_ptr<const cuda::Nvml> nvml)
       : gpus_(std::move(gpus)), nvml_(std::move(nvml)) {}
 
-  // Of a device that is no GPU they show nothing, nor, with a line in the log, of one of which the
-  // driver says nothing.
+  // Returns the stats for the GPUs among `devices`. Skips other devices, and with a line in the log
+  // each GPU that the driver cannot read.
   static GpuFigures Of(const std::vector<ComputeDevice>& devices);
 
-  // Takes some milliseconds. What is not known is absent.
+  // Adds the samples; omits unknown ones. Takes some milliseconds.
   void Collect(MetricSamples* out) const;
 
  private:

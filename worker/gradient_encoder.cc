@@ -55,14 +55,14 @@ void GradientEncoder::Acknowledge(int ps, int chunk, bool repeated) {
   for (const ChunkPiece& piece : of.pieces) std::ranges::fill(ResidualOf(piece), 0.0f);
 }
 
-// The gradient and what was left before, without what was sent.
+// Sets the residual: the gradient plus the old residual, minus the sent values.
 void GradientEncoder::Settle(const Chunk& chunk, const Slice& payload) {
   std::vector<float> applied(chunk.size);
   const absl::Status decoded = DecodeChunk(
       *options_.codec, chunk, Message{.payload = {payload}}, [&applied](const ChunkPiece& piece) {
         return std::span(applied).subspan(piece.chunk_offset, piece.size);
       });
-  SHOAL_CHECK(decoded.ok());  // we have written it
+  SHOAL_CHECK(decoded.ok());  // we have encoded it ourselves
   for (const ChunkPiece& piece : chunk.pieces) {
     const std::span<const float> corrected = Corrected(piece);
     const std::span<float> residual = ResidualOf(piece);

@@ -8,14 +8,14 @@
 
 namespace shoal {
 
-// The gradients of a step, 0 at first: in memory that can be lent to the ps of this machine
-// (Network::Lend), so that they read them where they are; in ordinary memory where the kernel gives
-// no other.
+// The gradients of a step, initially 0. They lie in memory that can be lent to the ps of this
+// machine (Network::Lend), which then reads them in place; in ordinary memory if the kernel has no
+// such memory.
 class GradientMemory {
  public:
   explicit GradientMemory(size_t count);
   std::span<float> floats() const { return floats_; }
-  // Null: there is none to lend.
+  // Null if the memory cannot be lent.
   const std::shared_ptr<const SharedMemory>& shared() const { return shared_; }
 
  private:

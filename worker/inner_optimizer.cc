@@ -59,7 +59,7 @@ void InnerOptimizer::Update(uint64_t batch, std::span<float> pushed) {
   const Optimizer& optimizer = *options_.optimizer;
   optimizer.clipping().Clip(OptimizedPartsOf(pushed));
   ++updates_;
-  std::unique_ptr<const class Update> updates[2];  // with weight decay: 1
+  std::unique_ptr<const class Update> updates[2];  // index 1: with weight decay
   std::vector<float*> slots(slots_.size());
   for (size_t v = 0; v < options_.variables.size(); ++v) {
     const Variable& variable = options_.variables[v];
@@ -126,13 +126,13 @@ void InnerOptimizer::Merge(const Chunk& chunk, std::span<const float> parameters
   }
 }
 
-// The h batches make m^h value + (1 - m) sum of the value, and a ps M value + (1 - M) sample, with
-// M = m^H. Of h = H that is the mean of the samples, by their weights in the sum.
+// The h batches give m^h value + (1 - m) sum, and a ps gives M value + (1 - M) sample, with M =
+// m^H. For h = H the sample is the mean of the batches' samples, with their weights in the sum.
 void InnerOptimizer::SampleOf(const Samples& samples, double momentum,
                               std::span<const float> values, std::span<float> sample) const {
   const double whole = std::pow(momentum, static_cast<double>(options_.batches_per_step));
   const double kept = std::pow(momentum, static_cast<double>(samples.batches));
-  // With a momentum of 1 nothing is taken in, whatever it is.
+  // With a momentum of 1 the ps ignores the sample.
   const double scale = whole == 1 ? 0 : (1 - momentum) / (1 - whole);
   const double of_value = whole == 1 ? 0 : (kept - whole) / (1 - whole);
   for (size_t i = 0; i < sample.size(); ++i)

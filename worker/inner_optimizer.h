@@ -13,57 +13,57 @@
 
 namespace shoal {
 
-// A worker's own optimizer, of the strategy local: between two exchanges it takes as many steps as
-// a step of the job has batches, from the values that were pulled, and what is pushed is how far
-// they came (docs/protocol.md, section 14). Its slots go on from one step of the job to the next,
-// and are the worker's alone: in no checkpoint, and forgotten with the timeline. Where chunks are
-// exchanged one by one (Fragments), so do its values. Buffers are laid out as ModelLayout has it.
-// Not thread-safe.
+// A worker's own optimizer for the strategy local. Between two exchanges it takes one step for each
+// batch of a step of the job, starting from the pulled values. The worker then pushes the distance
+// that the values have moved (docs/protocol.md, section 14). Its slots live across steps of the job
+// and belong to the worker alone: no checkpoint has them, and a new timeline resets them. If chunks
+// are exchanged one by one (Fragments), its values also live across steps. Buffers have the layout
+// of ModelLayout. Not thread-safe.
 class InnerOptimizer {
  public:
   struct Options {
     std::shared_ptr<const Optimizer> optimizer;
-    Clipping difference_clipping;  // of what is pushed: the outer optimizer's
+    Clipping difference_clipping;  // for the pushed difference: the outer optimizer's
     uint64_t batches_per_step =
         1;  // of a whole step of the job; the last of an epoch may have fewer
     std::vector<Variable> variables;
-    bool by_chunks = false;  // Exchange() and Merge() will be called
+    bool by_chunks = false;  // allows Exchange() and Merge()
   };
-  // Takes its memory: BytesOf().
+  // Allocates its memory: BytesOf().
   explicit InnerOptimizer(Options options);
 
-  // Values and slots, in bytes; the sums of moving averages are small beside them.
+  // The size of values and slots, in bytes; the sums of moving averages are small in comparison.
   static uint64_t BytesOf(const Optimizer& optimizer, const ModelLayout& layout, bool by_chunks);
 
-  // Begins a step of the job with these values, of the whole model.
+  // Begins a step of the job with these values of the whole model.
   void Begin(std::span<const float> parameters);
-  // The values that it has come to, on which the next batch is computed. In one place for ever.
+  // The current values, for computing the next batch. Their address never changes.
   std::span<float> values() { return values_; }
-  // One update, by what a batch would push: gradients, which are clipped in place, and samples of
-  // moving averages. `batch` is its number in the job, by which schedules give the learning rate;
-  // corrections of bias go by how many updates the slots have had.
+  // Makes one update from the values that a batch would push: gradients, which it clips in place,
+  // and samples of moving averages. `batch` is its number in the job, for learning rate schedules.
+  // Bias corrections use the number of updates of the slots.
   void Update(uint64_t batch, std::span<float> pushed);
-  // What the step of the job pushes. Of what the optimizer updates it is how far the values went
-  // down since Begin(parameters); of a moving average with momentum m the one sample that, taken in
-  // with m^H, as a ps takes that of H batches, does to the values what those of the h batches of
-  // this step do one after the other.
+  // Writes the values that the step of the job pushes. For a variable that the optimizer updates,
+  // this is the decrease of the values since Begin(parameters). For a moving average with momentum
+  // m it is one equivalent sample: a ps takes it in with m^H, as for H batches, and gets the same
+  // values as from the samples of this step's h batches, one after the other.
   void Finish(std::span<const float> parameters, std::span<float> pushed);
 
-  // The same of one chunk alone, since its last exchange, and not clipped. The values go on. All
-  // chunks that a moving average has parts in are exchanged together: the sample is written with
-  // the first one.
+  // The same for one chunk, since its last exchange, and without clipping. The values continue from
+  // where they are. All chunks with parts of a moving average must be exchanged together: the
+  // sample is written with the first of them.
   void Exchange(const Chunk& chunk, std::span<const float> parameters, std::span<float> pushed);
-  // The answer, of the chunk's Exchange(), is in `parameters`: the values come to be that, and what
-  // they have gone on by since then.
+  // Takes in the answer to the chunk's Exchange(), which is in `parameters`: the values become the
+  // answer plus their own progress since the Exchange().
   void Merge(const Chunk& chunk, std::span<const float> parameters);
-  // Begin() was called, and not Forget() since then.
+  // Whether Begin() was called since the last Forget().
   bool begun() const { return begun_; }
 
-  // Slots are as at the beginning again.
+  // Resets the slots to their initial state.
   void Forget();
 
  private:
-  // Of a moving average with momentum m: sum of m^(h - 1 - i) x_i over so many batches h.
+  // For a moving average with momentum m: the sum of m^(h - 1 - i) x_i over h = `batches` batches.
   struct Samples {
     std::vector<float> sum;
     uint64_t batches = 0;
@@ -76,16 +76,16 @@ class InnerOptimizer {
   }
   void SampleOf(const Samples& samples, double momentum, std::span<const float> values,
                 std::span<float> sample) const;
-  // Those that the optimizer updates, for clipping.
+  // The parts that the optimizer updates, for clipping.
   std::vector<std::span<float>> OptimizedPartsOf(std::span<float> buffer) const;
 
   const Options options_;
   const ModelLayout layout_;
   PageAlignedFloats values_;
-  std::vector<float> exchanged_;  // values as they were then; empty where it is all at once
+  std::vector<float> exchanged_;  // values at the last Exchange(); empty without by_chunks
   bool begun_ = false;
-  std::vector<std::vector<float>> slots_;  // each laid out as the values
-  uint64_t updates_ = 0;                   // that they have had
+  std::vector<std::vector<float>> slots_;  // each laid out like the values
+  uint64_t updates_ = 0;                   // number of updates to the slots
   std::vector<Samples> samples_;           // by variable
 };
 

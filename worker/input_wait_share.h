@@ -6,13 +6,13 @@
 
 namespace shoal {
 
-// Notices which share of its time a worker waits for data, and when that changes what to do about
-// it. A plain state machine over the time that steps take; not thread-safe.
+// Measures the share of its time that a worker waits for data, and reports a change with a remedy.
+// A plain state machine over the durations of steps; not thread-safe.
 class InputWaitShare {
  public:
-  // A step is over: it took `took`, of which it waited for its batch for `waited`. What to log, a
-  // sentence; mostly empty: it is said over each minute of steps whether a tenth of it was waited,
-  // the first time and when the answer is another.
+  // Reports a step that took `took`, including a wait of `waited` for its batch. Returns a sentence
+  // to log, mostly empty. Each minute of steps it decides whether the wait was at least a tenth of
+  // the time. It reports the first answer and each change.
   std::string StepDone(Time waited, Time took);
 
  private:

@@ -18,10 +18,10 @@
 namespace shoal {
 namespace {
 
-// What takes about a second: so many labels, so many numbers in them.
+// The max number of labels to check, and of numbers in them: about a second of work.
 constexpr uint64_t kMostLabels = 1 << 20;
 constexpr uint64_t kMostNumbers = 1 << 26;
-// Of those for which records are read, and bytes of these.
+// The same for labels that are read with their records, and the max bytes of these records.
 constexpr uint64_t kMostRecords = 1 << 12;
 constexpr uint64_t kMostRecordBytes = 256 << 20;
 constexpr uint64_t kNumbersAtOnce = 64 << 10;
@@ -70,7 +70,7 @@ absl::Status CheckModelOfJob(const KerasModel& model) {
 }
 
 std::vector<Feature> InputsOf(const Graph& model) {
-  // What numbers the rows of a table is an integer, also where the model's input is of float32.
+  // The row number of a table is an integer, even if the model's input is float32.
   std::map<ValueId, int64_t> rows;
   for (const Node& node : model.nodes()) {
     if (std::string_view(node.op->type()) == "Gather") {

@@ -14,25 +14,25 @@
 
 namespace shoal {
 
-// That the model has one output: a job has labels for one.
+// Checks that the model has one output: a job has labels for only one.
 absl::Status CheckModelOfJob(const KerasModel& model);
 
 // The inputs of a model, in its order.
 std::vector<Feature> InputsOf(const Graph& model);
 
-// Opens a data set of a job for a model that CheckModelOfJob() takes, and checks that its labels
-// suit the loss, as many of them as LabelsLookedAt. Errors are those of OpenDataset,
-// CheckLabelShape and CheckLabels.
+// Opens a data set of a job for a model that CheckModelOfJob() accepts. Checks the first
+// LabelsLookedAt labels against the loss. Errors are those of OpenDataset, CheckLabelShape and
+// CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
                                                      const Graph& model);
 
-// The features, by index, that batches of all of these data sets, of which each may be null, can
-// have as bytes: those that are stored so in each, and of which any byte is right. (Of ids, say, of
-// which some are too large, that is looked at where they are read as floats.)
+// Returns the indices of the features that batches of all these data sets can pass as bytes. Each
+// may be null. The data sets must store the feature as bytes, and every byte must be a valid value.
+// (Otherwise, for example for ids with a max, reading them as floats checks the values.)
 std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data);
 
-// How many of a data set's labels are looked at when it is opened: all but those of a very large
-// one, which are seen when their steps come.
+// The number of labels to check when opening a data set: all, except for a very large one. Its
+// other labels are checked when their steps come.
 uint64_t LabelsLookedAt(const Dataset& dataset);
 
 }  // namespace shoal

@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// That each class is one that the output tells apart.
+// Checks that each class is one of the output's classes.
 absl::Status CheckClassWeights(const std::map<int64_t, double>& weights, const Loss& loss,
                                const Shape& output) {
   if (weights.empty()) return absl::OkStatus();
@@ -18,7 +18,7 @@ absl::Status CheckClassWeights(const std::map<int64_t, double>& weights, const L
   }
   const int64_t last = output.size() == 2 ? output.back() : 1;
   const bool numbered = loss.target() == Loss::Target::kClassNumber;
-  const int64_t classes = last > 1 || numbered ? last : 2;  // one output says yes or no
+  const int64_t classes = last > 1 || numbered ? last : 2;  // one output means two classes
   const int64_t largest = weights.rbegin()->first;
   if (largest < classes) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -14,20 +14,20 @@
 
 namespace shoal {
 
-// What a job computes, made from its texts: the same wherever it is computed. Plain data.
+// The computation of a job, made from its texts: the same on every machine. Plain data.
 struct JobModel {
   KerasModel model;
   std::shared_ptr<const KerasLoss> loss;
-  std::vector<std::shared_ptr<const Metric>> metrics;  // those that suit the loss and the output
-  std::vector<std::string> metric_names;               // that the figures have in the job
+  std::vector<std::shared_ptr<const Metric>> metrics;  // as chosen for the loss and the output
+  std::vector<std::string> metric_names;               // the names of the metrics in the job
   bool weighted = false;                               // whether data have weights
-  std::map<int64_t, double> class_weights;             // of classes that there are
-  int64_t micro_batch_size = 0;                        // as ModelRunner::Options has it
+  std::map<int64_t, double> class_weights;             // only of existing classes
+  int64_t micro_batch_size = 0;                        // as in ModelRunner::Options
 
-  // Errors name what of the job cannot be computed, or does not go together.
+  // Errors name the part of the job that cannot be computed or does not fit the others.
   static absl::StatusOr<JobModel> Of(const Job& job);
 
-  // For its runner; where and how it runs is the caller's.
+  // Options for its runner. The caller adds where and how it runs.
   ModelRunner::Options RunnerOptions() const;
 };
 

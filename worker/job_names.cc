@@ -12,26 +12,26 @@ namespace {
 
 constexpr char kImageFolder[] = "image_folder";
 constexpr char kCsv[] = "csv";
-// Of all names in a job: the job is sent to every task, and stands in every checkpoint.
+// The max size of all names in a job: the job is sent to every task and stored in every checkpoint.
 constexpr size_t kMostBytes = 1 << 20;
 
 bool HasNamedColumns(const DataSource& data) { return data.format == kCsv && data.header; }
 
-// What the inputs of a job are in tables with names: as it says, or all columns of the training
-// set in their order there. Empty where the file is not on this machine.
+// The columns of a job's inputs in tables with names: those of the job, or all columns of the
+// training set in their order there. Empty if the file is not on this machine.
 absl::StatusOr<std::vector<DataSource::Feature>> ColumnsOfJob(const Job& job) {
   if (!HasNamedColumns(job.training) || !job.training.features.empty())
     return job.training.features;
   absl::StatusOr<std::vector<std::string>> names = ColumnsOf(job.training);
   if (absl::IsNotFound(names.status())) return std::vector<DataSource::Feature>();
   SHOAL_RETURN_IF_ERROR(names.status());
-  // Several columns without a name are known by their place alone.
+  // Several unnamed columns can only be identified by their position.
   if (std::count(names->begin(), names->end(), "") > 1) return std::vector<DataSource::Feature>();
   return std::vector<DataSource::Feature>{{.from = *std::move(names)}};
 }
 
-// That `data` has the columns of the training set. One that is on no machine, or cannot be read,
-// is said to be when it is opened.
+// Checks that `data` has the columns of the training set. Opening it reports a file that is missing
+// or unreadable.
 absl::Status CheckItHasColumns(const DataSource& data) {
   std::vector<std::string> wanted;
   for (const DataSource::Feature& feature : data.features)
@@ -108,7 +108,7 @@ absl::Status WriteNames(Job* job) {
 void NameColumnsAsRun(const Job& run, Job* job) {
   std::vector<DataSource::Feature>& named = job->training.features;
   if (run.training.format != kCsv || job->training.format != kCsv) return;
-  // Without names, all columns are the one input's.
+  // Without names, the single input has all columns.
   if (!run.training.features.empty() || named.size() != 1) return;
   const absl::StatusOr<std::vector<std::string>> columns = ColumnsOf(run.training);
   if (columns.ok() && *columns == named[0].from) named.clear();

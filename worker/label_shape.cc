@@ -13,7 +13,7 @@ Shape WithLastAxisOfOne(Shape shape) {
   return shape;
 }
 
-// Class numbers and one-hot labels are taken for each other, as Keras has a loss for each.
+// Suggests a loss if class numbers and one-hot labels are confused: Keras has a loss for each.
 std::string OtherLoss(const Loss& loss, const Shape& wanted, const Shape& labels, int64_t classes) {
   const bool numbers = ElementCount(labels) * classes == ElementCount(wanted) && classes > 1;
   if (loss.target() == Loss::Target::kClassNumber) {
@@ -36,8 +36,8 @@ absl::Status CheckLabelShape(const Loss& loss, const Shape& output_shape, const 
                              const std::string& label_file) {
   SHOAL_ASSIGN_OR_RETURN(const Shape target, loss.TargetShape(output_shape));
   const Shape wanted = WithoutBatch(target);
-  // keras.losses.loss.squeeze_or_expand_to_same_rank. Not the last axis of an output of classes:
-  // that is its only class.
+  // As in keras.losses.loss.squeeze_or_expand_to_same_rank, except for the last axis of an output
+  // of classes: an extent of one there is its only class.
   if (label_shape == wanted || label_shape == WithLastAxisOfOne(wanted)) return absl::OkStatus();
   const bool per_output = loss.target() == Loss::Target::kValuePerOutput ||
                           loss.target() == Loss::Target::kProbabilityPerOutput;

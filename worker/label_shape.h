@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// Do labels of this shape (without the batch axis) suit the loss of this output (kBatch first)? As
-// in Keras, a last axis of 1 may be there or not; the numbers and their order are the same. The
-// error names the loss, both shapes, the label file and what would be right.
+// Checks that labels of this shape (without the batch axis) suit the loss of this output (kBatch
+// first). As in Keras, a last axis of 1 is optional; the numbers and their order stay the same. The
+// error names the loss, both shapes, the label file and the right shape.
 absl::Status CheckLabelShape(const Loss& loss, const Shape& output_shape, const Shape& label_shape,
                              const std::string& label_file);
 

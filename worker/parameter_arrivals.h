@@ -11,44 +11,43 @@
 
 namespace shoal {
 
-// The chunks that a step still waits for when it begins: one thread says which have arrived, and
-// others, one or more, wait where they read a variable of which a piece is missing. One for each
-// step.
+// The chunks that a step still waits for when it begins. One thread reports arrivals. One or more
+// other threads wait before they read a variable with a missing piece. Make one for each step.
 class ParameterArrivals : public ArrivingParameters {
  public:
   using Duration = std::chrono::steady_clock::duration;
 
-  // `shard_map` outlives this.
+  // `shard_map` must outlive this.
   ParameterArrivals(const ShardMap& shard_map, const std::vector<ChunkId>& missing);
 
-  // All have arrived. For all threads.
+  // Whether all chunks have arrived. Any thread.
   bool all_here() const;
 
-  // --- For the thread that brings them ---
+  // --- For the thread that receives them ---
 
-  // This missing chunk's values are in the buffer, and were written by this thread.
+  // Reports that this thread has written the values of a missing chunk into the buffer.
   void Arrived(const ChunkId& id);
-  // The others do not come: whoever waits, or is about to, goes on with kCancelled.
+  // Cancels all current and future waits with kCancelled, because the other chunks will not arrive.
   void GiveUp();
-  // --- For those that compute ---
+  // --- For the threads that compute ---
 
   absl::Status Await(int variable) override;
-  // The same of all variables.
+  // Awaits all variables.
   absl::Status AwaitAll();
-  // For how long somebody has waited so far.
+  // The total time so far in which at least one thread waited.
   Duration waited() const {
     MutexLock lock(&mutex_);
     return waited_;
   }
 
  private:
-  // `missing` of what is waited for, in chunks. Waits until none is.
+  // Waits until `missing`, a number of chunks, is 0.
   absl::Status AwaitNone(const int& missing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ShardMap& shard_map_;
   mutable Mutex mutex_;
   CondVar arrived_;
-  std::vector<int> of_variable_ ABSL_GUARDED_BY(mutex_);  // missing chunks with a piece of it
+  std::vector<int> of_variable_ ABSL_GUARDED_BY(mutex_);  // missing chunks, by variable
   int missing_ ABSL_GUARDED_BY(mutex_) = 0;               // chunks
   bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
   int waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads

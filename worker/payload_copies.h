@@ -11,9 +11,9 @@
 
 namespace shoal {
 
-// Copies payloads to where they belong beside the loop, several at a time and so in any order: of a
-// model of a hundred megabytes the loop has as much to copy out in each step, and the gradients
-// that leave meanwhile would wait for it. Loop thread only.
+// Copies payloads to their destination outside the loop, several at once and in any order. For a
+// model of a hundred megabytes the loop would copy that much in each step, and outgoing gradients
+// would wait for it. Loop thread only.
 class PayloadCopies {
  public:
   // A part of a payload, from `offset` on.
@@ -23,24 +23,24 @@ class PayloadCopies {
     size_t size_bytes;
   };
 
-  explicit PayloadCopies(EventLoop* loop) : loop_(loop) {}  // outlives this
+  explicit PayloadCopies(EventLoop* loop) : loop_(loop) {}  // `loop` must outlive this
   ~PayloadCopies() { Drop(); }
   PayloadCopies(const PayloadCopies&) = delete;
   PayloadCopies& operator=(const PayloadCopies&) = delete;
 
-  // Then calls `done` on the loop, not before this returns.
+  // Copies the pieces, then calls `done` on the loop; never before this returns.
   void Copy(Message message, std::vector<Piece> pieces, std::function<void()> done);
-  // The same for what `copy` copies, on another thread.
+  // The same, but runs `copy` on another thread.
   void Copy(std::function<void()> copy, std::function<void()> done);
-  // Of what was asked for nothing is written from here on, and nothing called. Waits for all copies
+  // Cancels all requested copies: none writes or calls `done` from here on. Waits for all copies
   // that are running.
   void Drop();
 
  private:
-  // What all copies since the last Drop have in common.
+  // The shared state of all copies since the last Drop.
   struct Run {
     Mutex mutex;
-    CondVar idle;  // none is running any more
+    CondVar idle;  // no copy is running
     int copying ABSL_GUARDED_BY(mutex) = 0;
     bool dropped ABSL_GUARDED_BY(mutex) = false;
   };

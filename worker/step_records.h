@@ -10,27 +10,27 @@
 
 namespace shoal {
 
-// What a worker has trained on, step by step, on disk: DIR/steps-worker-INDEX.csv, a line for each
-// step that every ps has acknowledged: "timeline,step,example example ...". Shows that every
-// example of an epoch was used exactly once.
+// Records on disk the steps that a worker has trained on: DIR/steps-worker-INDEX.csv, one line for
+// each step that every ps has acknowledged: "timeline,step,example example ...". The records show
+// that every example of an epoch was used exactly once.
 //
-// The line of a step is written when the next one begins to be computed, on the thread that
-// computes, and at the end: a worker that is killed takes at most one line with it, and its loop
-// never waits for a file. Each method says on which thread it may be called.
+// The computing thread writes a step's line when the next step begins, and at the end. So a killed
+// worker loses at most one line, and its loop never waits for a file. Each method says on which
+// threads it may be called.
 class StepRecords {
  public:
   explicit StepRecords(std::string directory) : directory_(std::move(directory)) {}
-  // When nobody calls any more: writes what is left.
+  // Writes the remaining lines. Requires that no other call is in progress.
   ~StepRecords();
   StepRecords(const StepRecords&) = delete;
   StepRecords& operator=(const StepRecords&) = delete;
 
-  // Any thread: the worker's index, which names its file. Again when it has another.
+  // Any thread: sets the worker's index, which names its file. May be called again for a new index.
   void SetWorker(uint32_t worker);
-  // The computing thread: the examples of a step that is computed now. Writes the step before, and
-  // logs why where its file cannot be opened.
+  // The computing thread: sets the examples of the current step. Writes the line of the step
+  // before; logs the reason if the file cannot be opened.
   void Computing(uint64_t step, const std::vector<uint64_t>& examples);
-  // Any thread: the step is applied everywhere. Does not wait.
+  // Any thread: reports that every ps has applied the step. Does not wait.
   void Finished(uint64_t timeline, uint64_t step);
 
  private:
@@ -41,11 +41,11 @@ class StepRecords {
   void Write(const std::vector<Line>& lines);
 
   const std::string directory_;
-  // Of the computing thread.
+  // Used only by the computing thread.
   std::string path_;
   std::ofstream file_;
 
-  Mutex mutex_;  // held for moments
+  Mutex mutex_;  // held only for moments
   uint32_t worker_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<uint64_t> examples_ ABSL_GUARDED_BY(mutex_);  // of step_

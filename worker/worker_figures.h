@@ -11,14 +11,14 @@
 
 namespace shoal {
 
-// What a worker counts: steps, and where its time went. Plain numbers of the loop's thread.
+// A worker's stats: steps, and where its time went. Plain numbers of the loop's thread.
 class WorkerFigures {
  public:
   enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
 
   void Spent(Phase phase, Time time) { phase_seconds_[phase] += ToSeconds(time); }
-  // A step is over after `took`, of which input, compute and waits for parameters are the
-  // computer's.
+  // Counts a step that took `took`. The outcome has the times for input, compute and parameter
+  // waits; the rest counts as push.
   void StepDone(const BatchOutcome& outcome, Time took) {
     const Time waited = std::chrono::microseconds(outcome.input_wait_us);
     const Time pulled = std::chrono::microseconds(outcome.parameter_wait_us);
@@ -36,8 +36,8 @@ class WorkerFigures {
   }
 
   void Collect(MetricSamples* out) const;
-  // For the log: how many steps, and the milliseconds of a step in all and by phase, with what lay
-  // between the steps; empty where there was none.
+  // For the log: the number of steps, and the milliseconds per step, in total and by phase,
+  // including the time between steps. Empty if there was no step.
   LogFields PerStep() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// In floats.
+// The size of the largest chunk in floats.
 uint64_t LargestChunk(const ShardMap& shard_map) {
   int64_t largest = 0;
   for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
@@ -19,7 +19,7 @@ uint64_t LargestChunk(const ShardMap& shard_map) {
   return static_cast<uint64_t>(largest);
 }
 
-// What GradientEncoder holds at most.
+// The max memory of GradientEncoder.
 absl::StatusOr<uint64_t> CompressionBytes(const Job& job, const ShardMap& shard_map,
                                           uint64_t parameter_bytes) {
   SHOAL_ASSIGN_OR_RETURN(const auto codec, MakeCodec(job.compression.push, Direction::kPush));
@@ -36,7 +36,7 @@ absl::StatusOr<uint64_t> CompressionBytes(const Job& job, const ShardMap& shard_
 absl::StatusOr<uint64_t> InnerBytes(const Job& job, const ModelLayout& layout) {
   if (!job.strategy.local()) return 0;
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
-  // In the second place gradients beside the differences that are being exchanged.
+  // The second term is for the gradients, next to the differences that are being exchanged.
   const bool by_chunks = job.strategy.fragments > 1;
   return InnerOptimizer::BytesOf(*optimizer, layout, by_chunks) +
          (by_chunks ? layout.size * sizeof(float) : 0);
@@ -49,8 +49,8 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                                            ModelRunner* runner) {
   auto batch_size = static_cast<uint64_t>(job.batch_size);
   if (training_examples > 0) batch_size = std::min(batch_size, training_examples);
-  // A step that has an epoch's last batch is not to wait until the runner has prepared for that;
-  // the larger one last, as what it takes is asked for.
+  // Prepare the runner for an epoch's last batch now, so that its step does not wait. The larger
+  // batch comes last, because its memory is the result.
   if (const uint64_t last = training_examples % batch_size; last > 0)
     SHOAL_RETURN_IF_ERROR(runner->MemoryOfBatch(static_cast<int64_t>(last)).status());
   SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory batch,

@@ -11,9 +11,9 @@
 
 namespace shoal {
 
-// The memory that a worker of a job needs. `runner` is of its model, and prepares for its batches,
-// the last and smaller one of an epoch, too. `training_examples`: 0 where they are not known.
-// `data`: of its data sets together.
+// Returns the memory that a worker of a job needs. Prepares `runner`, which has the job's model,
+// for its batches, including the smaller last one of an epoch. `training_examples` is 0 if not
+// known. `data` covers all of its data sets.
 absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples,
                                            const DatasetMemory& data, const ShardMap& shard_map,
                                            ModelRunner* runner);
