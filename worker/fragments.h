@@ -16,9 +16,9 @@ struct ChunkId {
 };
 
 // The chunks of a model in groups, for local steps. A worker exchanges one group after the other,
-// each during the computation of the next batches, so that a link never carries more than one at
-// once (Douillard et al., Streaming DiLoCo, 2501.18512). A pure function of the shard map: the
-// assignment of chunks to ps does not matter otherwise. Plain data.
+// each during the computation of the next batches. This keeps a link from carrying more than one
+// group at once (Douillard et al., Streaming DiLoCo, 2501.18512). A pure function of the shard map:
+// the order in which chunks arrive does not matter. Plain data.
 class Fragments {
  public:
   // Makes `count` groups of about equal size, or as many as there are pushed chunks if these are

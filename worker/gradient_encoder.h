@@ -34,6 +34,7 @@ class GradientEncoder {
   };
   explicit GradientEncoder(Options options);
 
+  // Whether the job compresses pushes of this chunk.
   bool Encodes(const Chunk& chunk) const;
   // Returns the payload of the chunk's push: the same bytes until Acknowledge() or Forget().
   // Requires Encodes(chunk).

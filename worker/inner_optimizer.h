@@ -45,8 +45,8 @@ class InnerOptimizer {
   void Update(uint64_t batch, std::span<float> pushed);
   // Writes the values that the step of the job pushes. For a variable that the optimizer updates,
   // this is the decrease of the values since Begin(parameters). For a moving average with momentum
-  // m it is one equivalent sample: a ps takes it in with m^H, as for H batches, and gets the same
-  // values as from the samples of this step's h batches, one after the other.
+  // m it is one sample that replaces those of this step's h batches. A ps takes it in with m^H, as
+  // for H batches, and gets the same values as from the h samples one after the other.
   void Finish(std::span<const float> parameters, std::span<float> pushed);
 
   // The same for one chunk, since its last exchange, and without clipping. The values continue from

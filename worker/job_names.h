@@ -25,8 +25,8 @@ absl::StatusOr<DataSource> WithNamesOfJob(const Job& job, DataSource data);
 // lack some. OK if the folder is not on this machine.
 absl::Status CheckClassesOfTraining(const Job& job);
 
-// Writes the names of classes or columns into the job, if they fit (UTF-8, 1 MiB in total), so that
-// its run and its checkpoints know them without the training data.
+// Writes the names of classes or columns into the job, if they fit (UTF-8, 1 MiB in total). Its run
+// and its checkpoints then know them without the training data.
 absl::Status WriteNames(Job* job);
 
 // Removes the column names from `job` if `run`, the same job at its start, has none and the columns

@@ -16,6 +16,7 @@ class WorkerFigures {
  public:
   enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
 
+  // Adds `time` to a phase.
   void Spent(Phase phase, Time time) { phase_seconds_[phase] += ToSeconds(time); }
   // Counts a step that took `took`. The outcome has the times for input, compute and parameter
   // waits; the rest counts as push.
@@ -35,6 +36,7 @@ class WorkerFigures {
     batches_ready_ = outcome.batches_ready;
   }
 
+  // Adds the samples of all stats.
   void Collect(MetricSamples* out) const;
   // For the log: the number of steps, and the milliseconds per step, in total and by phase,
   // including the time between steps. Empty if there was no step.

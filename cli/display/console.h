@@ -55,6 +55,7 @@ class Console {
   void Flush(std::chrono::milliseconds patience);
 
   TerminalStyle style() const;
+  // Changes the style, for example after the terminal's size has changed.
   void set_style(TerminalStyle style);
 
  private:

@@ -10,6 +10,7 @@
 
 namespace shoal {
 
+// A line of the codec table.
 struct CodecType {
   const char* name;
   // Reads the options next to "name".

@@ -16,6 +16,7 @@ class Histogram {
   explicit Histogram(MetricName metric)
       : metric_(metric), counts_(metric.description().bounds.size() + 1) {}
 
+  // Counts `value` in the first bucket whose bound is not below it.
   void Observe(double value) {
     const std::span<const double> bounds = metric_.description().bounds;
     size_t bucket = 0;

@@ -25,6 +25,7 @@ class MetricSamples {
   void Add(MetricName metric, double value, std::vector<std::string> labels = {}) {
     samples_.push_back({metric, std::move(labels), value, {}});
   }
+  // Adds a histogram's sum and counts.
   void Add(const Histogram& histogram, std::vector<std::string> labels = {}) {
     samples_.push_back(
         {histogram.metric(), std::move(labels), histogram.sum(), histogram.counts()});

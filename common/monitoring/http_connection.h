@@ -38,6 +38,7 @@ class HttpConnection {
   // Reads or writes without blocking, but reads only a little from a client that sends endlessly.
   // Returns the request once it is whole.
   std::optional<HttpRequest> Proceed();
+  // Begins to send the answer `text`, a whole HTTP response. Requires the state asked.
   void Answer(std::string text);
 
  private:

@@ -9,6 +9,7 @@
 
 namespace shoal {
 
+// The answer to a request.
 struct HttpReply {
   int status = 200;
   std::string body;

@@ -3,9 +3,9 @@
 // one:
 //   B += g,  w -= lr g / N;  each N-th update also  m = momentum m + B / N,  w -= lr momentum m,
 //   B = 0.
-// N differences in a row have the same effect as one update of Nesterov's momentum with their mean,
-// m = momentum m + g and w -= lr (g + momentum m), but no worker waits for the others. The number
-// of differences in the buffer is the update's number modulo N, so it needs no slot. Each update
+// N differences in a row have the same effect as one update of Nesterov's momentum with their mean:
+// m = momentum m + g and w -= lr (g + momentum m). No worker waits for the others. The number of
+// differences in the buffer is the update's number modulo N, so it needs no slot. Each update
 // applies an N-th of the weight decay.
 #include "common/optimizer/loop_update.h"
 

@@ -9,6 +9,7 @@
 
 namespace shoal {
 
+// Limits for splitting variables and cutting chunks.
 struct ShardingOptions {
   int64_t min_shard_bytes = 256 << 10;  // min size of a part of a split variable
   int64_t chunk_bytes = 1 << 20;
@@ -44,6 +45,7 @@ struct Chunk {
   bool has_slots() const { return rule == UpdateRule::kOptimizer; }
 };
 
+// The shards and chunks of one ps.
 struct PsShards {
   std::vector<Shard> shards;
   std::vector<Chunk> chunks;

@@ -31,6 +31,7 @@ class StepPlan {
   uint64_t EpochOf(uint64_t step) const { return step / steps_per_epoch_; }
   // First step after epoch `epoch`; at most total_steps().
   uint64_t EpochEnd(uint64_t epoch) const;
+  // The examples of `step`.
   StepRange Range(uint64_t step) const;
 
  private:

@@ -62,9 +62,9 @@ absl::Status CheckDevicesAreHere(const std::string& name,
 std::optional<int> CudaIndexOf(std::string_view name);
 
 // Returns the devices that `asked` names. For "auto" it returns the usable, unclaimed GPU with the
-// most free memory, or the cpu if there is no such GPU or a library is missing. Errors:
-// CheckDeviceName's, and for a GPU FindDevice's. Skips queries about GPUs whose answers cannot
-// change the result.
+// most free memory. It returns the cpu instead if there is no such GPU or a library is missing.
+// Errors: CheckDeviceName's, and for a GPU FindDevice's. Skips queries about GPUs whose answers
+// cannot change the result.
 absl::StatusOr<std::vector<ComputeDevice>> ChooseDevices(const std::string& asked,
                                                          const DeviceQuestions& questions);
 

@@ -23,6 +23,8 @@ namespace shoal {
 // made from it, one per mode and batch size. Not thread-safe.
 class GraphRunner : public ModelRunner {
  public:
+  // kUnimplemented, with the name, if `backend` lacks a kernel that training the model needs.
+  // kInvalidArgument for fewer than one thread.
   static absl::StatusOr<std::unique_ptr<GraphRunner>> Create(Options options,
                                                              std::unique_ptr<Backend> backend);
 

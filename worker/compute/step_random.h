@@ -10,8 +10,8 @@
 namespace shoal {
 
 // The random bits of one layer in one step. Number i is a pure function of (job seed, step, layer
-// seed, i), so that recomputing a step gives the same numbers on any backend with any number of
-// threads. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// seed, i). So recomputing a step gives the same numbers on any backend with any number of threads.
+// Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 class StepRandom {
  public:
   SHOAL_HOST_DEVICE StepRandom(const RunContext& context, uint64_t layer_seed)

@@ -131,10 +131,11 @@ struct MatrixExtents {
 
 // Returns the plan's fusions that the kernels here support:
 //
-// - after a convolution with a bias, a ReLU without a maximum;
-// - after a normalization, a ReLU and its gradient, or the sum with a residual branch and its ReLU,
-//   with the ReLU's gradient and the sum of two gradients before that one;
-// - the gradient of a bias before a normalization.
+// - after a convolution with a bias: a ReLU without a maximum;
+// - after a normalization: a ReLU and its gradient;
+// - after a normalization: the sum with a residual branch, its ReLU, the gradient of that ReLU, and
+//   the sum of two gradients before that one;
+// - before a normalization: the gradient of a bias.
 //
 // Except for the last, the nodes must have one compute dtype.
 Fusions FindCudaFusions(const Plan& plan);

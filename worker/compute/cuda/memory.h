@@ -30,6 +30,7 @@ class DeviceMemory {
 // Owns it. Scarce, because nothing else on the machine can use it.
 class PinnedMemory {
  public:
+  // kResourceExhausted if there is too little.
   static absl::StatusOr<PinnedMemory> Allocate(size_t size_bytes);
 
   std::byte* data() const { return data_.get(); }

@@ -27,6 +27,7 @@ class Nvml {
   static absl::StatusOr<std::unique_ptr<const Nvml>> Load() {
     return LoadFrom("libnvidia-ml.so.1");
   }
+  // The same for the library at `path`.
   static absl::StatusOr<std::unique_ptr<const Nvml>> LoadFrom(const std::string& path);
 
   // Reads the GPU with this UUID, in CUDA's notation. Takes some milliseconds. kNotFound, with the

@@ -40,6 +40,7 @@ class PlanCache {
   // A problem with the file, for people; empty if there is none.
   const std::string& warning() const { return warning_; }
 
+  // Returns the kept choice for `key`, if any.
   std::optional<std::string> Find(const PlanKey& key) const;
   // Keeps a choice for this process and in the file; creates the file's directory if necessary. A
   // choice must not contain a tab or a newline. Returns an error, for people, if writing fails;

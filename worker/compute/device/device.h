@@ -57,6 +57,7 @@ class Device {
   // memory. Otherwise the pages stay the device's, and the system may reuse them at another
   // address.
   virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) = 0;
+  // Makes an event without a time.
   virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
   // An event of kCompute that also records the time at which it happens.
   virtual absl::StatusOr<std::unique_ptr<Event>> NewTimedEvent() = 0;

@@ -72,6 +72,7 @@ class DeviceInputs {
   // All of these except `kernels` must outlive this.
   DeviceInputs(const Plan& plan, const DeviceMoveKernels& kernels, Device* device,
                SharedInputs* shared);
+  // Call it once, before the first run.
   absl::Status MakeEvents();
 
   // Device memory for its runs, in bytes.
@@ -79,6 +80,7 @@ class DeviceInputs {
     return (plan_.trains() ? 2 : 1) * size_bytes_ + floats_size_bytes_;
   }
 
+  // Makes the slot of the announced next batch the run's slot.
   void TurnToNext() { shared_.slot = 1 - shared_.slot; }
   absl::Status Reserve();
   // `inputs` are in the order of the graph's inputs. `has_batch`: those that come with the batch

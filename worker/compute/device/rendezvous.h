@@ -14,6 +14,7 @@ class Rendezvous {
   // Returns once all threads have called it as often as this one. kCancelled after Abort, also for
   // threads that are already waiting.
   absl::Status Meet();
+  // Ends all current and future waits.
   void Abort();
   // The number of times that all threads have met.
   int meetings() const;

@@ -5,8 +5,8 @@
 namespace shoal::reference {
 namespace {
 
-// Calls visit(x index, kernel index, y index) for every product in the sums of the convolution of x
-// [B, H, W, C] with `kernel` [kh, kw, C, M] to y.
+// Calls visit(x index, kernel index, y index) for every product in the convolution's sums. The
+// convolution maps x [B, H, W, C] with `kernel` [kh, kw, C, M] to y.
 template <typename Visit>
 void ForEachProduct(const Window& window, const Shape& x, const Shape& kernel, const Shape& y,
                     Visit visit) {

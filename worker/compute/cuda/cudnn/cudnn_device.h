@@ -13,6 +13,7 @@ namespace shoal::cuda {
 // alone. Constant once made.
 class CudnnDevice {
  public:
+  // The GPU of this machine with CUDA's number `index`.
   static absl::StatusOr<CudnnDevice> OfThisMachine(const CudnnLibrary& library, int index);
   // `properties` is cuDNN's JSON. Plans for a GPU that is not in this machine do not run.
   static absl::StatusOr<CudnnDevice> Described(const CudnnLibrary& library,

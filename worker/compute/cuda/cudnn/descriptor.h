@@ -43,6 +43,7 @@ SHOAL_ATTRIBUTE_TYPE(cudnnPointwiseMode_t, POINTWISE_MODE);
 // which must outlive it.
 class Descriptor {
  public:
+  // Makes an empty descriptor. `library` must outlive it.
   static absl::StatusOr<Descriptor> Create(const CudnnLibrary& library,
                                            cudnnBackendDescriptorType_t type, const NodeName& node);
   Descriptor(Descriptor&& other);
@@ -67,6 +68,7 @@ class Descriptor {
                               std::span<const cudnnBackendDescriptor_t> values) {
     return SetElements(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, values.size(), values.data());
   }
+  // Makes the attributes take effect. Required before use.
   absl::Status Finalize();
 
   // Returns a list of any length.

@@ -8,7 +8,7 @@
 
 // Mean and variance along the rows of [rows, columns], in one pass that is exact for any range of
 // values. Sums of differences from one row keep the digits of the variance if they are short. The
-// distance of that row from the others adds to the variance itself, so the error is at most about
+// distance of that row from the others adds to the variance itself. So the error is at most about
 // the number of rows times the rounding. Therefore each thread subtracts its own first row. The
 // results of threads and slices are then merged by the distances of their means (Chan, Golub,
 // LeVeque 1979). Bound by bandwidth.

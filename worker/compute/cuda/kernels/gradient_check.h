@@ -13,9 +13,9 @@
 // in place, checks whether all are finite, and computes their global norm. Bound by bandwidth: each
 // is read and written once.
 //
-// The buffer is a ModelLayout's and holds more than gradients: samples of moving averages, which
-// have no loss scale and no part in the norm, and undefined values in gaps and in the places of
-// frozen variables.
+// The buffer is a ModelLayout's and holds more than gradients. Samples of moving averages have no
+// loss scale and no part in the norm. Gaps and the places of frozen variables have undefined
+// values.
 
 namespace shoal::cuda {
 

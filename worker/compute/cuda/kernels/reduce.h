@@ -11,6 +11,7 @@
 
 namespace shoal::cuda {
 
+// The reductions for the kernels below: a neutral first value and a function of two values.
 struct SumReduction {
   static constexpr double kFirst = 0;
   SHOAL_HOST_DEVICE static double Of(double a, double b) { return a + b; }
