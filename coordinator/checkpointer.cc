@@ -251,7 +251,6 @@ void Checkpointer::Commit() {
       },
       [this, alive = alive_, stored, attempt = attempt_, began = began_] {
         if (!*alive) return;
-        const bool current = cut_.has_value() && attempt == attempt_;
         if (stored->ok()) {
           ++committed_;
           last_error_.clear();
@@ -262,7 +261,8 @@ void Checkpointer::Commit() {
         } else {
           NoteError(std::string(stored->status().message()));
         }
-        if (!current) return;
+        // Given up before this, or by what was just called.
+        if (!cut_.has_value() || attempt != attempt_) return;
         committing_ = false;
         files_done_ = true;
         if (!stored->ok() && !held_) return GiveUp(last_error_);
@@ -278,18 +278,18 @@ void Checkpointer::Release() {
   MaybeIdle();
 }
 
-void Checkpointer::SendRelease() {
+void Checkpointer::SendRelease(uint64_t cut_step) {
   if (!std::exchange(kept_, false)) return;
   proto::ControlRequest request;
-  request.mutable_release()->set_cut_step(cut_->step);
+  request.mutable_release()->set_cut_step(cut_step);
   options_.broadcast(request);
 }
 
 // Not before the files are done: the rows of a ps that does not see the directory are still to be
 // read, and its word that it does not may be on the way.
 void Checkpointer::MaybeIdle() {
-  if (!files_done_ || held_ || committing_) return;
-  SendRelease();
+  if (!cut_.has_value() || !files_done_ || held_ || committing_) return;
+  SendRelease(cut_->step);
   StopDeadline();
   cut_.reset();
   options_.on_idle();

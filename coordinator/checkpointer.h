@@ -141,8 +141,8 @@ class Checkpointer {
   void OnWritten(int ps, const proto::Written& written);
   void Fetch(int ps);
   void OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts);
-  // No ps needs to keep the cut any more.
-  void SendRelease();
+  // No ps needs to keep the cut at this step any more.
+  void SendRelease(uint64_t cut_step);
   void AwaitReports(int tries);
   void Commit();
   void MaybeIdle();

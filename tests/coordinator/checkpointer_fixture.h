@@ -45,6 +45,7 @@ class CheckpointerTest : public testing::Test {
         .on_committed =
             [this](const StoredCheckpoint& checkpoint) {
               events_.push_back(absl::StrCat("committed ", checkpoint.manifest.cut_step));
+              if (on_committed_ != nullptr) std::exchange(on_committed_, nullptr)();
             },
         .on_error = [this](const std::string& why) { errors_.push_back(why); },
         .on_given_up =
@@ -172,6 +173,7 @@ class CheckpointerTest : public testing::Test {
   std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps that do not see the directory
   std::vector<std::string> events_;
   std::vector<std::string> errors_;
+  std::function<void()> on_committed_;
   std::function<void()> on_idle_;
   std::unique_ptr<Checkpointer> checkpointer_;
 };

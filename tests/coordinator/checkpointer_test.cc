@@ -267,6 +267,14 @@ TEST_F(CheckpointerTest, TheNextMayBeginFromOnIdle) {
   EXPECT_EQ(TakeFence().cut_step(), 50u);
 }
 
+TEST_F(CheckpointerTest, ACutGivenUpFromOnCommittedIsOverOnce) {
+  on_committed_ = [this] { checkpointer_->GiveUp("the timeline is over"); };
+  WriteCheckpoint(40);
+  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40", "committed 40",
+                                        "given up 40: the timeline is over", "idle"));
+  EXPECT_TRUE(checkpointer_->idle());
+}
+
 TEST_F(CheckpointerTest, MayBeDestroyedWhileFilesAreWritten) {
   loop_.set_hold_offloads(true);
   Begin(40);
