@@ -93,7 +93,9 @@ void Checkpointer::Begin(const Cut& cut) {
       });
 }
 
-void Checkpointer::Fence() {
+void Checkpointer::Fence() { options_.broadcast(FenceRequest()); }
+
+proto::ControlRequest Checkpointer::FenceRequest() const {
   proto::ControlRequest request;
   proto::Fence* fence = request.mutable_fence();
   fence->set_timeline(cut_->timeline);
@@ -101,14 +103,13 @@ void Checkpointer::Fence() {
   fence->set_directory(directory_);
   fence->set_hold(cut_->hold);
   fence->set_marker(marker_);
-  options_.broadcast(request);
+  return request;
 }
 
-void Checkpointer::Resend() {
-  if (cut_.has_value() && (!directory_.empty() || files_done_)) Fence();
-  for (const Peer& peer : peers_) {
-    if (peer.fetch != nullptr) peer.fetch->Resend();
-  }
+void Checkpointer::Resend(int ps) {
+  if (!cut_.has_value()) return;
+  if (!directory_.empty() || files_done_) options_.send(ps, FenceRequest());
+  if (peers_[ps].fetch != nullptr) peers_[ps].fetch->Resend();
 }
 
 void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {

@@ -99,8 +99,9 @@ class Checkpointer {
   uint64_t headway() const;
 
   void OnReply(int ps, const proto::ControlReply& reply);
-  // Sends the fence again to a ps whose stream is new; it answers again.
-  void Resend();
+  // The stream to this ps is new: sends it the fence again, which it answers again, and asks it
+  // again for what it has not sent of the cut.
+  void Resend(int ps);
   // The held cut is not needed any more.
   void Release();
   // The timeline is over, or the cut takes too long.
@@ -137,6 +138,7 @@ class Checkpointer {
     std::unique_ptr<CutFetch> fetch;  // while its rows are read
   };
   void Fence();
+  proto::ControlRequest FenceRequest() const;
   void OnRefused(int ps, const proto::FenceRefused& refused);
   void OnWritten(int ps, const proto::Written& written);
   void Fetch(int ps);

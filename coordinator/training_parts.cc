@@ -58,7 +58,7 @@ void TrainingRun::MakePs() {
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .done_below = [this] { return training() ? handout_->steps().base() : 0; },
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
-      .on_reconnected = [this](int) { checkpointer_->Resend(); },
+      .on_reconnected = [this](int ps) { checkpointer_->Resend(ps); },
       .on_failed = [this](const absl::Status& status) { ending_->Over(status); }});
 }
 

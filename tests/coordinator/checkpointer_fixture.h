@@ -37,6 +37,7 @@ class CheckpointerTest : public testing::Test {
         .broadcast = [this](const proto::ControlRequest& request) { sent_.push_back(request); },
         .send =
             [this](int ps, const proto::ControlRequest& request) {
+              if (request.has_fence()) return resent_.emplace_back(ps, request.fence());
               questions_.emplace_back(ps, request.read_cut());
             },
         .on_accepted =
@@ -170,6 +171,7 @@ class CheckpointerTest : public testing::Test {
   const ShardMap shard_map_ = SmallShardMap();
   FakeLoop loop_;
   std::vector<proto::ControlRequest> sent_;
+  std::vector<std::pair<int, proto::Fence>> resent_;       // to a ps alone
   std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps that do not see the directory
   std::vector<std::string> events_;
   std::vector<std::string> errors_;

@@ -243,18 +243,21 @@ TEST_F(CheckpointerTest, ACheckpointCommittedAfterItsCutWasGivenUpIsOneAllTheSam
   EXPECT_EQ(TakeFence().cut_step(), 50u);
 }
 
-TEST_F(CheckpointerTest, TheFenceIsSentAgain) {
-  checkpointer_->Resend();
-  EXPECT_THAT(sent_, IsEmpty()) << "there is none";
+TEST_F(CheckpointerTest, TheFenceIsSentAgainToThePsWhoseStreamIsNew) {
+  checkpointer_->Resend(0);
+  EXPECT_THAT(resent_, IsEmpty()) << "there is none";
   loop_.set_hold_offloads(true);
   Begin(40);
-  checkpointer_->Resend();
-  EXPECT_THAT(sent_, IsEmpty()) << "not before its files are there";
+  checkpointer_->Resend(0);
+  EXPECT_THAT(resent_, IsEmpty()) << "not before its files are there";
   loop_.set_hold_offloads(false);
   loop_.RunUntilIdle();
   const proto::Fence first = TakeFence();
-  checkpointer_->Resend();
-  EXPECT_EQ(TakeFence().SerializeAsString(), first.SerializeAsString());
+  checkpointer_->Resend(1);
+  ASSERT_EQ(resent_.size(), 1u);
+  EXPECT_EQ(resent_[0].first, 1);
+  EXPECT_EQ(resent_[0].second.SerializeAsString(), first.SerializeAsString());
+  EXPECT_THAT(sent_, IsEmpty());
 }
 
 TEST_F(CheckpointerTest, TheNextMayBeginFromOnIdle) {

@@ -135,6 +135,7 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
 
 // Rule 6.
 void ScriptedPs::OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fence) {
+  ++fences_heard;
   if (fence.timeline() != timeline) return;
   proto::ControlReply reply;
   const auto name = std::pair(term, fence.cut_step());

@@ -47,6 +47,7 @@ class ScriptedPs {
   float value = 0;          // that it writes
   bool accepts_fences = true;
   std::optional<uint64_t> refuses_fences_with;  // as the highest step applied
+  uint64_t fences_heard = 0;                    // counting repetitions
   uint64_t fences_refused = 0;
   bool writes = true;       // what is ready; nothing becomes of it else
   std::string write_error;  // of the next cuts

@@ -199,6 +199,18 @@ TEST(TrainingRunTest, ALostStreamGetsTheFenceAgain) {
   EXPECT_THAT(cluster.StoredSteps(), Contains(5));
 }
 
+TEST(TrainingRunTest, OnlyThePsThatWasLostGetsTheFenceAgain) {
+  ScriptedCluster cluster({.ps = 2, .checkpoint = R"({"every_steps": 5, "keep": 100})"});
+  for (auto& ps : cluster.ps) ps->accepts_fences = false;
+  cluster.Join(0);
+  ASSERT_EQ(cluster.ps[0]->fences_heard, 1u);
+  ASSERT_EQ(cluster.ps[1]->fences_heard, 1u);
+  cluster.network.Newest("ps-0:1").Close(absl::UnavailableError("reset"));
+  cluster.Advance(seconds(1));
+  EXPECT_EQ(cluster.ps[0]->fences_heard, 2u);
+  EXPECT_EQ(cluster.ps[1]->fences_heard, 1u);
+}
+
 // --- Evaluation ----------------------------------------------------------------------------------
 
 TEST(TrainingRunTest, AnEpochIsEvaluatedWhileTrainingGoesOn) {
