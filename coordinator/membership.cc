@@ -48,7 +48,7 @@ StreamCallbacks Membership::Accept(std::unique_ptr<Stream> stream) {
   auto worker = std::make_unique<Worker>();
   worker->key = key;
   worker->stream = std::move(stream);
-  workers_[key] = std::move(worker);
+  joining_[key] = std::move(worker);
   return {.on_message = [this, key](Message message) { OnMessage(key, message); },
           .on_closed = [this, key](absl::Status status) { OnClosed(key, status); }};
 }
@@ -71,9 +71,7 @@ void Membership::TurnAway(Worker& worker, const std::string& reason, bool final)
 }
 
 void Membership::Broadcast(const proto::WorkerOrder& order) {
-  for (auto& [key, worker] : workers_) {
-    if (worker->index >= 0) worker->Send(order);
-  }
+  for (auto& [key, worker] : workers_) worker->Send(order);
 }
 
 std::vector<Worker*> Membership::Ready() {
@@ -97,7 +95,10 @@ bool Membership::AllLeft() const {
 
 void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message) {
   auto found = workers_.find(key);
-  if (found == workers_.end()) return;
+  if (found == workers_.end()) {
+    found = joining_.find(key);
+    if (found == joining_.end()) return;
+  }
   Worker& worker = *found->second;
   proto::WorkerReport report;
   if (!ParseMessage(message, &report)) {
@@ -131,6 +132,7 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
     Remove(key, "it has opened a new stream");
     break;
   }
+  workers_.insert(joining_.extract(worker.key));
   worker.index = *index;
   worker.hello = hello;
   worker.last_report = options_.loop->Now();
@@ -190,11 +192,11 @@ void Membership::OnClosed(StepDispatcher::WorkerKey key, const absl::Status& sta
 }
 
 void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
+  joining_.erase(key);
   auto found = workers_.find(key);
   if (found == workers_.end()) return;
   const std::unique_ptr<Worker> worker = std::move(found->second);
   workers_.erase(found);
-  if (worker->index < 0) return;
   Record& record = records_[worker->index];
   if (record.state != Record::State::kLeft) {
     record.state = Record::State::kLost;

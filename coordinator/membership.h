@@ -19,7 +19,7 @@ namespace shoal {
 // One worker that is connected.
 struct Worker {
   StepDispatcher::WorkerKey key = 0;  // of this connection; never used again
-  int index = -1;                     // -1 before its hello
+  int index = -1;                     // -1 until its hello is accepted
   proto::WorkerHello hello;
   std::unique_ptr<Stream> stream;
   bool ready = false;          // it has job and data and can compute
@@ -72,6 +72,7 @@ class Membership {
   bool AnyReady() const;
   // Everybody who ever came has said that it leaves.
   bool AllLeft() const;
+  // Connected workers whose hello was accepted: each has its index.
   const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const {
     return workers_;
   }
@@ -107,6 +108,8 @@ class Membership {
   const Options options_;
   StepDispatcher::WorkerKey next_key_ = 1;
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> workers_;
+  // Streams without an accepted hello: no part of the run knows of them.
+  std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> joining_;
   // Streams that have been refused: they live until they have closed, so that the reason arrives.
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
   std::map<int, Record> records_;

@@ -55,7 +55,6 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
   }
   std::set<int> connected;
   for (const auto& [key, worker] : options_.membership->workers()) {
-    if (worker->index < 0) continue;  // it has not said who it is
     connected.insert(worker->index);
     if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
     if (drains_.count(key) >= kMaxRequests) {

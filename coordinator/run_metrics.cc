@@ -96,7 +96,6 @@ void RunView::CollectTasks(MetricSamples* out) const {
   }
   uint64_t ready = 0;
   for (const auto& [key, worker] : parts_.membership->workers()) {
-    if (worker->index < 0) continue;
     ready += worker->ready ? 1 : 0;
     out->Add("shoal_leased_steps",
              parts_.handout->begun() ? Number(parts_.handout->steps().held(key)) : 0,

@@ -162,9 +162,8 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
   if (applied > 0)
     reply->set_staleness_mean(static_cast<double>(staleness_sum) / static_cast<double>(applied));
   std::map<int, const Worker*> connected;
-  for (const auto& [key, worker] : parts_.membership->workers()) {
-    if (worker->index >= 0) connected[worker->index] = worker.get();
-  }
+  for (const auto& [key, worker] : parts_.membership->workers())
+    connected[worker->index] = worker.get();
   for (const auto& [index, record] : parts_.membership->records()) {
     proto::TaskStatus* task = reply->add_tasks();
     task->set_type("worker");

@@ -271,9 +271,7 @@ void TrainingRun::BeginTraining() {
   const StoredCheckpoint* const newest = NewestBelowBase();
   history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);
   // Also those of workers that are draining.
-  for (const auto& [key, worker] : membership_->workers()) {
-    if (worker->index >= 0) handout_->Hold(*worker);
-  }
+  for (const auto& [key, worker] : membership_->workers()) handout_->Hold(*worker);
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ",
                        handout_->steps().base(), " on"));

@@ -35,9 +35,8 @@ class JoinedWorkers {
 
   // It has said hello and is ready.
   Worker& Join(int index, const proto::WorkerHello& known = {}) {
-    auto far = std::make_shared<FarEnd>(&loop_, "10.0.0.7:4711", kWorkMethod);
-    far->set_callbacks(membership_->Accept(far->MakeStream()));
-    far_[index] = far;
+    Connect(index);
+    FarEnd* const far = far_[index].get();
     proto::WorkerReport report;
     *report.mutable_hello() = known;
     report.mutable_hello()->set_index(index);
@@ -52,6 +51,13 @@ class JoinedWorkers {
     loop_.RunUntilIdle();
     far->Take<proto::WorkerOrder>();
     return *Find(index);
+  }
+  // It opens a stream and says nothing.
+  void Connect(int index) {
+    auto far = std::make_shared<FarEnd>(&loop_, "10.0.0.7:4711", kWorkMethod);
+    far->set_callbacks(membership_->Accept(far->MakeStream()));
+    far_[index] = far;
+    loop_.RunUntilIdle();
   }
   // Null: it is not connected.
   Worker* Find(int index) {

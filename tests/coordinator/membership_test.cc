@@ -305,6 +305,15 @@ TEST_F(MembershipTest, AStreamThatEndsBeforeItsHelloLeavesNoTrace) {
   EXPECT_TRUE(worker->gone());
 }
 
+TEST_F(MembershipTest, AStreamIsAWorkerFromItsHelloOn) {
+  auto worker = Connect();
+  EXPECT_THAT(membership_->workers(), IsEmpty());
+  SayHello(*worker, {.index = 1});
+  ExpectWelcome(*worker, 1);
+  ASSERT_THAT(membership_->workers(), SizeIs(1));
+  EXPECT_EQ(membership_->workers().begin()->second->index, 1);
+}
+
 TEST_F(MembershipTest, ARecordThatSaysLeftStaysSo) {
   auto worker = ConnectAs({.index = 0});
   membership_->record(*membership_->workers().begin()->second) = {.state = State::kLeft,

@@ -108,6 +108,17 @@ TEST_F(RunEndingTest, WhoDoesNotGoIsNotWaitedForForLong) {
   EXPECT_TRUE(over_.has_value() && over_->ok());
 }
 
+TEST_F(RunEndingTest, AStreamWithoutAHelloIsNotWaitedFor) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  workers_.Connect(1);
+  ending_->Fail("not finite");
+  loop_.RunUntilIdle();
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  workers_.Break(0);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+}
+
 TEST_F(RunEndingTest, AWorkerThatComesLateIsToldOnceItIsSure) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);

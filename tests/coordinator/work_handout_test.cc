@@ -285,6 +285,16 @@ TEST_F(WorkHandoutTest, WorkersShareTheStepsThatTheRuleLetsOut) {
   EXPECT_THAT(workers_.Leases(1), ElementsAre(1));
 }
 
+TEST_F(WorkHandoutTest, AStreamWithoutAHelloHasNoShare) {
+  workers_.Join(0);
+  workers_.Connect(1);
+  handout_.Open(
+      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+  handout_.Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
+}
+
 TEST_F(WorkHandoutTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   Worker& worker = workers_.Join(0);
   OfferAll();
