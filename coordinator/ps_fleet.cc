@@ -16,6 +16,8 @@ namespace {
 constexpr Time kProbePeriod = std::chrono::seconds(1);
 // A ps asks for a few at a time, and for the same again over a new stream.
 constexpr int kMostRowsWanted = 64;
+// A checkpoint that a disk could not read is read again after this time.
+constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -187,24 +189,45 @@ void PsFleet::Probe() {
 void PsFleet::LookForEnd() {
   if (looking_for_end_) return;  // a slow disk is not asked faster than it answers
   looking_for_end_ = true;
-  auto finished = std::make_shared<std::optional<RunEnd>>();
+  struct Found {
+    std::optional<RunEnd> end;
+    std::string directory;  // of the checkpoint that it is,
+    absl::Status sound;     // and whether that is whole
+  };
+  auto found = std::make_shared<Found>();
+  // Its bytes may be many, and files are read on one thread.
+  const bool known = options_.loop->Now() < unsound_end_.again_at;
   options_.loop->Offload(
-      [store = options_.store, finished, fingerprint = options_.job_fingerprint,
-       end_of_run = options_.end_of_run] {
+      [store = options_.store, found, fingerprint = options_.job_fingerprint,
+       end_of_run = options_.end_of_run, unsound = known ? unsound_end_.directory : ""] {
         const auto stored = store->List(nullptr);
         if (!stored.ok() || stored->empty()) return;
         const StoredCheckpoint& newest = stored->front();
         if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite()) return;
-        std::optional<RunEnd> end = end_of_run(newest);
-        if (end.has_value() && store->Verify(newest).ok()) *finished = std::move(end);
+        if (newest.directory == unsound) return;
+        found->end = end_of_run(newest);
+        if (!found->end.has_value()) return;
+        found->directory = newest.directory;
+        found->sound = store->Verify(newest);
       },
-      [this, alive = alive_, finished] {
+      [this, alive = alive_, found] {
         if (!*alive) return;
         looking_for_end_ = false;
-        if (closed_ || !finished->has_value()) return;
+        if (closed_ || !found->end.has_value()) return;
+        if (!found->sound.ok()) return NoteUnsoundEnd(found->directory, found->sound);
         if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
-        options_.on_job_finished(**finished);
+        options_.on_job_finished(*found->end);
       });
+}
+
+void PsFleet::NoteUnsoundEnd(const std::string& directory, const absl::Status& why) {
+  const bool damaged = absl::IsDataLoss(why) || absl::IsNotFound(why);
+  LogWarning(absl::StrCat(
+      "the checkpoint at the end of the run, ", directory,
+      ", does not end it: ", std::string(why.message()),
+      damaged ? "; it is not read again"
+              : absl::StrCat("; it is read again after ", WholeSeconds(kVerifyAgainAfter), " s")));
+  unsound_end_ = {directory, damaged ? Time::max() : options_.loop->Now() + kVerifyAgainAfter};
 }
 
 void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {

@@ -158,6 +158,8 @@ class PsFleet {
   proto::ControlRequest ClaimRequest() const;
   void Probe();
   void LookForEnd();
+  // The checkpoint at the end of the run did not verify.
+  void NoteUnsoundEnd(const std::string& directory, const absl::Status& why);
   void SetDeparture(Peer& peer, Departure departure);
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
@@ -187,6 +189,12 @@ class PsFleet {
   std::optional<StoredCheckpoint> loading_;
   std::unique_ptr<CheckpointRows> rows_;  // of loading_, until the timeline opens
   bool looking_for_end_ = false;
+  // A checkpoint at the end of the run that did not verify: not read again before that time.
+  struct UnsoundEnd {
+    std::string directory;
+    Time again_at{};
+  };
+  UnsoundEnd unsound_end_;
   std::set<std::string> bad_checkpoints_;
   EventLoop::TimerId probe_ = 0;
   EventLoop::TimerId claim_again_ = 0;

@@ -16,6 +16,7 @@
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 
@@ -24,6 +25,20 @@ inline constexpr int kPsCount = 2;
 inline constexpr uint32_t kShardMap = 0x5a5a5a5a;
 
 inline uint32_t JobFingerprint() { return SmallManifest(0, 0).job_fingerprint; }
+
+// Counts how often files of values are read.
+class CountingFiles : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (mode == Mode::kRead && path.ends_with(".safetensors")) {
+      ++values_read;
+      if (broken) return absl::UnavailableError("input/output error");
+    }
+    return PassingFileSystem::Open(path, mode);
+  }
+  int values_read = 0;
+  bool broken = false;
+};
 
 class PsFleetTest : public testing::Test {
  protected:
@@ -182,7 +197,8 @@ class PsFleetTest : public testing::Test {
   std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
 
   TemporaryDirectory directory_;
-  CheckpointStore store_{directory_.path()};
+  CountingFiles files_;
+  CheckpointStore store_{directory_.path(), &files_};
   std::string job_text_ = "the job";
   uint32_t fingerprint_ = JobFingerprint();
   bool nobody_trains_ = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/term.h"
+#include "common/daemon/logging.h"
 #include "coordinator/ps_fleet.h"
 #include "tests/coordinator/ps_fleet_fixture.h"
 
@@ -305,6 +306,40 @@ TEST_F(PsFleetTest, AFinishedJobIsFoundInOfficeWhileNobodyTrains) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
   nobody_trains_ = true;
   loop_.Advance(seconds(1));
+  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100-1-00000001"));
+}
+
+TEST_F(PsFleetTest, AnEndThatIsDamagedIsReadOnce) {
+  const StoredCheckpoint end = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
+  for (const std::string& name : NamesIn(end.directory))
+    if (name.ends_with(".safetensors")) WriteAll(end.directory + "/" + name, "damaged");
+  files_.values_read = 0;
+  testing::internal::CaptureStderr();
+  Start();
+  SayHello(0);
+  loop_.Advance(seconds(1));
+  const int read = files_.values_read;
+  EXPECT_GT(read, 0);
+  loop_.Advance(seconds(600));
+  EXPECT_EQ(files_.values_read, read);
+  FlushLog(std::chrono::minutes(1));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(end.directory));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 100);
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100-2-00000001"));
+}
+
+TEST_F(PsFleetTest, AnEndOnADiskThatFailsIsReadAgainAfterAPause) {
+  WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
+  files_.broken = true;
+  Start();
+  loop_.Advance(seconds(1));
+  files_.values_read = 0;
+  loop_.Advance(seconds(5));
+  EXPECT_EQ(files_.values_read, 0);
+  files_.broken = false;
+  loop_.Advance(seconds(60));
   EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100-1-00000001"));
 }
 
