@@ -14,7 +14,6 @@ namespace shoal {
 namespace {
 
 constexpr int kMostWanted = 16;  // an evaluator asks for fewer at once
-constexpr Time kRetryWriteAfter = std::chrono::seconds(5);
 // One that does not go at the end is gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
 constexpr size_t kLeastKept = 2;  // as CheckpointStore has it
@@ -31,9 +30,12 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
              .on_report = [this](const proto::EvaluatorReport& report) { OnReport(report); },
              .on_gone = [this](bool in_order) { OnEvaluatorGone(in_order); }}),
       backlog_(std::max<size_t>(std::max(options_.keep, 0), kLeastKept)),
-      file_(std::make_shared<HistoryFile>(options_.paths.evaluations(),
-                                          EvaluationsHeader(options_.progress->metric_names()),
-                                          options_.store->files())) {}
+      csv_({.loop = options_.loop,
+            .files = options_.store->files(),
+            .path = options_.paths.evaluations(),
+            .header = EvaluationsHeader(options_.progress->metric_names()),
+            .lines = [this](uint64_t from) { return LinesFrom(from); },
+            .on_idle = [this] { OnWritten(); }}) {}
 
 CheckpointEvaluation::~CheckpointEvaluation() {
   *alive_ = false;
@@ -273,7 +275,7 @@ void CheckpointEvaluation::Count(const StoredCheckpoint& checkpoint,
   if (known_.insert(result.checkpoint).second) {
     unwritten_[results_.size()] = checkpoint.directory;
     results_.push_back(std::move(result));
-    Write();
+    csv_.Changed(results_.size() - 1);
   } else {
     in_use_->Remove(checkpoint.directory);
   }
@@ -322,7 +324,6 @@ void CheckpointEvaluation::Tick() {
                      "where a batch takes so long"),
         /*final=*/false);
   }
-  if (written_ < results_.size() && !writing_ && now >= write_again_at_) Write();
   HandOut();
   MaybeEnd();
 }
@@ -337,36 +338,19 @@ std::string CheckpointEvaluation::Doing() const {
 
 // --- evaluations.csv ---
 
-void CheckpointEvaluation::Write() {
-  if (writing_) return;
-  writing_ = true;
-  const size_t from = whole_ ? 0 : written_;
+std::vector<HistoryLine> CheckpointEvaluation::LinesFrom(uint64_t place) const {
   std::vector<HistoryLine> lines;
-  for (size_t i = from; i < results_.size(); ++i) {
+  for (size_t i = place; i < results_.size(); ++i)
     lines.push_back({i, FormatEvaluationLine(options_.progress->metric_names(), results_[i])});
-  }
-  auto written = std::make_shared<absl::Status>();
-  options_.loop->Offload([file = file_, from, lines = std::move(lines),
-                          written] { *written = file->Write(from, lines); },
-                         [this, alive = alive_, count = results_.size(), written] {
-                           if (*alive) OnWritten(count, *written);
-                         });
+  return lines;
 }
 
-void CheckpointEvaluation::OnWritten(size_t lines, const absl::Status& status) {
-  writing_ = false;
-  whole_ = !status.ok();
-  if (!status.ok()) {
-    LogWarning(absl::StrCat(options_.paths.evaluations(), ": ", std::string(status.message()),
-                            "; it is written again"));
-    write_again_at_ = options_.loop->Now() + kRetryWriteAfter;
-  } else {
-    // What stays from here on is decided by the file.
-    for (; written_ < lines; ++written_) {
-      in_use_->Remove(unwritten_.at(written_));
-      unwritten_.erase(written_);
-    }
-    if (written_ < results_.size()) return Write();
+void CheckpointEvaluation::OnWritten() {
+  // What stays of these from here on is decided by the file.
+  const size_t below = csv_.owed_from().value_or(results_.size());
+  for (; written_ < below; ++written_) {
+    in_use_->Remove(unwritten_.at(written_));
+    unwritten_.erase(written_);
   }
   options_.on_written();
 }

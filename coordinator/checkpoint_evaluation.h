@@ -16,6 +16,7 @@
 #include "common/run/history.h"
 #include "common/run/run_paths.h"
 #include "coordinator/checkpoint_rows.h"
+#include "coordinator/csv_writer.h"
 #include "coordinator/evaluation_backlog.h"
 #include "coordinator/evaluator_peer.h"
 #include "coordinator/progress.h"
@@ -85,7 +86,7 @@ class CheckpointEvaluation {
     std::function<void(const StoredCheckpoint&, const Sums&)> on_result;
     // Who is there has changed, or what is still to come.
     std::function<void()> on_changed;
-    // evaluations.csv has all there is, or could not be written.
+    // As CsvWriter's on_idle, of evaluations.csv.
     std::function<void()> on_written;
     // After End: the evaluator has gone, or there is none.
     std::function<void()> on_ended;
@@ -118,7 +119,8 @@ class CheckpointEvaluation {
 
   // Shared with whoever removes checkpoints.
   std::shared_ptr<CheckpointsInUse> in_use() const { return in_use_; }
-  bool writing() const { return writing_; }
+  // As CsvWriter has it, of evaluations.csv.
+  std::string Owed() const { return csv_.Owed(); }
 
   // --- For people and Prometheus ---
 
@@ -156,8 +158,8 @@ class CheckpointEvaluation {
   void GiveUp(const std::string& why);
   void StopCurrent();
   std::optional<StoredCheckpoint> Next() const;
-  void Write();
-  void OnWritten(size_t lines, const absl::Status& status);
+  std::vector<HistoryLine> LinesFrom(uint64_t place) const;
+  void OnWritten();
   bool Owes() const;
   void MaybeEnd();
   void OnEnded();
@@ -179,10 +181,7 @@ class CheckpointEvaluation {
   std::set<std::string> known_;              // their checkpoints
   size_t written_ = 0;                       // of results_
   std::map<size_t, std::string> unwritten_;  // the directories of the others, by their place there
-  bool writing_ = false;
-  bool whole_ = true;                        // the file is to be written from its first line on
-  Time write_again_at_{};                    // after a failure
-  const std::shared_ptr<HistoryFile> file_;  // used in Offload only
+  CsvWriter csv_;                            // a line for each of results_, by its place there
 
   std::optional<std::string> failure_;  // of the job, once it is at its end; or empty
   Time ending_at_{};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/model_export.h"
 #include "common/daemon/logging.h"
@@ -12,7 +13,8 @@ namespace {
 
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
-// A disk that does not answer at the end is waited for so long, and by the process as long again.
+// How long the end waits for files, whose disk may be full or may not answer. The process waits
+// as long again.
 constexpr Time kDiskPatience = std::chrono::seconds(3);
 
 absl::Status ExportResult(const RunEnding::Result& result, const std::string& directory,
@@ -144,16 +146,18 @@ void RunEnding::Over(const absl::Status& status) {
   options_.lease->Pause();
   over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
     over_deadline_ = 0;
-    LogWarning(absl::StrCat("stopping without waiting longer for the disk of ",
-                            options_.paths.directory, ", which has not taken within ",
-                            WholeSeconds(kDiskPatience), " s what was being written"));
+    const std::vector<std::string> owed = options_.owed();
+    LogWarning(absl::StrCat(
+        "stopping without waiting longer for the disk of ", options_.paths.directory,
+        ", which has not taken within ", WholeSeconds(kDiskPatience), " s what was being written",
+        owed.empty() ? "" : "; lost are the newest lines of ", absl::StrJoin(owed, "; ")));
     options_.on_over(outcome_);
   });
-  if (!options_.writing()) EndAfterWrites();
+  OnWritten();
 }
 
 void RunEnding::OnWritten() {
-  if (over()) EndAfterWrites();
+  if (over() && options_.owed().empty()) EndAfterWrites();
 }
 
 // Whoever comes next finds all files of this one: the lease is given back after them, and not at

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -55,8 +56,9 @@ class RunEnding {
     std::function<void(const std::string& failure)> dismiss_evaluator;
     // How it ends is known, and changes no more; once.
     std::function<void(const absl::Status&)> on_outcome;
-    // Something that this does not know of is being written; OnWritten follows.
-    std::function<bool()> writing;
+    // Files of the run that lack something on disk, and why, for people; OnWritten follows each
+    // write. Empty: all is there.
+    std::function<std::vector<std::string>()> owed;
     // All is on disk, or was waited for long enough; the last call.
     std::function<void(const absl::Status&)> on_over;
   };

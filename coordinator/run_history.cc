@@ -13,13 +13,28 @@ namespace shoal {
 RunHistory::RunHistory(Options options)
     : options_(std::move(options)),
       progress_(*options_.progress),
-      file_(std::make_shared<HistoryFile>(
-          options_.paths.history(), HistoryHeader(progress_.metric_names()), options_.files)) {}
+      csv_({.loop = options_.loop,
+            .files = options_.files,
+            .path = options_.paths.history(),
+            .header = HistoryHeader(progress_.metric_names()),
+            .lines = [this](uint64_t from) { return LinesFrom(from); },
+            .on_idle = [this] { options_.on_idle(); }}) {
+  csv_.Hold();
+}
 
 RunHistory::~RunHistory() { *alive_ = false; }
 
+std::vector<HistoryLine> RunHistory::LinesFrom(uint64_t epoch) const {
+  std::vector<HistoryLine> lines;
+  const auto& history = progress_.history();
+  for (auto each = history.lower_bound(epoch); each != history.end(); ++each)
+    lines.push_back(FormatHistoryLine(progress_.metric_names(), each->second));
+  return lines;
+}
+
 void RunHistory::ReadEarlier() {
   read_ = false;
+  csv_.Hold();
   earlier_.clear();
   const auto earlier = std::make_shared<History>();
   const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
@@ -36,6 +51,9 @@ void RunHistory::ReadEarlier() {
         read_ = true;
         if (verdict->ok()) verdict_ = **verdict;
         options_.on_read();
+        // What was to be written meanwhile takes no earlier line out of the file.
+        if (csv_.owed_from().has_value()) TakeEarlier();
+        csv_.Release();
       });
 }
 
@@ -54,15 +72,15 @@ void RunHistory::Begin(const StepPlan& plan, uint64_t base, const Manifest* newe
   // timeline was adopted.
   if (newest != nullptr && !newest->epoch_done() && newest->epoch == closed_)
     progress_.Resume(closed_, newest->epoch_sums, options_.loop->Now());
-  changed_ = 0;
+  csv_.Distrust();
   // Before anything is read from it: what it says of epochs that did not happen is void.
-  if (rewinds) Write(0);
+  if (rewinds) csv_.Changed(0);
 }
 
 void RunHistory::TakeEarlier() {
   if (!plan_.has_value()) return;  // which of the epochs stay is not known
   progress_.Restore(earlier_, closed_);
-  Write(0);
+  csv_.Changed(0);
 }
 
 void RunHistory::CloseUpTo(uint64_t base) {
@@ -77,7 +95,7 @@ void RunHistory::CloseUpTo(uint64_t base) {
                           result.examples_per_second());
     LogInfo(text);
     ++closed_;
-    Write(closed_ - 1);
+    csv_.Changed(closed_ - 1);
   }
 }
 
@@ -91,7 +109,7 @@ void RunHistory::SetTestResult(uint64_t epoch, double loss, const std::vector<do
     absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
   }
   LogInfo(text);
-  Write(epoch);
+  csv_.Changed(epoch);
 }
 
 bool RunHistory::IsEvaluated(uint64_t epoch) const {
@@ -99,43 +117,10 @@ bool RunHistory::IsEvaluated(uint64_t epoch) const {
   return result != progress_.history().end() && result->second.has_test_loss();
 }
 
-// One at a time: epochs may end faster than a disk writes. None before the lines of the
-// coordinators before this one are known, which it would take out.
-void RunHistory::Write(uint64_t from) {
-  changed_ = std::min(changed_.value_or(from), from);
-  if (writing_ || !read_) return;
-  writing_ = true;
-  const uint64_t first = *std::exchange(changed_, std::nullopt);
-  std::vector<HistoryLine> lines;
-  const auto& history = progress_.history();
-  for (auto epoch = history.lower_bound(first); epoch != history.end(); ++epoch)
-    lines.push_back(FormatHistoryLine(progress_.metric_names(), epoch->second));
-  auto written = std::make_shared<absl::Status>();
-  options_.loop->Offload([file = file_, first, lines = std::move(lines),
-                          written] { *written = file->Write(first, lines); },
-                         [this, alive = alive_, first, written] {
-                           if (*alive) OnWritten(first, *written);
-                         });
-}
-
-void RunHistory::OnWritten(uint64_t first, const absl::Status& status) {
-  writing_ = false;
-  const bool again = changed_.has_value() || (!status.ok() && first > 0);
-  if (!status.ok()) {
-    LogWarning("history.csv: " + std::string(status.message()));
-    changed_ = 0;
-    decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
-  }
-  error_ = std::string(status.message());
-  if (again) return Write(*changed_);
-  options_.on_idle();
-}
-
 void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
                         std::function<void()> decided) {
-  if (deciding_ || writing_ || !read_) return;
+  if (deciding_ || !read_ || csv_.owed_from().has_value()) return;
   if (options_.loop->Now() < decide_again_at_) return;
-  if (changed_.has_value()) return Write(*changed_);
   deciding_ = true;
   auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
   options_.loop->Offload(
@@ -169,7 +154,7 @@ void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& ver
                             verdict.ok() ? options_.paths.history() + " does not have it"
                                          : std::string(verdict.status().message()),
                             "; the file is written anew"));
-    changed_ = 0;
+    csv_.WriteAnewLater();
     decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
     return;
   }

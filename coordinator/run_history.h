@@ -15,14 +15,14 @@
 #include "common/run/run_paths.h"
 #include "common/run/run_verdict.h"
 #include "common/step_plan/step_plan.h"
+#include "coordinator/csv_writer.h"
 #include "coordinator/progress.h"
 
 namespace shoal {
 
 // The epochs of a run: closes those whose steps are all done, keeps history.csv, which the
 // coordinators before this one have written too, and has the job's callbacks decide by what is on
-// disk. One write at a time; after one that failed the file is written anew, whole. Loop thread
-// only; files are read and written in Offload.
+// disk. Loop thread only; files are read and written in Offload.
 class RunHistory {
  public:
   struct Options {
@@ -33,7 +33,7 @@ class RunHistory {
     std::vector<Callback> callbacks;
     // What earlier coordinators wrote is known from now on.
     std::function<void()> on_read;
-    // All is written that there was to write, or could not be.
+    // As CsvWriter has it.
     std::function<void()> on_idle;
   };
   explicit RunHistory(Options options);
@@ -71,14 +71,12 @@ class RunHistory {
   // Reads it again, as an evaluator's results have changed what is the best.
   void ReadVerdict();
 
-  bool writing() const { return writing_; }
-  // Why the newest write failed; empty when it did not.
-  const std::string& error() const { return error_; }
+  // As CsvWriter has them, of history.csv.
+  std::string Owed() const { return csv_.Owed(); }
+  const std::string& error() const { return csv_.error(); }
 
  private:
-  // The epochs from `from` on have changed in the file's matter.
-  void Write(uint64_t from);
-  void OnWritten(uint64_t first, const absl::Status& status);
+  std::vector<HistoryLine> LinesFrom(uint64_t epoch) const;
   void OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
                  const std::function<void()>& decided);
 
@@ -92,10 +90,7 @@ class RunHistory {
   RunVerdict verdict_;
   bool deciding_ = false;
   Time decide_again_at_{};  // after a failure
-  bool writing_ = false;
-  std::string error_;
-  std::optional<uint64_t> changed_;          // from which epoch on, since the newest write began
-  const std::shared_ptr<HistoryFile> file_;  // used in Offload only
+  CsvWriter csv_;           // a line for each epoch; held while earlier_ is being read
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/version.h"
+#include "coordinator/csv_writer.h"
 #include "coordinator/run_view.h"
 
 namespace shoal {
@@ -239,8 +240,8 @@ std::vector<std::string> RunView::Waiting() const {
                         (all_done && parts_.handout->steps().finished());
   if (all_done && !parts_.history->error().empty() && parts_.awaits_results) {
     lines.push_back(absl::StrCat("the epoch's result to be written (", parts_.history->error(),
-                                 "); it is tried again every ", WholeSeconds(kRetryCutAfter),
-                                 " s"));
+                                 "); it is tried again every ",
+                                 WholeSeconds(CsvWriter::kRetryWriteAfter), " s"));
   }
   if (all_done && parts_.checkpointer->idle() && !parts_.checkpointer->last_error().empty()) {
     lines.push_back(absl::StrCat("the ", is_final ? "final" : "epoch's",

@@ -193,7 +193,12 @@ void TrainingRun::MakeEnd() {
       .dismiss_evaluator = [this](const std::string& failure) { evaluator_->End(failure); },
       .on_outcome =
           [this](const absl::Status& status) { requests_->OnOver(status, closing_->kept()); },
-      .writing = [this] { return history_->writing() || evaluator_->writing(); },
+      .owed =
+          [this] {
+            std::vector<std::string> owed = {history_->Owed(), evaluator_->Owed()};
+            std::erase(owed, "");
+            return owed;
+          },
       .on_over = options_.on_over});
   closing_ = std::make_unique<ClosingCut>(
       ClosingCut::Options{.loop = options_.loop,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/daemon/logging.h"
 #include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
@@ -193,13 +194,17 @@ TEST_F(RunEndingTest, AStopWhileTheModelIsSavedEndsAtOnce) {
 
 TEST_F(RunEndingTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  writing_ = true;
+  owed_ = {"history.csv", "evaluations.csv"};
   ending_->Over(absl::CancelledError("stopped"));
   loop_.Advance(seconds(2));
   EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
   EXPECT_FALSE(ending_->job_ended()) << "who goes now is missed";
   EXPECT_EQ(Message(outcome_), "stopped");
-  EXPECT_FALSE(over_.has_value());
+  owed_.pop_back();
+  ending_->OnWritten();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(over_.has_value()) << "one of them failed, and is tried again";
+  owed_.clear();
   ending_->OnWritten();
   loop_.RunUntilIdle();
   EXPECT_EQ(Message(over_), "stopped");
@@ -207,9 +212,12 @@ TEST_F(RunEndingTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
 
 TEST_F(RunEndingTest, ADiskThatDoesNotAnswerDoesNotHoldTheEndUp) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  writing_ = true;
+  owed_ = {"/run/history.csv: no space left"};
+  testing::internal::CaptureStderr();
   ending_->Over(absl::CancelledError("stopped"));
   loop_.Advance(seconds(4));
+  FlushLog(std::chrono::minutes(1));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(owed_[0])) << "what is lost";
   EXPECT_EQ(Message(over_), "stopped");
 }
 

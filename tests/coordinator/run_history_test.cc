@@ -83,10 +83,10 @@ TEST_F(RunHistoryTest, AnEpochIsWrittenWhenItsStepsAreDoneAndAgainWithItsTestRes
   FinishEpoch(0, 3);
   history_->CloseUpTo(3);
   EXPECT_EQ(history_->closed_epochs(), 1u) << "of the next a step is missing";
-  EXPECT_TRUE(history_->writing());
+  EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
   EXPECT_EQ(idle_, 0);
   loop_.RunUntilIdle();
-  EXPECT_FALSE(history_->writing());
+  EXPECT_THAT(history_->Owed(), IsEmpty());
   EXPECT_EQ(idle_, 1);
   EXPECT_THAT(Lines(), ElementsAre("1: 3"));
   EXPECT_FALSE(history_->IsEvaluated(0));
@@ -105,11 +105,9 @@ TEST_F(RunHistoryTest, NothingIsWrittenBeforeWhatEarlierCoordinatorsWroteIsKnown
   EXPECT_FALSE(history_->read());
   history_->Begin(plan_, 2, nullptr);
   FinishEpoch(1, 2);
-  EXPECT_FALSE(history_->writing());
+  EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
   loop_.RunUntilIdle();
   EXPECT_EQ(read_, 2);
-  history_->TakeEarlier();
-  loop_.RunUntilIdle();
   EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
 }
 
@@ -173,6 +171,18 @@ TEST_F(RunHistoryTest, AFullDiskIsToldAndTheFileWrittenWholeWhenItMayBe) {
   loop_.RunUntilIdle();
   EXPECT_THAT(history_->error(), IsEmpty());
   EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
+}
+
+TEST_F(RunHistoryTest, WhatAFullDiskDidNotTakeIsWrittenWithoutBeingAsked) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  disk_.full = true;
+  FinishEpoch(0, 3);
+  loop_.Advance(seconds(60));
+  disk_.full = false;
+  loop_.Advance(seconds(10));
+  EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+  EXPECT_THAT(history_->error(), IsEmpty());
 }
 
 TEST_F(RunHistoryTest, ADecisionWaitsForTheFileAndForTheEpochInIt) {

@@ -39,7 +39,7 @@ class RunPartsTest : public PsFleetTest {
                            .on_ending = [this] { ++endings_; },
                            .dismiss_evaluator = dismiss_evaluator_,
                            .on_outcome = [this](const absl::Status& status) { outcome_ = status; },
-                           .writing = [this] { return writing_; },
+                           .owed = [this] { return owed_; },
                            .on_over = [this](const absl::Status& status) { over_ = status; }});
     checkpointer_ = std::make_unique<Checkpointer>(
         Checkpointer::Options{.loop = &loop_,
@@ -90,7 +90,7 @@ class RunPartsTest : public PsFleetTest {
                         .window_steps = 64,
                         .lease_timeout_seconds = 20,
                         .on_leased = [](uint64_t) {}}};
-  bool writing_ = false;
+  std::vector<std::string> owed_;  // files that are not on disk yet
   int endings_ = 0;
   std::function<void(const std::string&)> dismiss_evaluator_;  // none, as long as it is empty
   std::optional<absl::Status> outcome_;
