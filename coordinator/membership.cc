@@ -74,6 +74,20 @@ void Membership::Broadcast(const proto::WorkerOrder& order) {
   for (auto& [key, worker] : workers_) worker->Send(order);
 }
 
+void Membership::EndJob(const std::string& failure) {
+  job_done_.emplace().mutable_job_done()->set_failure(failure);
+  Broadcast(*job_done_);
+  for (const auto& [key, worker] : workers_) told_.insert(worker->index);
+}
+
+bool Membership::AllTold() const {
+  return std::ranges::all_of(options_.listed, [this](int index) {
+    const auto record = records_.find(index);
+    const bool left = record != records_.end() && record->second.state == Record::State::kLeft;
+    return left || told_.contains(index);
+  });
+}
+
 std::vector<Worker*> Membership::Ready() {
   std::vector<Worker*> ready;
   for (auto& [key, worker] : workers_) {
@@ -146,6 +160,10 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   record.detail.clear();
   LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
                        ", ", hello.threads(), hello.threads() == 1 ? " thread)" : " threads)"));
+  if (job_done_.has_value()) {
+    told_.insert(*index);
+    return worker.Send(*job_done_);
+  }
   proto::WorkerOrder order;
   proto::Welcome* welcome = order.mutable_welcome();
   welcome->set_index(*index);

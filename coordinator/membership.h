@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,6 +67,11 @@ class Membership {
   // Tells a worker why it cannot take part and ends its stream.
   void Reject(Worker& worker, const std::string& reason, bool final);
   void Broadcast(const proto::WorkerOrder& order);
+  // The job is over, done or for `failure`: tells all workers, and welcomes nobody from now on, but
+  // tells each that says hello the same.
+  void EndJob(const std::string& failure);
+  // After EndJob: every listed worker was told, or has left before.
+  bool AllTold() const;
 
   // Connected workers that are ready.
   std::vector<Worker*> Ready();
@@ -114,6 +120,8 @@ class Membership {
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
   std::map<int, Record> records_;
   std::map<int, uint64_t> incarnations_;  // by index: who had it last
+  std::optional<proto::WorkerOrder> job_done_;
+  std::set<int> told_;  // indices of workers that were sent job_done_
 };
 
 // "preparing", "up", "draining", "lost", "left".

@@ -73,9 +73,7 @@ void RunEnding::Fail(const std::string& why) {
 
 void RunEnding::DismissWorkers() {
   Enter(Phase::kDismissingWorkers);
-  proto::WorkerOrder order;
-  order.mutable_job_done()->set_failure(failure_);
-  options_.membership->Broadcast(order);
+  options_.membership->EndJob(failure_);
   dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
     dismiss_deadline_ = 0;
     DismissPs();
@@ -83,16 +81,11 @@ void RunEnding::DismissWorkers() {
   OnWorkerGone();  // if none is there
 }
 
-void RunEnding::OnWorkerReady(Worker& worker) {
-  if (!job_outcome_.has_value()) return;
-  proto::WorkerOrder order;
-  order.mutable_job_done()->set_failure(failure_);
-  worker.Send(order);
-}
-
-// Workers that have not found this successor yet hear it when they do.
+// Two kinds of workers look for this coordinator and hear the end when they find it: those of a
+// predecessor, and those that are still starting when the job fails, maybe in its first seconds.
 void RunEnding::OnWorkerGone() {
-  if (options_.membership->workers().empty() && !found_) DismissPs();
+  const bool more_may_come = found_ || (!failure_.empty() && !options_.membership->AllTold());
+  if (options_.membership->workers().empty() && !more_may_come) DismissPs();
 }
 
 // Those that can't be reached count as stopped.

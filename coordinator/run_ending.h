@@ -86,8 +86,7 @@ class RunEnding {
   // At once, whatever the phase: only files are waited for. No effect when it is over.
   void Over(const absl::Status& status);
 
-  // While not working. A worker is told to go as soon as that is sure.
-  void OnWorkerReady(Worker& worker);
+  // While not working.
   void OnWorkerGone();
   // It ends, as it was told to or not.
   void OnPsStopping(int ps);

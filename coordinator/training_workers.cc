@@ -47,7 +47,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   worker.ready = record.state != Membership::Record::State::kDraining;
   if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (!ending_->working()) return ending_->OnWorkerReady(worker);
+  if (!ending_->working()) return;  // it is told of the end as all are
   if (opened_.has_value()) {
     Announce(worker);
     if (first) {

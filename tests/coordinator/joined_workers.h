@@ -36,7 +36,15 @@ class JoinedWorkers {
   // It has said hello and is ready.
   Worker& Join(int index, const proto::WorkerHello& known = {}) {
     Connect(index);
-    FarEnd* const far = far_[index].get();
+    SayHello(index, known);
+    proto::WorkerReport ready;
+    ready.mutable_ready();
+    far_[index]->Send(ready);
+    loop_.RunUntilIdle();
+    far_[index]->Take<proto::WorkerOrder>();
+    return *Find(index);
+  }
+  void SayHello(int index, const proto::WorkerHello& known = {}) {
     proto::WorkerReport report;
     *report.mutable_hello() = known;
     report.mutable_hello()->set_index(index);
@@ -44,13 +52,8 @@ class JoinedWorkers {
     report.mutable_hello()->set_incarnation(index + 1);
     report.mutable_hello()->set_host("node");
     report.mutable_hello()->set_pid(100 + index);
-    far->Send(report);
-    proto::WorkerReport ready;
-    ready.mutable_ready();
-    far->Send(ready);
+    far_[index]->Send(report);
     loop_.RunUntilIdle();
-    far->Take<proto::WorkerOrder>();
-    return *Find(index);
   }
   // It opens a stream and says nothing.
   void Connect(int index) {

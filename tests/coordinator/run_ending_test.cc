@@ -90,7 +90,7 @@ TEST_F(RunEndingTest, ToldToStopItDoesNotWaitForTheEvaluator) {
   ending_->OnStop();
   EXPECT_TRUE(ending_->working());
   ending_->Fail("not finite");
-  loop_.Advance(seconds(6));
+  loop_.Advance(seconds(11));
   EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
   ending_->OnStop();
   loop_.RunUntilIdle();
@@ -113,23 +113,37 @@ TEST_F(RunEndingTest, AStreamWithoutAHelloIsNotWaitedFor) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   workers_.Connect(1);
-  ending_->Fail("not finite");
+  ending_->Save({.values = checkpoint_});
   loop_.RunUntilIdle();
   EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
   workers_.Break(0);
   EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
 }
 
-TEST_F(RunEndingTest, AWorkerThatComesLateIsToldOnceItIsSure) {
+TEST_F(RunEndingTest, AWorkerThatComesLateIsToldInPlaceOfAWelcome) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   ending_->Save({.values = checkpoint_});
-  ending_->OnWorkerReady(*workers_.Find(0));
-  const std::vector<proto::WorkerOrder> orders = workers_.Orders(0);
-  EXPECT_EQ(std::ranges::count_if(orders, &proto::WorkerOrder::has_job_done), 1) << "not before";
-  Worker& late = workers_.Join(1);
-  ending_->OnWorkerReady(late);
-  EXPECT_EQ(JobDone(1), "");
+  EXPECT_EQ(JobDone(0), "");
+  workers_.Connect(1);
+  workers_.SayHello(1);
+  const std::vector<proto::WorkerOrder> orders = workers_.Orders(1);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_TRUE(orders[0].has_job_done());
+}
+
+// It would look for this coordinator for minutes.
+TEST_F(RunEndingTest, AFailureIsKeptForAListedWorkerThatIsStarting) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  for (const int index : {0, 1, 2}) workers_.Join(index);
+  ending_->Fail("not finite");
+  for (const int index : {0, 1, 2}) workers_.Break(index);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  workers_.Connect(3);
+  workers_.SayHello(3);
+  EXPECT_EQ(JobDone(3), "not finite");
+  workers_.Break(3);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
 }
 
 // They have not found this coordinator yet, and would look for it for ever.
@@ -168,10 +182,10 @@ TEST_F(RunEndingTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
 
 TEST_F(RunEndingTest, AFailureDismissesAllAndLeavesNoModel) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  workers_.Join(0);
+  for (const int index : {0, 1, 2, 3}) workers_.Join(index);
   ending_->Fail("not finite");
   EXPECT_EQ(JobDone(0), "not finite");
-  workers_.Break(0);
+  for (const int index : {0, 1, 2, 3}) workers_.Break(index);
   EXPECT_TRUE(ToldToStop(1));
   BothPsStop();
   EXPECT_TRUE(absl::IsDataLoss(over_.value_or(absl::OkStatus())));

@@ -238,8 +238,9 @@ TEST(TrainingRunTest, AFinishedJobMayTrainLonger) {
 TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
   const TemporaryDirectory directory;
   {
-    ScriptedCluster cluster(
-        {.checkpoint = R"({"every_steps": 4, "keep": 1})", .directory = directory.path()});
+    ScriptedCluster cluster({.workers = 1,
+                             .checkpoint = R"({"every_steps": 4, "keep": 1})",
+                             .directory = directory.path()});
     ScriptedWorker& worker = cluster.Join(0);
     while (cluster.StoredSteps().size() < 2) cluster.FinishStep(worker);
     const std::vector<uint64_t> finite = cluster.StoredSteps();

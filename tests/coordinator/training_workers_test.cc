@@ -196,7 +196,8 @@ TEST(TrainingRunTest, ALossThatIsNotFiniteIsSaidOnce) {
 
 // In a row: one step without it, and the count begins anew.
 TEST(TrainingRunTest, TooManyLossesThatAreNotFiniteEndTheJob) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 50, "keep": 2})", .epochs = 100});
+  ScriptedCluster cluster(
+      {.workers = 2, .checkpoint = R"({"every_steps": 50, "keep": 2})", .epochs = 100});
   ScriptedWorker& worker = cluster.Join(0);
   while (cluster.StoredSteps().empty()) cluster.FinishStep(worker);
   worker.loss = INFINITY;
