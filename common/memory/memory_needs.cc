@@ -21,9 +21,9 @@ constexpr uint64_t kWorkerProgramBytes = 300 * kMiB;
 constexpr uint64_t kCoordinatorProgramBytes = 200 * kMiB;
 
 // A ps hands no more than this to the transport at once, over all streams.
-const uint64_t kSendingBytes = GrpcNetwork::Options().max_writing_bytes;
+uint64_t MaxSendingBytes() { return GrpcNetwork::Options().max_writing_bytes; }
 // It shares memory with no more workers than these.
-const uint64_t kMostSharing = GrpcNetwork::Options().max_shared_streams;
+uint64_t MaxSharingWorkers() { return GrpcNetwork::Options().max_shared_streams; }
 
 // What a chunk takes beside its values and its applied set: where it lies, its state, its readers.
 constexpr uint64_t kChunkStateBytes = 512;
@@ -94,10 +94,10 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
                    {kProgram, kPsProgramBytes}},
           .at_times = {{"copies for a checkpoint", pushed + with_slots * slots},
                        {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
-                       {"sending", std::min(kSendingBytes, workers * variables)},
+                       {"sending", std::min(MaxSendingBytes(), workers * variables)},
                        {"receiving", workers * largest_chunk},
                        {"shared with workers",
-                        SharedBytes(std::min<uint64_t>(kMostSharing, workers), variables)}}};
+                        SharedBytes(std::min<uint64_t>(MaxSharingWorkers(), workers), variables)}}};
 }
 
 MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
