@@ -109,12 +109,13 @@ absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const 
                      "one of its HTTP ports (--http_port)?"));
   }
   const std::optional<LeaseHolder> holder = Holder(run_dir);
-  const bool over = holder.has_value() && holder->left;
-  return absl::UnavailableError(
-      absl::StrCat(over ? absl::StrCat("no job runs in ", run_dir, ": its coordinator at ",
-                                       holder->address, " has ended in order")
-                        : std::string(unavailable.message()),
-                   "; ", DescribeRunWithoutCoordinator(run_dir)));
+  std::string what = std::string(unavailable.message());
+  if (holder.has_value() && holder->left) {
+    what = absl::StrCat("no job runs in ", run_dir);
+    if (!ReadFailedRun(run_dir).has_value())
+      absl::StrAppend(&what, ": its coordinator at ", holder->address, " has ended in order");
+  }
+  return absl::UnavailableError(absl::StrCat(what, "; ", DescribeRunWithoutCoordinator(run_dir)));
 }
 
 absl::Status ChiefOption::CheckLeads(const std::string& address,

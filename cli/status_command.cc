@@ -65,7 +65,14 @@ absl::Status AskForStatus(const StatusOptions& options) {
 absl::Status ShowStatus(const StatusOptions& options) {
   const absl::Status asked = AskForStatus(options);
   if (asked.ok() || !options.job.NobodyLeads(asked)) return asked;
-  const std::optional<proto::StatusReply> finished = ReadFinishedRun(options.job.run_dir);
+  const std::string& run_dir = options.job.run_dir;
+  if (const std::optional<proto::StatusReply> failed = ReadFailedRun(run_dir)) {
+    SHOAL_RETURN_IF_ERROR(Print(*failed, options));
+    // Where its values are not finite, the cause says whether there is one to go on from.
+    if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
+    return PrintReport("\nWhen that is mended, to go on: " + CommandToGoOn(run_dir) + "\n");
+  }
+  const std::optional<proto::StatusReply> finished = ReadFinishedRun(run_dir);
   return finished.has_value() ? Print(*finished, options) : asked;
 }
 
@@ -84,9 +91,10 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "  shoal status 10.0.0.1:2222\n"
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
-      "\nOf a run directory whose job is finished it tells from the files there how that ended.\n"
+      "\nOf a run directory whose job is finished, or has failed, it tells from the files there "
+      "how that ended.\n"
       "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers, and the "
-      "job\nis not finished.");
+      "job\nhas neither finished nor failed.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
 }

@@ -14,6 +14,7 @@
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "common/run/checkpoint_job.h"
+#include "common/run/run_outcome.h"
 #include "common/run/run_paths.h"
 #include "coordinator/run_lease.h"
 #include "coordinator/training_run.h"
@@ -36,14 +37,17 @@ void GoOnWithStrategy(const std::string& run_dir, Job* job) {
   if (stored.ok()) TakeResolvedFrom(*stored, job);
 }
 
-// For `shoal status --run_dir` and its like.
+// For `shoal status --run_dir` and its like: where to ask, and that the run has not ended.
 void WriteAddress(const std::string& run_dir, const std::string& address, EventLoop* loop) {
   auto written = std::make_shared<absl::Status>();
-  loop->Offload([path = RunPaths{run_dir}.chief_address(), address,
-                 written] { *written = ReplaceFile(path, address + "\n"); },
-                [written] {
-                  if (!written->ok()) LogWarning(std::string(written->message()));
-                });
+  loop->Offload(
+      [paths = RunPaths{run_dir}, address, written] {
+        *written = ReplaceFile(paths.chief_address(), address + "\n");
+        written->Update(RemoveRunOutcome(paths));
+      },
+      [written] {
+        if (!written->ok()) LogWarning(std::string(written->message()));
+      });
 }
 
 // Where the data are on other machines, the columns are known here by the run alone.

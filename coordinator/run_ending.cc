@@ -6,7 +6,9 @@
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/model_export.h"
+#include "common/daemon/exit_code.h"
 #include "common/daemon/logging.h"
+#include "common/run/run_outcome.h"
 
 namespace shoal {
 namespace {
@@ -135,6 +137,8 @@ void RunEnding::Over(const absl::Status& status) {
   outcome_ = status;
   options_.on_outcome(outcome_);
   if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());
+  // One that was fenced off has ended nothing: another one leads.
+  if (options_.lease->leading() && !absl::IsAborted(status)) KeepOutcome();
   options_.fleet->Close();
   options_.lease->Pause();
   over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
@@ -147,6 +151,17 @@ void RunEnding::Over(const absl::Status& status) {
     options_.on_over(outcome_);
   });
   OnWritten();
+}
+
+// In the run directory, for whoever asks when this process is gone.
+void RunEnding::KeepOutcome() {
+  const RunOutcome outcome{ExitCodeOf(outcome_), std::string(outcome_.message())};
+  options_.loop->Offload(
+      [files = options_.files, paths = options_.paths, outcome] {
+        if (const absl::Status kept = WriteRunOutcome(paths, outcome, files); !kept.ok())
+          LogWarning("how the run ended is not kept: " + std::string(kept.message()));
+      },
+      [] {});
 }
 
 void RunEnding::OnWritten() {

@@ -101,6 +101,7 @@ class RunEnding {
   void DismissWorkers();
   void DismissPs();
   void DismissEvaluator();
+  void KeepOutcome();
   void EndAfterWrites();
 
   const Options options_;

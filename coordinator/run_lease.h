@@ -83,6 +83,9 @@ class RunLease {
   // The holder's mark, from when a file in the directory has been this one's; empty before.
   std::string Process() const { return had_file_ ? options_.self.process : ""; }
 
+  // It leads, as far as it knows.
+  bool leading() const { return leading_; }
+
   // Whom or what Acquire waits for, for console and status; empty where it does not.
   std::string Waiting() const;
 

@@ -113,6 +113,8 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
     absl::StrAppend(&text, "waiting     ", waiting, "\n");
   }
   if (!status.error().empty()) absl::StrAppend(&text, "error       ", status.error(), "\n");
+  if (status.has_exit_code())
+    absl::StrAppend(&text, "ended       with exit code ", status.exit_code(), "\n");
   absl::StrAppend(&text, LastCheckpoint(status.last_checkpoint()));
   for (const proto::BestEpoch& best : status.best()) {
     absl::StrAppend(&text, "best        ", best.figure(), " ", FormatNumber(best.value()),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/display/number_text.h"
 #include "common/daemon/exit_code.h"
 
@@ -35,6 +36,15 @@ std::string SinceStart(Time time) { return FormatDuration(ToSeconds(time)) + " a
 
 std::string Sentence(const Child& child) {
   return absl::StrCat(TaskName(child.task), " ended: ", child.exit_cause->ToString());
+}
+
+// What the daemon's last line says, without its time, level, task and exit code.
+std::string LastError(const Child& child) {
+  const std::deque<std::string>& lines = child.log->last_lines();
+  if (lines.empty() || !IsLastError(lines.back())) return "";
+  const std::vector<std::string> words = absl::StrSplit(lines.back(), absl::MaxSplits(' ', 3));
+  const std::string& said = words.back();
+  return absl::StrCat(": ", said.substr(0, said.rfind(" exit_code=")));
 }
 
 std::string Pause(Time pause) {
@@ -224,6 +234,9 @@ void Supervisor::Fail(const Child& child, const std::string& consequence) {
       all_workers ? deaths_.FirstOf(child.task.type) : deaths_.FirstOf(child.task);
   options_.console->PrintError(
       absl::StrCat("\nThe training failed: ", root, consequence, deaths_.ToString()));
+  const bool keeps_its_end = child.task.type == TaskType::kChief && !child.exit_cause->by_signal &&
+                             IsRestartUseless(child.exit_cause->code);
+  if (!keeps_its_end) cause_ = Sentence(child) + LastError(child);
   End(Outcome::kFailed, ExitCodeFor(*child.exit_cause), /*wait_for_leaving=*/false);
 }
 

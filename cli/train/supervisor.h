@@ -56,6 +56,9 @@ class Supervisor {
   Outcome outcome() const { return outcome_; }
   // Of this process; meaningful in kEnded.
   int exit_code() const { return exit_code_; }
+  // Of kFailed: which task was the cause, how it ended and its last error, in one line. Empty where
+  // that is the coordinator and it has kept its end in the run directory itself, if it led the run.
+  const std::string& cause() const { return cause_; }
 
  private:
   void OnCoordinatorExit(const Child& child);
@@ -82,6 +85,7 @@ class Supervisor {
   Phase phase_ = Phase::kRunning;
   Outcome outcome_ = Outcome::kDone;
   int exit_code_ = 0;
+  std::string cause_;
   DeathList deaths_;
   EventLoop::TimerId timer_ = 0;
   std::map<const Child*, EventLoop::TimerId> restarts_;  // that are to come

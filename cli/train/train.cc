@@ -37,6 +37,7 @@
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/library_log.h"
 #include "common/run/history.h"
+#include "common/run/run_outcome.h"
 #include "common/run/run_verdict.h"
 #include "worker/compute/compute_device.h"
 #include "worker/job_names.h"
@@ -300,9 +301,16 @@ class Training {
       return;
     }
     if (supervisor.outcome() == Supervisor::Outcome::kStopped) console_.PrintError("Stopped.");
+    if (!supervisor.cause().empty()) KeepOutcome({exit_code_, supervisor.cause()});
     // What would end so again needs something else first, which has been said.
     if (IsRestartUseless(exit_code_)) return;
     console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand(options_));
+  }
+
+  // For `shoal status`; the coordinator knows only that it was stopped.
+  void KeepOutcome(const RunOutcome& outcome) {
+    const absl::Status kept = WriteRunOutcome(run_->paths(), outcome);
+    if (!kept.ok()) console_.PrintError(std::string(kept.message()));
   }
 
   void PrintTable(const std::vector<proto::EpochResult>& history) {

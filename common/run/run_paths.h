@@ -15,6 +15,8 @@ struct RunPaths {
   // The coordinator's HOST:PORT.
   std::string chief_address() const { return directory + "/chief.address"; }
   std::string model() const { return directory + "/model"; }
+  // How the run ended last (common/run/run_outcome.h).
+  std::string end() const { return directory + "/end.json"; }
   // Who leads the run (coordinator/run_lease.h).
   std::string lease() const { return directory + "/.lease"; }
   // Of `shoal train`: the resolved job, and what each task said.

@@ -9,6 +9,7 @@
 
 #include "cli/display/status_report.h"
 #include "common/job/job.h"
+#include "common/run/run_outcome.h"
 #include "common/run/run_paths.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/common/job/job_files.h"
@@ -111,6 +112,41 @@ TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
   WriteAll(run_.job(), job_.ResolvedText());
   EXPECT_THAT(Describe(), HasSubstr("to go on from it: shoal train " + run_.directory +
                                     "/job.json --run_dir " + run_.directory));
+}
+
+TEST_F(RunWithoutCoordinatorTest, OfAFailedOneItTellsHowItEnded) {
+  EXPECT_FALSE(ReadFailedRun(run_.directory).has_value());
+  ASSERT_TRUE(WriteRunOutcome(run_, {65, "not finite: lower the learning rate"}).ok());
+  auto status = ReadFailedRun(run_.directory);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->phase(), "failed");
+  EXPECT_EQ(status->error(), "not finite: lower the learning rate");
+  EXPECT_EQ(status->exit_code(), 65u);
+  EXPECT_EQ(status->steps_done(), 0u);
+  WriteCheckpoint(40, 100);
+  WriteModel();
+  status = ReadFailedRun(run_.directory);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->job_name(), job_.name);
+  EXPECT_EQ(status->steps_done(), 40u);
+  EXPECT_EQ(status->total_steps(), 100u);
+  EXPECT_EQ(status->history_size(), 2);
+  EXPECT_EQ(status->last_checkpoint().step(), 40u);
+  const auto json = nlohmann::json::parse(StatusToJson(*status));
+  EXPECT_EQ(json["/phase"_json_pointer], "failed");
+  EXPECT_EQ(json["/exit_code"_json_pointer], 65);
+  EXPECT_EQ(json["/error"_json_pointer], "not finite: lower the learning rate");
+  EXPECT_THAT(Describe(), AllOf(HasSubstr("65"), HasSubstr("lower the learning rate"),
+                                Not(HasSubstr("shoal train"))));
+}
+
+TEST_F(RunWithoutCoordinatorTest, OneThatWasStoppedHasNotFailed) {
+  WriteCheckpoint(40, 100);
+  for (const int code : {0, 143}) {
+    ASSERT_TRUE(WriteRunOutcome(run_, {code, "stopped"}).ok());
+    EXPECT_FALSE(ReadFailedRun(run_.directory).has_value()) << code;
+  }
+  EXPECT_THAT(Describe(), HasSubstr("--run_dir=" + run_.directory));
 }
 
 TEST_F(RunWithoutCoordinatorTest, OneThatIsToTrainLongerIsNotFinished) {

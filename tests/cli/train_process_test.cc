@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/train_process_fixture.h"
 
@@ -240,6 +241,29 @@ TEST_F(TrainProcessTest, WhatWouldFailAgainIsNotStartedAgain) {
 }
 
 // Once it has failed, what the others say of that is no news.
+TEST_F(TrainProcessTest, TheRunDirectoryKeepsWhichTaskFailedAndWhy) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"})
+    Behave(task, std::string(kHello) + "term 143");
+  Behave("worker-1",
+         "say 2026-11-21T13:00:00.123Z E worker-1 images: damaged exit_code=65\nexit 65");
+  Start();
+  EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
+  const auto end = nlohmann::json::parse(Contents(root_ + "/run/end.json"));
+  EXPECT_EQ(end["/exit_code"_json_pointer], 65);
+  EXPECT_THAT(end["/cause"_json_pointer].get<std::string>(),
+              AllOf(HasSubstr("worker 1"), HasSubstr("images: damaged"), Not(HasSubstr("2026-"))));
+}
+
+// It has kept its end itself, if it led the run.
+TEST_F(TrainProcessTest, TheEndThatTheCoordinatorKeptStays) {
+  Behave("chief-0",
+         std::string(kHello) + "write end.json {\"exit_code\": 65, \"cause\": \"NaN\"}\nexit 65");
+  for (const char* task : {"ps-0", "worker-0", "worker-1"}) Behave(task, "term 143");
+  Start();
+  EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
+  EXPECT_EQ(nlohmann::json::parse(Contents(root_ + "/run/end.json"))["/cause"_json_pointer], "NaN");
+}
+
 TEST_F(TrainProcessTest, TheLastWordIsWhyItFailed) {
   Behave("chief-0", "term\nsay 2026-11-21T13:00:00.123Z W chief-0 waiting for a worker\nexit 143");
   Behave("ps-0", "term 143");

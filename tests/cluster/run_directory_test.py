@@ -59,12 +59,24 @@ def test_nan_from_the_data_costs_no_good_checkpoint(tmp_path):
     rows = [line.split() for line in shoal("checkpoint", "list", run).stdout.splitlines()[1:]]
     assert [(int(row[0]), row[-2]) for row in rows] == [(step, "yes" if finite else "NO") for step, finite in stored]
 
+    # How it ended is asked later, too.
+    asked = shoal("status", run, "--json")
+    assert asked.returncode == 0, asked.stderr
+    status = json.loads(asked.stdout)
+    assert (status["phase"], status["exit_code"], status["run_dir"]) == ("failed", 65, str(run)), status
+    assert newest in status["error"], status
+    for command in ("drain", "chief"), ("checkpoint", "now"):
+        silent = shoal(*command, run)
+        assert silent.returncode == 138 and newest in silent.stderr, (command, silent.stderr)
+
     # With the data mended it goes on from there.
     write_floats(tmp_path, bad=False)
     done = shoal("train", job, "--run_dir", run)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"step {finite[0]}" in done.stdout + done.stderr
     assert stored_checkpoints(run)[0] == (125, True)
+    status = json.loads(shoal("status", run, "--json").stdout)
+    assert status["phase"] == "finished" and "exit_code" not in status, status
 
 
 def files_in(run):

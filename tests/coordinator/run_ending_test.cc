@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/daemon/exit_code.h"
 #include "common/daemon/logging.h"
+#include "common/run/run_outcome.h"
 #include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
@@ -191,6 +193,38 @@ TEST_F(RunEndingTest, AFailureDismissesAllAndLeavesNoModel) {
   EXPECT_TRUE(absl::IsDataLoss(over_.value_or(absl::OkStatus())));
   EXPECT_EQ(ending_->failure(), "not finite");
   EXPECT_FALSE(ModelIsThere());
+}
+
+TEST_F(RunEndingTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  const RunPaths paths{directory_.path()};
+  lease_.Acquire({}, [](const absl::Status&) {});
+  loop_.RunUntilIdle();
+  ending_->Over(absl::DataLossError("not finite"));
+  loop_.RunUntilIdle();
+  const std::optional<RunOutcome> outcome = ReadRunOutcome(paths);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->exit_code, kExitBadData);
+  EXPECT_EQ(outcome->cause, "not finite");
+  EXPECT_TRUE(ReadLeaseHolder(paths.lease(), RealFileSystem()).value().left);
+}
+
+TEST_F(RunEndingTest, WhoIsFencedOffWritesNoEnd) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  lease_.Acquire({}, [](const absl::Status&) {});
+  loop_.RunUntilIdle();
+  ending_->Over(absl::AbortedError("fenced off"));
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(over_.has_value());
+  EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
+}
+
+TEST_F(RunEndingTest, WhoDidNotLeadWritesNoEnd) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ending_->Over(absl::FailedPreconditionError("another one leads"));
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(over_.has_value());
+  EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
 }
 
 TEST_F(RunEndingTest, AStopWhileTheModelIsSavedEndsAtOnce) {

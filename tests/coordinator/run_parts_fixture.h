@@ -84,7 +84,9 @@ class RunPartsTest : public PsFleetTest {
   }
 
   JoinedWorkers workers_{&loop_};
-  RunLease lease_{{.loop = &loop_, .files = RealFileSystem(), .directory = directory_.path()}};
+  RunLease lease_{{.loop = &loop_,
+                   .files = RealFileSystem(),
+                   .directory = RunPaths{directory_.path()}.lease()}};
   WorkHandout handout_{{.loop = &loop_,
                         .membership = workers_.membership(),
                         .window_steps = 64,
