@@ -14,6 +14,8 @@ namespace shoal {
 namespace {
 
 constexpr Time kProbePeriod = std::chrono::seconds(1);
+// A timeline that lasted this long was a good one.
+constexpr Time kSettled = std::chrono::seconds(1);
 // A ps asks for a few at a time, and for the same again over a new stream.
 constexpr int kMostRowsWanted = 64;
 // A checkpoint that a disk could not read is read again after this time.
@@ -21,7 +23,9 @@ constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
 
 }  // namespace
 
-PsFleet::PsFleet(Options options) : options_(std::move(options)) {}
+PsFleet::PsFleet(Options options)
+    : options_(std::move(options)),
+      claims_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.coordinator_id) {}
 
 PsFleet::~PsFleet() {
   *alive_ = false;
@@ -152,16 +156,24 @@ bool PsFleet::TakeTerm() {
   return true;
 }
 
-void PsFleet::Claim() {
+void PsFleet::BeginClaiming() {
   rows_.reset();
   if (options_.lease != nullptr) options_.lease->Pause();
-  claim_again_ = 0;
-  if (!TakeTerm()) return;
   timeline_ = 0;
   phase_ = Phase::kClaiming;
   phase_since_ = options_.loop->Now();
   for (Peer& peer : peers_) peer.claimed_now = peer.loaded = false;
-  Broadcast(ClaimRequest());
+}
+
+void PsFleet::Claim() {
+  BeginClaiming();
+  claim_again_ = 0;
+  if (TakeTerm()) Broadcast(ClaimRequest());
+}
+
+void PsFleet::ClaimAfter(Time pause) {
+  if (claim_again_ != 0) return;
+  claim_again_ = options_.loop->CallAfter(pause, [this] { Claim(); });
 }
 
 proto::ControlRequest PsFleet::ClaimRequest() const {
@@ -343,11 +355,10 @@ void PsFleet::OnTermRefused(int ps, uint64_t promised_term) {
                                         "this job (own term: ",
                                         TermText(term_), "); this one has nothing left to do")));
   }
-  if (claim_again_ != 0) return;
   // A pause that differs between coordinators, so that two of them do not outbid each other for
   // ever.
   const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
-  claim_again_ = options_.loop->CallAfter(pause, [this] { Claim(); });
+  ClaimAfter(std::max(pause, claims_.Next()));
 }
 
 void PsFleet::Decide() {
@@ -420,8 +431,16 @@ uint64_t PsFleet::HighestUpdates() const {
 
 void PsFleet::StartOver(const std::string& why) {
   LogWarning(absl::StrCat("timeline ", TermText(timeline_), " is over: ", why));
-  if (phase_ == Phase::kLeading) options_.on_over(why);
-  Claim();
+  if (phase_ == Phase::kLeading) {
+    if (options_.loop->Now() - phase_since_ >= kSettled) {
+      claims_.Reset();
+      started_over_ = false;
+    }
+    options_.on_over(why);
+  }
+  if (!std::exchange(started_over_, true)) return Claim();
+  BeginClaiming();
+  ClaimAfter(claims_.Next());
 }
 
 void PsFleet::Fail(const absl::Status& status) {

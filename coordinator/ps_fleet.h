@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "common/run/run_verdict.h"
 #include "coordinator/checkpoint_rows.h"
@@ -151,6 +152,9 @@ class PsFleet {
 
  private:
   void Claim();
+  // Claims after a pause; no answer counts until then.
+  void ClaimAfter(Time pause);
+  void BeginClaiming();
   // Of these, which are sorted by it; 0: there are none. An error when there is no term above it.
   static absl::StatusOr<uint64_t> HighestTimeline(const std::vector<StoredCheckpoint>& stored);
   // A fresh term for term_; false, having failed, when there is none left.
@@ -176,7 +180,8 @@ class PsFleet {
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);
   void Adopt();
-  // The timeline is over; claims again under a fresh term.
+  // The timeline is over; claims again under a fresh term. At once, but where the one before did
+  // not last: a ps that always has a reason may not cost more than a claim a second.
   void StartOver(const std::string& why);
   void Fail(const absl::Status& status);
 
@@ -198,6 +203,8 @@ class PsFleet {
   std::set<std::string> bad_checkpoints_;
   EventLoop::TimerId probe_ = 0;
   EventLoop::TimerId claim_again_ = 0;
+  Backoff claims_;             // pauses before them
+  bool started_over_ = false;  // since the last timeline that lasted
   Time phase_since_{};
   bool dismissed_ = false;
   bool closed_ = false;

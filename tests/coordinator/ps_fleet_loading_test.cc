@@ -13,6 +13,7 @@
 namespace shoal {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -247,6 +248,30 @@ TEST_F(PsFleetTest, ALoadForAnotherLifeStartsAllOver) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
   EXPECT_GT(fleet_->term(), term);
+}
+
+TEST_F(PsFleetTest, ALoadThatIsNeverForThatLifeIsTriedMoreAndMoreRarely) {
+  Start();
+  SayHello(0);
+  SayHello(1);
+  const uint32_t first = TermNumber(fleet_->term());
+  for (int i = 0; i < 1000; ++i) {
+    for (int each = 0; each < kPsCount; ++each) {
+      for (const proto::ControlRequest& request : ps(each).Take<proto::ControlRequest>()) {
+        proto::ControlReply reply;
+        if (request.has_claim()) reply.mutable_claimed()->set_promised_term(request.term());
+        if (request.has_load()) {
+          reply.mutable_load_failed()->set_term(request.term());
+          reply.mutable_load_failed()->set_other_incarnation(true);
+        }
+        ps(each).Send(reply);
+      }
+    }
+    loop_.Advance(milliseconds(10));
+  }
+  // 10 s: six pauses of up to a second in all, then one a second or two.
+  EXPECT_GT(TermNumber(fleet_->term()), first + 5);
+  EXPECT_LT(TermNumber(fleet_->term()), first + 30);
 }
 
 TEST_F(PsFleetTest, ALostStreamWhileLoadingGetsTheLoadAgain) {
