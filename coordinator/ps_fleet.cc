@@ -180,6 +180,7 @@ proto::ControlRequest PsFleet::ClaimRequest() const {
   proto::ControlRequest request;
   request.mutable_claim()->set_version(kVersion);
   request.mutable_claim()->set_job_fingerprint(options_.job_fingerprint);
+  request.mutable_claim()->set_training_examples(options_.training_examples());
   if (phase_ == Phase::kLeading) request.mutable_claim()->set_done_below(options_.done_below());
   return request;
 }

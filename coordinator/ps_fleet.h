@@ -78,6 +78,8 @@ class PsFleet {
     std::function<void(int ps, const proto::ControlReply&)> on_reply;
     // All steps below are done, by what workers say; in the open timeline.
     std::function<uint64_t()> done_below;
+    // Of the training set, for the ps; 0: not known yet.
+    std::function<uint64_t()> training_examples;
     // What a ps has applied of the open timeline, with what was said to be done when it was asked.
     std::function<void(int ps, const proto::Claimed&)> on_applied;
     // The stream to a ps is new: what is pending has to be sent again.
@@ -95,6 +97,8 @@ class PsFleet {
   // A fresh term for the rest of the office, which keeps its timeline: a ps names cuts by term and
   // step, so one at a step that was fenced before needs it. Only while leading.
   void RenewTerm();
+  // Tells all ps what Options::training_examples say, which a probe does within a second anyway.
+  void TellExamples() { Broadcast(ClaimRequest()); }
   // What counts as done is not: claims all ps under a fresh term, as after a takeover, and takes
   // from them what is. Only while leading.
   void ClaimAgain(const std::string& why) { StartOver(why); }

@@ -57,6 +57,7 @@ void TrainingRun::MakePs() {
       .nobody_trains = [this] { return ending_->working() && !membership_->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .done_below = [this] { return training() ? handout_->steps().base() : 0; },
+      .training_examples = [this] { return plan_.has_value() ? plan_->examples() : 0; },
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int ps) { checkpointer_->Resend(ps); },
       .on_failed = [this](const absl::Status& status) { ending_->Over(status); }});

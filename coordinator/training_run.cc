@@ -267,6 +267,7 @@ void TrainingRun::BeginTraining() {
   LayOutSteps();
   if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok())
     return ending_->Over(can_be_done);
+  fleet_->TellExamples();  // no push of what is leased from here on comes before it is told
   handout_->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
   history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);

@@ -239,7 +239,11 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
   } else if (term != promised_term_) {
     LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
   }
-  if (!of_another_job) promised_term_ = term;
+  if (!of_another_job) {
+    promised_term_ = term;
+    training_examples_ = claim.training_examples();
+    TakePlan();
+  }
   proto::ControlReply reply;
   proto::Claimed* claimed = reply.mutable_claimed();
   claimed->set_promised_term(promised_term_);
@@ -258,8 +262,14 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
     const VariableStore::UpdateRange updates = store().updates();
     claimed->set_lowest_updates(updates.lowest);
     claimed->set_highest_updates(updates.highest);
+    if (timeline_->plan) claimed->set_training_examples(timeline_->plan->examples());
   }
   session->Send(reply);
+}
+
+void ParameterServer::TakePlan() {
+  if (timeline_ && !timeline_->plan && training_examples_ > 0)
+    timeline_->plan.emplace(timeline_->variables.job, training_examples_);
 }
 
 // Rule 3. The ps is empty from here until the load has been read, so that no push is in its way.
@@ -341,7 +351,9 @@ void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
     VariableStore* const store = outcome.variables.store.get();
     timeline_.emplace(Timeline{.term = term,
                                .variables = std::move(outcome.variables),
-                               .cuts = Cuts(options_.index, options_.loop, options_.files, store)});
+                               .cuts = Cuts(options_.index, options_.loop, options_.files, store),
+                               .plan = std::nullopt});
+    TakePlan();
     figures_.Loaded();
     LogInfo("timeline begins",
             {{"timeline", TermText(term)}, {"chunks", absl::StrCat(store->chunk_count())}});

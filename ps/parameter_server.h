@@ -13,6 +13,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/network.h"
 #include "ps/cuts.h"
+#include "ps/push_plan.h"
 #include "ps/row_fetch.h"
 #include "ps/server_figures.h"
 #include "ps/session.h"
@@ -75,6 +76,7 @@ class ParameterServer {
     uint64_t term = 0;
     LoadedVariables variables;
     Cuts cuts;
+    std::optional<PushPlan> plan;  // none: no coordinator has told this ps yet
   };
   // A Load that is being read off the loop, or row by row from the coordinator. Meanwhile the ps is
   // empty.
@@ -116,6 +118,8 @@ class ParameterServer {
   bool CheckJob(const SessionPtr& session);
   // Of a chunk of the store; null where there is none of that number.
   const Chunk* FindChunk(int chunk);
+  // kUnavailable: the plan is not known yet; kInvalidArgument: the push does not agree with it.
+  absl::Status CheckPlan(const proto::Push& push) const;
   absl::StatusOr<PushResult> Apply(const proto::Push& push, const Message& message);
   // The chunk's live values, as they travel.
   ChunkSnapshot ReadLive(int chunk);
@@ -123,6 +127,8 @@ class ParameterServer {
   absl::Status CheckPulledVersion(const proto::Pull& pull, uint64_t end);
 
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
+  // The plan of the timeline, once there is one and training_examples_ are known.
+  void TakePlan();
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
   void OnLoadRead(uint64_t term, LoadOutcome outcome);
   void FinishLoad(uint64_t term, LoadOutcome outcome);
@@ -139,6 +145,7 @@ class ParameterServer {
 
   const Options options_;
   uint64_t promised_term_ = 0;
+  uint64_t training_examples_ = 0;    // by the newest Claim; 0: its coordinator does not know
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
   bool stopped_ = false;

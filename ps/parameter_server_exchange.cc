@@ -125,7 +125,17 @@ const Chunk* ParameterServer::FindChunk(int chunk) {
   return static_cast<size_t>(chunk) < chunks.size() ? &chunks[chunk] : nullptr;
 }
 
+// A worker tries again where its stream ends so. No step is leased before the coordinator knows the
+// plan, which is on its way here then.
+absl::Status ParameterServer::CheckPlan(const proto::Push& push) const {
+  if (timeline_->plan) return timeline_->plan->Check(push);
+  return absl::UnavailableError(
+      absl::StrCat("chunk ", push.chunk(), " of step ", push.step(), ": ps ", options_.index,
+                   " takes pushes once the coordinator has told it how many examples the job has"));
+}
+
 absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const Message& message) {
+  SHOAL_RETURN_IF_ERROR(CheckPlan(push));
   const int index = ChunkIndex(push.chunk());
   if (push.nothing()) {
     if (push.has_round() || message.payload_bytes() > 0) {

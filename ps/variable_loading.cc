@@ -82,6 +82,8 @@ LoadOutcome Load(const LoadRequest& request) {
   loaded.job_fingerprint = Crc32c(request.job);
   loaded.shard_map_fingerprint = options->shard_map.Fingerprint();
   loaded.coding = *std::move(coding);
+  loaded.job = *job;
+  loaded.job.model_json.clear();
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
   if (!request.checkpoint.empty() && !Sees(request)) {
     return {.status = absl::OkStatus(), .not_seen = true, .variables = std::move(loaded)};

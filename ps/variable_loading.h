@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/job/job.h"
 #include "common/memory/memory_limit.h"
 #include "ps/chunk_coding.h"
 #include "ps/store/variable_store.h"
@@ -29,6 +30,7 @@ struct LoadedVariables {
   uint32_t job_fingerprint = 0;  // CRC-32C of the job's text
   uint32_t shard_map_fingerprint = 0;
   ChunkCoding coding;
+  Job job;  // without the text of its model
 };
 
 struct LoadOutcome {

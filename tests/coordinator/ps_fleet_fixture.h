@@ -73,6 +73,7 @@ class PsFleetTest : public testing::Test {
               events_.push_back(absl::StrCat("reply ", ps, " ", reply.kind_case()));
             },
         .done_below = [this] { return done_below_; },
+        .training_examples = [this] { return training_examples_; },
         .on_applied =
             [this](int ps, const proto::Claimed& claimed) {
               applied_.push_back(
@@ -203,6 +204,7 @@ class PsFleetTest : public testing::Test {
   uint32_t fingerprint_ = JobFingerprint();
   bool nobody_trains_ = false;
   uint64_t done_below_ = 0;
+  uint64_t training_examples_ = 0;
   std::vector<std::string> applied_;
   FakeLoop loop_;
   FakeNetwork network_{&loop_};

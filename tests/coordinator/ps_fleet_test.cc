@@ -270,6 +270,17 @@ TEST_F(PsFleetTest, AProbesAnswerKeepsTheNumbersFresh) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
+TEST_F(PsFleetTest, AClaimSaysHowManyExamplesThereAre) {
+  Lead();
+  training_examples_ = 200;
+  fleet_->TellExamples();
+  for (int i = 0; i < kPsCount; ++i) {
+    const auto told = ps(i).Take<proto::ControlRequest>();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].claim().training_examples(), 200u);
+  }
+}
+
 TEST_F(PsFleetTest, FencedOffByANewerTermItFails) {
   Lead();
   RefuseTerm(1, MakeTerm(8, 0xbad));

@@ -106,3 +106,22 @@ def test_a_claim_by_nobody_costs_the_coordinator_no_steps(tmp_path):
         cluster.check_serves()
         assert cluster.status()["timeline"] == timeline, "it goes on with what the ps hold"
         wait_for(lambda: newest_step(cluster.run) > had, "another checkpoint")
+
+
+def test_pushes_of_false_rounds_change_nothing(tmp_path):
+    with HonestCluster(tmp_path, workers=2, strategy={"name": "sync", "gradients_per_update": 2}).start_all() as cluster:
+        address = cluster.spec["ps"][0]
+        for attempt in range(20):
+            stream, timeline = exchange(address)
+            stream.send(pull_first_chunk(timeline))
+            reply = stream.read()
+            # The first step of the round that the chunk is at, or will be: alone in it, or of a round of another number.
+            first = reply.values.version
+            count, number = (1, first // 2) if attempt % 2 else (2, first + 1)
+            stream.send(parameter_server.ExchangeRequest(
+                push=parameter_server.Push(timeline=timeline, step=first, chunk=0, pulled_version=first,
+                                           round={"first": first, "count": count, "number": number}),
+                payload=bytes(len(reply.payload))))
+            assert stream.ended() == grpc.StatusCode.INVALID_ARGUMENT
+            stream.close()
+        cluster.check_serves()

@@ -77,7 +77,7 @@ def test_an_evaluation_without_a_test_set_crashes_no_worker(tmp_path, cluster, c
     job = resolved(write_job(tmp_path / "job", data=data))
     cluster.start("ps")
     with ControlOfPs(cluster.spec["ps"][0], term=TIMELINE) as control:
-        control.claim()
+        control.claim(training_examples=400)
         control.load_seed(job)
         process = start_worker(cluster, chief)
         orders, _ = chief.worker()

@@ -97,10 +97,11 @@ proto::ExchangeReply ParameterServerTest::Ask(Client& client, const proto::Excha
   return client.Take<proto::ExchangeReply>();
 }
 
-proto::ControlRequest ParameterServerTest::Claim(uint64_t term) {
+proto::ControlRequest ParameterServerTest::Claim(uint64_t term, uint64_t training_examples) {
   proto::ControlRequest request;
   request.set_term(term);
   request.mutable_claim()->set_version(kVersion);
+  request.mutable_claim()->set_training_examples(training_examples);
   return request;
 }
 

@@ -25,6 +25,7 @@ std::vector<Variable> JobVariables(const Job& job);
 class ParameterServerTest : public testing::Test {
  protected:
   static constexpr uint64_t kIncarnation = 77;
+  static constexpr uint64_t kExamples = 3200;  // all steps of TestJob are of one epoch
 
   struct Client {
     StreamCallbacks callbacks;
@@ -61,7 +62,7 @@ class ParameterServerTest : public testing::Test {
   proto::ExchangeReply Ask(Client& client, const proto::ExchangeRequest& request,
                            std::vector<Slice> payload = {});
 
-  static proto::ControlRequest Claim(uint64_t term);
+  static proto::ControlRequest Claim(uint64_t term, uint64_t training_examples = kExamples);
   static proto::ControlRequest Load(uint64_t term, const std::string& job,
                                     const std::string& checkpoint = "", uint32_t ps_count = 1);
   static proto::ControlRequest Fence(uint64_t term, uint64_t timeline, uint64_t cut_step,

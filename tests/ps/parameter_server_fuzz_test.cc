@@ -82,7 +82,7 @@ class ParameterServerFuzzTest : public ParameterServerTest {
     const uint64_t term = random_() % 2 == 0 ? server_->promised_term() : RandomNumber();
     switch (random_() % 8) {
       case 0:
-        return Claim(term);
+        return Claim(term, RandomNumber());
       case 1:
         return Load(term, random_() % 2 == 0 ? job_.ResolvedText() : "{}",
                     random_() % 3 == 0 ? "/nowhere" : "", RandomNumber());

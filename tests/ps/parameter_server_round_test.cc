@@ -5,6 +5,7 @@
 
 #include "common/base/term.h"
 #include "common/base/version.h"
+#include "common/step_plan/round_message.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/ps/parameter_server_fixture.h"
 
@@ -18,12 +19,13 @@ constexpr uint64_t kSteps = 3;  // of a round
 
 class ParameterServerRoundTest : public ParameterServerTest {
  protected:
-  void LoadRounds(const Job::Compression& compression = {}) {
+  void LoadRounds(const Job::Compression& compression = {},
+                  uint64_t training_examples = kExamples) {
     Job job = job_;
     job.strategy.name = "sync";
     job.strategy.gradients_per_update = kSteps;
     job.compression = compression;
-    EXPECT_TRUE(Ask(control_, Claim(kTerm)).has_claimed());
+    EXPECT_TRUE(Ask(control_, Claim(kTerm, training_examples)).has_claimed());
     const proto::ControlReply reply = Ask(control_, Load(kTerm, job.ResolvedText()));
     ASSERT_EQ(reply.loaded().timeline(), kTerm) << reply.DebugString();
     worker_ = ConnectWorker();
@@ -32,15 +34,16 @@ class ParameterServerRoundTest : public ParameterServerTest {
 
   // Ones, in the round of the step.
   void SendPush(uint64_t step, uint32_t chunk, uint64_t round_first) {
+    SendPush(step, chunk, {.first = round_first, .count = kSteps, .number = round_first / kSteps});
+  }
+  void SendPush(uint64_t step, uint32_t chunk, const Round& round) {
     proto::ExchangeRequest request;
     proto::Push* push = request.mutable_push();
     push->set_timeline(kTerm);
     push->set_step(step);
     push->set_chunk(chunk);
-    push->set_pulled_version(round_first);
-    push->mutable_round()->set_first(round_first);
-    push->mutable_round()->set_count(kSteps);
-    push->mutable_round()->set_number(round_first / kSteps);
+    push->set_pulled_version(round.first);
+    SetRound(round, push);
     const auto ones =
         std::make_shared<std::vector<float>>(shard_map_.ps(0).chunks[chunk].size, 1.0f);
     worker_.callbacks.on_message(MakeMessage(request, {{reinterpret_cast<const char*>(ones->data()),
@@ -157,6 +160,46 @@ TEST_F(ParameterServerRoundTest, WhatIsOfALaterRoundEndsTheStream) {
   worker_.callbacks.on_message(MakeMessage(PullOf(2 * kSteps, 0, chunk_count())));
   ExpectEnded(absl::StatusCode::kOutOfRange,
               "chunk 1: version 6 is asked for, but it is only at 3");
+}
+
+TEST_F(ParameterServerRoundTest, ARoundThatIsNotOfThePlanEndsTheStream) {
+  LoadRounds();
+  const std::vector<float> before = VersionOf(0, 0);
+  for (const Round& round :
+       {Round{.first = 0, .count = 1, .number = 0}, Round{.first = 0, .count = 2, .number = 0},
+        Round{.first = 0, .count = kSteps, .number = 1}}) {
+    SendPush(0, 0, round);
+    ExpectEnded(absl::StatusCode::kInvalidArgument, "chunk 0 of step 0");
+  }
+  EXPECT_EQ(VersionOf(0, 0), before);
+  PushRound(0);
+  EXPECT_EQ(Ask(control_, Claim(kTerm)).claimed().highest_updates(), kSteps);
+}
+
+// An epoch of 4 steps has a round of 3 and one of 1.
+TEST_F(ParameterServerRoundTest, TheExamplesSayWhereRoundsEnd) {
+  LoadRounds({}, /*training_examples=*/4 * 32);
+  PushRound(0);
+  SendPush(3, 0, {.first = 3, .count = kSteps, .number = 1});
+  ExpectEnded(absl::StatusCode::kInvalidArgument, "chunk 0 of step 3");
+  SendPush(3, 0, {.first = 3, .count = 1, .number = 1});
+  EXPECT_EQ(worker_.Take<proto::ExchangeReply>().applied().version(), 4u);
+}
+
+TEST_F(ParameterServerRoundTest, NoPushIsTakenBeforeThePlanIsKnown) {
+  LoadRounds({}, /*training_examples=*/0);
+  SendPush(0, 0, 0);
+  ExpectEnded(absl::StatusCode::kUnavailable, "chunk 0 of step 0");
+  EXPECT_EQ(Ask(control_, Claim(kTerm, 0)).claimed().training_examples(), 0u);
+  EXPECT_EQ(Ask(control_, Claim(kTerm)).claimed().training_examples(), kExamples);
+  EXPECT_EQ(PushInRound(0, 0).step(), 0u);
+}
+
+TEST_F(ParameterServerRoundTest, ATimelineKeepsThePlanThatItBeganWith) {
+  LoadRounds();
+  for (const uint64_t told : {uint64_t{0}, kExamples / 2})
+    EXPECT_EQ(Ask(control_, Claim(kTerm, told)).claimed().training_examples(), kExamples);
+  PushRound(0);
 }
 
 TEST_F(ParameterServerRoundTest, APushOfNoRoundEndsTheStream) {

@@ -432,6 +432,7 @@ TEST_F(ParameterServerTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
     Job job = job_;
     job.strategy.learning_rate_by_staleness = tells;
     const uint64_t term = kTerm + (tells ? 1 : 0);
+    ASSERT_TRUE(Ask(control, Claim(term)).has_claimed());
     ASSERT_EQ(Ask(control, Load(term, job.ResolvedText())).loaded().timeline(), term);
     const float before = Values(worker, term, 0)[0];
     for (uint64_t step = 0; step < 3; ++step) {
@@ -439,6 +440,24 @@ TEST_F(ParameterServerTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
     }
     EXPECT_FLOAT_EQ(Values(worker, term, 0)[0], before - (tells ? 2.5f : 3));
   }
+}
+
+// The last cut would never be made: a chunk had a step that is not below it.
+TEST_F(ParameterServerTest, AStepThatTheJobDoesNotHaveEndsTheStream) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  for (uint64_t step = 0; step < job_.steps - 1; ++step) PushStep(worker, kTerm, step);
+  Client liar = ConnectWorker();
+  proto::ExchangeRequest request;
+  request.mutable_push()->set_timeline(kTerm);
+  request.mutable_push()->set_step(job_.steps);
+  request.mutable_push()->set_nothing(true);
+  liar.callbacks.on_message(MakeMessage(request));
+  ASSERT_TRUE(liar.received->finished.has_value());
+  EXPECT_EQ(liar.received->finished->code(), absl::StatusCode::kInvalidArgument);
+  PushStep(worker, kTerm, job_.steps - 1);
+  EXPECT_TRUE(Ask(control, Fence(kTerm, kTerm, job_.steps)).has_fence_accepted());
 }
 
 TEST_F(ParameterServerTest, ProtocolErrorsEndTheStreamOnly) {
