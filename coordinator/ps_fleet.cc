@@ -377,6 +377,7 @@ void PsFleet::Decide() {
 }
 
 void PsFleet::GoOn() {
+  if (std::exchange(restore_, false)) return LookForCheckpoint();
   const uint64_t first = peers_[0].claimed->timeline();
   // With another number of ps the shards are cut anew, from a checkpoint.
   const bool agree = std::all_of(peers_.begin(), peers_.end(), [this, first](const Peer& peer) {
@@ -442,6 +443,11 @@ void PsFleet::StartOver(const std::string& why) {
   if (!std::exchange(started_over_, true)) return Claim();
   BeginClaiming();
   ClaimAfter(claims_.Next());
+}
+
+void PsFleet::Restore(const std::string& why) {
+  restore_ = true;
+  StartOver(why);
 }
 
 void PsFleet::Fail(const absl::Status& status) {

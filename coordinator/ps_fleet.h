@@ -102,6 +102,9 @@ class PsFleet {
   // What counts as done is not: claims all ps under a fresh term, as after a takeover, and takes
   // from them what is. Only while leading.
   void ClaimAgain(const std::string& why) { StartOver(why); }
+  // No plan of the job comes to what the ps hold, or they go by another plan: claims all ps under a
+  // fresh term, and has them load the newest whole checkpoint, or the seed. Only while leading.
+  void Restore(const std::string& why);
   // What every ps has applied, by its latest answer. Only in a timeline that was adopted: there all
   // have answered.
   struct Applied {
@@ -209,6 +212,7 @@ class PsFleet {
   EventLoop::TimerId claim_again_ = 0;
   Backoff claims_;             // pauses before them
   bool started_over_ = false;  // since the last timeline that lasted
+  bool restore_ = false;       // what is claimed next is not adopted
   Time phase_since_{};
   bool dismissed_ = false;
   bool closed_ = false;

@@ -265,8 +265,12 @@ absl::Status TrainingRun::CheckPlan() const {
 
 void TrainingRun::BeginTraining() {
   LayOutSteps();
-  if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok())
+  if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok()) {
+    // A checkpoint that is of this job may be there all the same.
+    const bool found = opened_->adopted && absl::IsFailedPrecondition(can_be_done);
+    if (found) return fleet_->Restore(std::string(can_be_done.message()));
     return ending_->Over(can_be_done);
+  }
   fleet_->TellExamples();  // no push of what is leased from here on comes before it is told
   handout_->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();

@@ -182,6 +182,11 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (!ending_->working()) return;
   if (!training()) return TakeApplied();
+  if (const uint64_t told = claimed.training_examples(); told != 0 && told != plan_->examples()) {
+    return fleet_->Restore(absl::StrCat("ps ", ps, " at ", options_.ps_addresses[ps], " goes by ",
+                                        told, " training examples, the job by ",
+                                        plan_->examples()));
+  }
   const uint64_t done = std::min(claimed.done_below(), handout_->steps().base());
   uint64_t confirmed = done;
   for (int each = 0; each < fleet_->size(); ++each) {

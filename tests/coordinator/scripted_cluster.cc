@@ -39,7 +39,7 @@ bool ScriptedPs::Serve() {
 
 void ScriptedPs::Restart() {
   incarnation += 1000;
-  promised = timeline = 0;
+  promised = timeline = training_examples = 0;
   applied.clear();
   cut_.reset();
   network_->Newest(address_).Close(absl::UnavailableError("the ps is gone"));
@@ -94,8 +94,11 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       claimed->set_base(base());
       if (rounds.has_value()) {
         claimed->set_lowest_updates(whole_below());
-        claimed->set_highest_updates(whole_below());
+        claimed->set_highest_updates(updates.value_or(whole_below()));
       }
+      if (timeline != 0 && training_examples == 0)
+        training_examples = request.claim().training_examples();
+      claimed->set_training_examples(training_examples);
       for (const uint64_t step : applied) {
         if (step > base()) claimed->add_applied_after_base(step);
       }
@@ -105,6 +108,8 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       loads.push_back(request.load());
       if (!answers_loads) return;
       timeline = request.term();
+      training_examples = 0;
+      updates.reset();
       applied.clear();
       cut_.reset();
       if (!request.load().checkpoint().empty()) {

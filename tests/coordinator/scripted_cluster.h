@@ -61,6 +61,9 @@ class ScriptedPs {
   uint64_t timeline = 0;
   std::set<uint64_t> applied;
   uint64_t applied_chunks = 0;  // that it says
+  // As the first Claim of its timeline has told it; 0: none has.
+  uint64_t training_examples = 0;
+  std::optional<uint64_t> updates;  // that it says a chunk has had, until it is loaded
   std::vector<proto::Load> loads;
   std::vector<proto::Fence> fences;  // accepted, not counting repetitions
   std::vector<uint64_t> fence_terms;

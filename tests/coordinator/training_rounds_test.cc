@@ -263,6 +263,33 @@ TEST(TrainingRoundsTest, ATakeoverGoesOnWithTheRoundThatIsUnderWay) {
   EXPECT_THAT(cluster.StoredSteps(), testing::Contains(26));
 }
 
+// A push that nobody checked has brought a chunk to a version at which no round begins.
+TEST(TrainingRoundsTest, AVersionOfNoRoundGivesWayToTheCheckpoint) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})", .rounds_of = 4});
+  ScriptedWorker& first = cluster.Join(0);
+  while (cluster.StoredSteps().empty()) cluster.FinishStep(first);
+  cluster.ps[0]->updates = 5;
+  cluster.StartCoordinator();
+  ScriptedWorker& worker = cluster.Join({.index = 0, .incarnation = 9});
+  cluster.Advance(seconds(1));
+  EXPECT_FALSE(cluster.over.has_value()) << Over(cluster);
+  ASSERT_EQ(cluster.ps[0]->loads.size(), 2u);
+  EXPECT_THAT(cluster.ps[0]->loads[1].checkpoint(), HasSubstr("/checkpoints/step-"));
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(cluster.StoredSteps(), testing::Contains(26));
+}
+
+TEST(TrainingRoundsTest, APsThatGoesByAnotherPlanIsLoadedAnew) {
+  ScriptedCluster cluster({.rounds_of = 4});
+  cluster.Join(0);
+  cluster.ps[0]->training_examples = 100;
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(cluster.over.has_value()) << Over(cluster);
+  EXPECT_EQ(cluster.ps[0]->loads.size(), 2u);
+  EXPECT_EQ(cluster.ps[0]->training_examples, 200u) << "as it is told";
+}
+
 // 10 steps end within what would be a round of a longer job.
 TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
   TemporaryDirectory directory;
@@ -283,14 +310,13 @@ TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
               AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("has the first 10 steps"),
                     HasSubstr("makes one update of steps 8 to 11"),
                     HasSubstr("set $.steps to 10, or begin anew with another --run_dir")));
-  // The ps have it loaded now, and whoever adopts it from them has no better bounds.
+  // The ps have it loaded now: whoever finds it there looks for a checkpoint, which is that one.
   cluster.over.reset();
   cluster.StartCoordinator();
   cluster.Join({.index = 0, .incarnation = 9});
-  EXPECT_EQ(cluster.ps[0]->loads.size(), 1u);
-  EXPECT_THAT(Over(cluster),
-              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("the timeline of the ps"),
-                    HasSubstr("makes one update of steps 8 to 11")));
+  EXPECT_EQ(cluster.ps[0]->loads.size(), 2u);
+  EXPECT_THAT(Over(cluster), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("step-000000000010"),
+                                   HasSubstr("makes one update of steps 8 to 11")));
 }
 
 }  // namespace
