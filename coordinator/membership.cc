@@ -8,6 +8,7 @@
 #include "common/base/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "common/rpc/field_limits.h"
 
 namespace shoal {
 namespace {
@@ -17,8 +18,16 @@ constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
 
 constexpr size_t kMostGone = 1000;        // workers that are not listed, remembered
 constexpr size_t kMostDetailBytes = 500;  // of why one of them is gone
-// No worker is handed out more; the rest is computed again.
-constexpr int kMostHeldSteps = 1 << 14;
+// A worker takes no more leases beside the step that it is at.
+constexpr int kMostHeldSteps = (1 << 14) + 1;
+
+constexpr FieldLimit kReportLimits[] = {{.kind = proto::WorkerReport::kHelloFieldNumber,
+                                         .field = proto::WorkerHello::kHeldStepsFieldNumber,
+                                         .most = kMostHeldSteps,
+                                         .packed = true},
+                                        {.kind = proto::WorkerReport::kStepsDoneFieldNumber,
+                                         .field = proto::StepsDone::kStepsFieldNumber,
+                                         .most = kMostHeldSteps}};
 
 // Whoever has opened a stream may say anything, at any length; what is kept of it is for people.
 void CapTexts(proto::WorkerReport* report) {
@@ -26,8 +35,6 @@ void CapTexts(proto::WorkerReport* report) {
     proto::WorkerHello* hello = report->mutable_hello();
     *hello->mutable_host() = Printable(hello->host(), kMostNameBytes);
     *hello->mutable_device() = Printable(hello->device(), kMostNameBytes);
-    if (hello->held_steps_size() > kMostHeldSteps)
-      hello->mutable_held_steps()->Truncate(kMostHeldSteps);
   } else if (report->has_leaving()) {
     proto::Leaving* leaving = report->mutable_leaving();
     *leaving->mutable_reason() = PrintableLines(leaving->reason(), kMostDetailBytes);
@@ -115,8 +122,12 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
   }
   Worker& worker = *found->second;
   proto::WorkerReport report;
-  if (!ParseMessage(message, &report)) {
-    return Reject(worker, "what was sent is not a WorkerReport of proto/coordinator.proto", true);
+  if (const absl::Status parsed = ParseWithin(kReportLimits, message, &report); !parsed.ok()) {
+    return Reject(worker,
+                  absl::IsResourceExhausted(parsed)
+                      ? std::string(parsed.message())
+                      : "what was sent is not a WorkerReport of proto/coordinator.proto",
+                  true);
   }
   CapTexts(&report);
   if (report.kind_case() == proto::WorkerReport::kHello) {

@@ -66,6 +66,7 @@ void PsFleet::Start() {
               .index = ps,
               .address = options_.addresses[ps],
               .seed = options_.coordinator_id + uint64_t{977} * ps,
+              .limits = ReplyLimits(),
               .on_hello = [this](int i, const proto::ServerHello& hello) { OnHello(i, hello); },
               .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
               .on_lost =
@@ -78,6 +79,16 @@ void PsFleet::Start() {
         Claim();
         Probe();
       });
+}
+
+std::vector<FieldLimit> PsFleet::ReplyLimits() const {
+  return {{.kind = proto::ControlReply::kClaimedFieldNumber,
+           .field = proto::Claimed::kAppliedAfterBaseFieldNumber,
+           .most = options_.most_applied_after_base,
+           .packed = true},
+          {.kind = proto::ControlReply::kWrittenFieldNumber,
+           .field = proto::Written::kRangesFieldNumber,
+           .most = options_.most_written_ranges}};
 }
 
 absl::StatusOr<uint64_t> PsFleet::HighestTimeline(const std::vector<StoredCheckpoint>& stored) {

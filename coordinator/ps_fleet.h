@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -55,7 +56,10 @@ class PsFleet {
     std::string job_text;
     uint32_t job_fingerprint = 0;
     uint32_t shard_map_fingerprint = 0;  // of this number of ps
-    uint32_t coordinator_id = 0;         // random
+    // The most that a ps of this job may say: steps applied after a base, and ranges written.
+    uint64_t most_applied_after_base = std::numeric_limits<uint64_t>::max();
+    uint64_t most_written_ranges = std::numeric_limits<uint64_t>::max();
+    uint32_t coordinator_id = 0;  // random
     // Whether training may begin at step 0; asked where there is no checkpoint, not even a damaged
     // one, which is refused here. On another thread.
     std::function<absl::Status()> may_begin_anew;
@@ -168,6 +172,7 @@ class PsFleet {
   bool TakeTerm();
   proto::ControlRequest ClaimRequest() const;
   void Probe();
+  std::vector<FieldLimit> ReplyLimits() const;
   void LookForEnd();
   // The checkpoint at the end of the run did not verify.
   void NoteUnsoundEnd(const std::string& directory, const absl::Status& why);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/printable.h"
 
@@ -44,9 +45,10 @@ void PsLink::Open() {
 
 void PsLink::OnMessage(const Message& message) {
   proto::ControlReply reply;
-  if (!ParseMessage(message, &reply)) {
-    return OnClosed(absl::InvalidArgumentError(options_.address +
-                                               " does not speak as a ps of this version does"));
+  if (const absl::Status parsed = ParseWithin(options_.limits, message, &reply); !parsed.ok()) {
+    return OnClosed(absl::InvalidArgumentError(
+        absl::StrCat(options_.address, " does not speak as a ps of this version does: it ",
+                     std::string(parsed.message()))));
   }
   if (reply.kind_case() != proto::ControlReply::kHello) {
     if (hello_seen_) options_.on_reply(options_.index, reply);

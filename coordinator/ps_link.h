@@ -3,8 +3,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/rpc/backoff.h"
+#include "common/rpc/field_limits.h"
 #include "common/rpc/network.h"
 #include "proto/parameter_server.pb.h"
 
@@ -19,6 +21,8 @@ class PsLink {
     int index = 0;
     std::string address;
     uint64_t seed = 0;  // of the pauses between tries
+    // Of ControlReply: a ps that sends more loses its stream.
+    std::vector<FieldLimit> limits;
     // The ps has opened a stream with its hello; from here on Send reaches it.
     std::function<void(int ps, const proto::ServerHello&)> on_hello;
     std::function<void(int ps, const proto::ControlReply&)> on_reply;

@@ -7,6 +7,23 @@
 #include "coordinator/training_run.h"
 
 namespace shoal {
+namespace {
+
+// A ps rounds the window up to whole words of bits.
+constexpr uint64_t kWindowBits = 64;
+
+}  // namespace
+
+// A ps writes each piece of a chunk, and each slot of it, at once at least.
+uint64_t TrainingRun::MostWrittenRanges() const {
+  uint64_t ranges = 0;
+  for (int ps = 0; ps < shard_map_->ps_count(); ++ps) {
+    for (const Chunk& chunk : shard_map_->ps(ps).chunks)
+      ranges +=
+          chunk.pieces.size() * (1 + (chunk.has_slots() ? optimizer_->slot_names().size() : 0));
+  }
+  return ranges;
+}
 
 void TrainingRun::MakePs() {
   const Job& job = options_.job;
@@ -41,6 +58,8 @@ void TrainingRun::MakePs() {
       .job_text = job_text_,
       .job_fingerprint = fingerprint_,
       .shard_map_fingerprint = shard_map_->Fingerprint(),
+      .most_applied_after_base = job.strategy.window_steps + kWindowBits,
+      .most_written_ranges = MostWrittenRanges(),
       .coordinator_id = options_.coordinator_id,
       .may_begin_anew = [paths = paths_,
                          files = options_.files] { return CheckNothingIsReplaced(paths, files); },

@@ -101,6 +101,8 @@ class TrainingRun {
   explicit TrainingRun(Options options);
   // Reads the model and makes the parts, in the order of the members.
   absl::Status Prepare();
+  // The most ranges of files that all ps together write for a cut.
+  uint64_t MostWrittenRanges() const;
   void MakePs();
   void MakeWorkers();
   void MakeCheckpoints();

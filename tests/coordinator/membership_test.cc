@@ -104,7 +104,7 @@ TEST_F(MembershipTest, TextsOfAWorkerAreCutWhereTheyAreRead) {
   hello->set_index(4);
   hello->set_host(std::string(50 << 20, 'h'));
   hello->set_device(std::string(1 << 20, 'd'));
-  for (int i = 0; i < 100000; ++i) hello->add_held_steps(i);
+  for (int i = 0; i <= 1 << 14; ++i) hello->add_held_steps(i);
   worker->Send(report);
   loop_.RunUntilIdle();
   ExpectWelcome(*worker, 4);
@@ -294,6 +294,26 @@ TEST_F(MembershipTest, GarbageAndASecondHelloEndTheStream) {
   loop_.RunUntilIdle();
   EXPECT_THAT(Rejection(*other), HasSubstr("not a WorkerReport"));
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 1: what was sent")));
+}
+
+TEST_F(MembershipTest, MoreStepsThanAWorkerHoldsAreNotRead) {
+  constexpr int kTooMany = (1 << 14) + 2;
+  auto holder = Connect();
+  proto::WorkerReport report;
+  report.mutable_hello()->set_version(kVersion);
+  report.mutable_hello()->set_index(0);
+  for (int i = 0; i < kTooMany; ++i) report.mutable_hello()->add_held_steps(i);
+  holder->Send(report);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Rejection(*holder), HasSubstr("16386"));
+
+  auto reporter = ConnectAs({.index = 1});
+  reporter->Take<proto::WorkerOrder>();
+  report.Clear();
+  for (int i = 0; i < kTooMany; ++i) report.mutable_steps_done()->add_steps();
+  reporter->Send(report);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Rejection(*reporter), HasSubstr("16386"));
 }
 
 TEST_F(MembershipTest, AStreamThatEndsBeforeItsHelloLeavesNoTrace) {

@@ -25,6 +25,9 @@ class PsLinkTest : public testing::Test {
         .index = 3,
         .address = "ps-3:1",
         .seed = 5,
+        .limits = {{.kind = proto::ControlReply::kWrittenFieldNumber,
+                    .field = proto::Written::kRangesFieldNumber,
+                    .most = 2}},
         .on_hello =
             [this](int ps, const proto::ServerHello& hello) {
               events_.push_back(absl::StrCat("hello ", ps, " ", hello.incarnation()));
@@ -126,6 +129,22 @@ TEST_F(PsLinkTest, APeerThatSpeaksAnotherLanguageIsDroppedAndTriedAgain) {
   EXPECT_LE(Pause(), milliseconds(51));
   SayHello(8);
   EXPECT_TRUE(link_->connected());
+}
+
+TEST_F(PsLinkTest, MoreElementsThanAPsHasEndTheStream) {
+  SayHello();
+  TakeEvents();
+  proto::ControlReply reply;
+  for (int i = 0; i < 2; ++i) reply.mutable_written()->add_ranges();
+  ps().Send(reply);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre(absl::StrCat("reply 3 ", reply.kind_case())));
+  reply.mutable_written()->add_ranges();
+  FarEnd& before = ps();
+  before.Send(reply);
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(before.gone());
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("lost 3")));
 }
 
 TEST_F(PsLinkTest, APeerThatSaysHelloAndBreaksIsNotTriedAtOnceForEver) {
