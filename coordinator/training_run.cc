@@ -180,6 +180,7 @@ void TrainingRun::Announce(Worker& worker) {
 
 void TrainingRun::OnTimelineOver(const std::string& why) {
   handout_->Close();
+  counted_.clear();
   opened_.reset();
   checkpointer_->GiveUp(why);
   requests_->RefuseCheckpoints(why);

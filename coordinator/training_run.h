@@ -248,6 +248,9 @@ class TrainingRun {
   std::optional<PsFleet::Opened> opened_;  // the open timeline
   std::optional<CutPlan> cuts_;            // and its cuts; stays when it is over
   bool closing_cut_ = false;               // the cut begun last is that of closing_
+  // Steps that were reported and never applied: the figures of their epoch include them, so they do
+  // not count once more when they are done.
+  std::set<uint64_t> counted_;
 
   RunView::Counters counters_;  // since the start
   bool warned_of_loss_ = false;

@@ -166,7 +166,7 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     // Whoever computed it has reported it, or is gone, and its figures with it.
     if (step.was_in()) continue;
     ++membership_->record(worker).steps_done;
-    CountStep(step);
+    if (counted_.erase(step.step()) == 0) CountStep(step);
     NoteLoss(step.step(), step.loss_sum(), worker);
     if (!ending_->working()) return;
   }
@@ -209,6 +209,7 @@ void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
         " reported as done (", absl::StrJoin(named, ", "),
         lack.steps.size() > named.size() ? ", ..." : "", "); they are leased again"));
     handout_->steps().Undo(lack.steps);
+    counted_.insert(lack.steps.begin(), lack.steps.end());
   }
   for (const auto& [key, step] : lack.reporters) {
     const auto worker = membership_->workers().find(key);
