@@ -73,9 +73,8 @@ void TrainingRun::OnCutAccepted(uint64_t step) {
 void TrainingRun::OnCutReady(uint64_t step) {
   // Only a held cut is evaluated; it was the one of the epoch before that of the next.
   if (!training() || !checkpointer_->held()) return;
-  const uint64_t batch_size = options_.job.batch_size;
   handout_->BeginEvaluation(std::make_unique<Evaluation>(
-      cuts_->cut_epoch(), step, (test_examples_ - 1) / batch_size + 1, progress_.metric_sum_count(),
+      cuts_->cut_epoch(), step, TestBatches().total_steps(), progress_.metric_sum_count(),
       FromSeconds(options_.job.strategy.lease_timeout_seconds)));
   Advance();
 }

@@ -129,8 +129,14 @@ class TrainingRun {
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
   template <typename Result>
-  std::string WrongResult(const Result& result, uint64_t most_examples) const;
+  std::string WrongResult(const Result& result, const std::string& what, uint64_t examples) const;
   std::string WrongStep(const proto::StepDone& step) const;
+  std::string WrongBatch(const proto::EvaluationDone& done) const;
+  // The batches of the test set, which there is.
+  StepPlan TestBatches() const {
+    return {test_examples_, static_cast<uint64_t>(options_.job.batch_size), /*epochs=*/1,
+            /*steps=*/0};
+  }
   // What a step that was not done before says for itself.
   void CountStep(const proto::StepDone& step);
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);

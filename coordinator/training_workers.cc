@@ -27,6 +27,13 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
     return membership_->Reject(worker, "sees no training examples", true);
   const ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
   if (!plan_.has_value()) {
+    if (options_.job.test.empty() != (seen.test == 0)) {
+      return membership_->Reject(
+          worker,
+          absl::StrCat("sees ", seen.test, " test examples, where the job has ",
+                       options_.job.test.empty() ? "no test set" : "a test set", " ($.data.test)"),
+          true);
+    }
     TakeCounts(seen,
                absl::StrCat("worker ", worker.index, " (", membership_->record(worker).address,
                             "), the first to say, sees"));
@@ -117,13 +124,14 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   Advance();
 }
 
-// What cannot be said of a step of this job, or of a batch of the test set, of so many examples at
-// most; empty where all can.
+// What cannot be said of a step of this job, or of a batch of the test set, that has so many
+// examples; empty where all can.
 template <typename Result>
-std::string TrainingRun::WrongResult(const Result& result, uint64_t most_examples) const {
-  if (result.examples() == 0 || result.examples() > most_examples) {
-    return absl::StrCat("reported ", result.examples(), " examples; the job's have 1 to ",
-                        most_examples);
+std::string TrainingRun::WrongResult(const Result& result, const std::string& what,
+                                     uint64_t examples) const {
+  if (result.examples() != examples) {
+    return absl::StrCat("reported ", result.examples(), " examples of ", what, ", which has ",
+                        examples);
   }
   const int sums = progress_.metric_sum_count();
   if (result.metric_sums_size() == sums) return "";
@@ -132,11 +140,27 @@ std::string TrainingRun::WrongResult(const Result& result, uint64_t most_example
 }
 
 std::string TrainingRun::WrongStep(const proto::StepDone& step) const {
-  if (!step.was_in()) return WrongResult(step, plan_->batch_size());
+  if (step.step() >= plan_->total_steps()) {
+    return absl::StrCat("reported step ", step.step(), "; the job has the steps 0 to ",
+                        plan_->total_steps() - 1);
+  }
+  if (!step.was_in()) {
+    return WrongResult(step, absl::StrCat("step ", step.step()), plan_->Range(step.step()).count);
+  }
   if (rounds_.has_value()) return "";
   return absl::StrCat("reported step ", step.step(),
                       " as one of a round that was complete before; the job's strategy, ",
                       options_.job.strategy.name, ", has no rounds");
+}
+
+std::string TrainingRun::WrongBatch(const proto::EvaluationDone& done) const {
+  const StepPlan batches = TestBatches();
+  if (done.batch() >= batches.total_steps()) {
+    return absl::StrCat("reported batch ", done.batch(), " of the test set, which has ",
+                        batches.total_steps());
+  }
+  return WrongResult(done, absl::StrCat("batch ", done.batch(), " of the test set"),
+                     batches.Range(done.batch()).count);
 }
 
 void TrainingRun::CountStep(const proto::StepDone& step) {
@@ -268,7 +292,7 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
       done.cut_step() != handout_->evaluation()->cut_step()) {
     return;
   }
-  if (const std::string wrong = WrongResult(done, options_.job.batch_size); !wrong.empty())
+  if (const std::string wrong = WrongBatch(done); !wrong.empty())
     return membership_->Reject(worker, wrong, true);
   handout_->BatchDone(worker, done);
   if (handout_->evaluation()->finished()) return FinishEvaluation();

@@ -99,9 +99,56 @@ TEST(ForeignWorkerTest, ResultsThatCannotBeAreNotCounted) {
   };
   EXPECT_THAT(report(0, UINT32_MAX, 1), HasSubstr("reported 4294967295 examples"));
   EXPECT_THAT(report(1, 0, 1), HasSubstr("reported 0 examples"));
-  EXPECT_THAT(report(2, 10, 100),
+  EXPECT_THAT(report(2, 16, 100),
               HasSubstr("reported 100 sums of metrics; those of the job have 1"));
   EXPECT_EQ(cluster.run->Status().steps_done(), 0u);
+}
+
+TEST(ForeignWorkerTest, AStepThatTheJobDoesNotHaveIsNotCounted) {
+  ScriptedCluster cluster({.epochs = 1});
+  ScriptedWorker& liar = cluster.Join(0);
+  liar.Report(13, 16);
+  cluster.Settle();
+  EXPECT_THAT(liar.rejected, HasSubstr("reported step 13"));
+  EXPECT_EQ(cluster.run->Status().steps_done(), 0u);
+}
+
+TEST(ForeignWorkerTest, ATestSetThatTheJobDoesNotHaveIsNotBelieved) {
+  for (const uint64_t has : {0, 50}) {
+    ScriptedCluster cluster({.test_examples = has});
+    ScriptedWorker& liar = cluster.Connect({});
+    cluster.SayReady(liar, ScriptedCluster::kExamples, 50 - has);
+    EXPECT_THAT(liar.rejected, HasSubstr("$.data.test"));
+    EXPECT_FALSE(cluster.Join(1).leases.empty());
+  }
+}
+
+TEST(ForeignWorkerTest, ABatchIsOfAsManyExamplesAsItHas) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& honest = cluster.Join(0);
+  while (honest.evaluations.empty()) cluster.FinishStep(honest);
+  const proto::Evaluate order = honest.evaluations.front();
+  uint32_t index = 1;
+  for (const auto& [batch, examples] :
+       {std::pair(0, 15), std::pair(0, 17), std::pair(3, 16), std::pair(4, 2)}) {
+    ScriptedWorker& liar = cluster.Join(index++ % 2 + 1);
+    proto::WorkerReport report;
+    proto::EvaluationDone* done = report.mutable_evaluation_done();
+    done->set_timeline(order.timeline());
+    done->set_cut_step(order.cut_step());
+    done->set_batch(batch);
+    done->set_examples(examples);
+    done->add_metric_sums(1);
+    liar.stream().Send(report);
+    cluster.Settle();
+    EXPECT_THAT(liar.rejected, HasSubstr("of the test set"));
+    cluster.Disconnect(liar);
+  }
+  while (!honest.evaluations.empty()) {
+    honest.Evaluate();
+    cluster.Settle();
+  }
+  EXPECT_EQ(cluster.run->Status().history(0).test_loss(), honest.test_loss);
 }
 
 TEST(ForeignWorkerTest, LongNamesDoNotBreakTheStatus) {

@@ -310,9 +310,10 @@ void ScriptedWorker::Evaluate() {
   done->set_timeline(order.timeline());
   done->set_cut_step(order.cut_step());
   done->set_batch(order.batch());
-  done->set_examples(10);
-  done->set_loss_sum(10 * test_loss);
-  done->add_metric_sums(2.5);
+  const auto examples = static_cast<double>(test_batches->Range(order.batch()).count);
+  done->set_examples(static_cast<uint64_t>(examples));
+  done->set_loss_sum(examples * test_loss);
+  done->add_metric_sums(0.25 * examples);
   stream_->Send(report);
 }
 
@@ -346,6 +347,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
                   .checkpoint = options_.checkpoint,
                   .strategy = options_.strategy}
              .Load();
+  if (options_.test_examples == 0) job_.test = {};
   if (options_.rounds_of.has_value()) {
     job_.strategy.name = "sync";
     job_.strategy.gradients_per_update = *options_.rounds_of;
@@ -362,7 +364,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
                                               resolved.Fingerprint(), shard_map_fingerprint_));
     ps.back()->incarnation = options_.ps_incarnation;
     if (resolved.strategy.sync()) {
-      ps.back()->rounds.emplace(StepPlan(200, job_.batch_size, job_.epochs, job_.steps),
+      ps.back()->rounds.emplace(StepPlan(kExamples, job_.batch_size, job_.epochs, job_.steps),
                                 resolved.strategy.gradients_per_update);
     }
   }
@@ -423,6 +425,9 @@ ScriptedWorker& ScriptedCluster::Connect(const ScriptedWorker::Hello& hello) {
   EXPECT_TRUE(callbacks.ok()) << callbacks.status();
   stream->set_callbacks(*std::move(callbacks));
   ScriptedWorker& worker = *workers_.emplace_back(std::make_unique<ScriptedWorker>(stream));
+  worker.plan = BatchPlanOf(job_, kExamples).steps();
+  if (options_.test_examples > 0)
+    worker.test_batches.emplace(options_.test_examples, job_.batch_size, /*epochs=*/1, /*steps=*/0);
   worker.SayHello(hello);
   Settle();
   return worker;
@@ -431,7 +436,7 @@ ScriptedWorker& ScriptedCluster::Connect(const ScriptedWorker::Hello& hello) {
 ScriptedWorker& ScriptedCluster::Join(const ScriptedWorker::Hello& hello) {
   ScriptedWorker& worker = Connect(hello);
   EXPECT_TRUE(worker.welcomed) << worker.rejected;
-  SayReady(worker, 200, options_.test_examples);
+  SayReady(worker, kExamples, options_.test_examples);
   return worker;
 }
 

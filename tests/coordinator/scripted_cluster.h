@@ -109,10 +109,12 @@ class ScriptedWorker {
   // Takes orders; false when there were none.
   bool Read();
   // Reports a step, of so many examples with `loss` and accuracy 0.5 each.
-  void Report(uint64_t step, uint32_t examples = 10);
+  void Report(uint64_t step, uint32_t examples);
+  // Of as many as it has.
+  void Report(uint64_t step) { Report(step, static_cast<uint32_t>(plan->Range(step).count)); }
   // As one that was in everywhere before.
   void ReportWasIn(uint64_t step);
-  // Reports the batch of the oldest evaluation order: 10 examples, `test_loss`, accuracy 0.25.
+  // Reports the batch of the oldest evaluation order: its examples, `test_loss`, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);
   void SayDraining();
@@ -120,6 +122,8 @@ class ScriptedWorker {
   void SayComputing();
   FarEnd& stream() { return *stream_; }
 
+  std::optional<StepPlan> plan;          // of the job
+  std::optional<StepPlan> test_batches;  // none: it has no test set
   double loss = 1;
   double test_loss = 3;
   bool welcomed = false;
@@ -146,6 +150,7 @@ class ScriptedWorker {
 // A TrainingRun on a fake loop, between scripted ps and workers. 13 steps make an epoch.
 class ScriptedCluster {
  public:
+  static constexpr uint64_t kExamples = 200;
   struct Options {
     int ps = 1;
     int workers = 3;  // listed

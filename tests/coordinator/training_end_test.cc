@@ -312,8 +312,8 @@ TEST(TrainingRunTest, WritesTheHistory) {
   cluster.FinishAll(worker);
   EXPECT_EQ(ReadAll(cluster.run_dir() + "/history.csv"),
             "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second,examples\n"
-            "1,1,0.5,,,2.000,65.0,130\n"
-            "2,1,0.5,,,0.000,0.0,130\n");
+            "1,1,0.5,,,2.000,100.0,200\n"
+            "2,1,0.5,,,0.000,0.0,200\n");
 }
 
 // Six steps before the stop or the crash, seven after it.
@@ -341,8 +341,8 @@ TEST(TrainingRunTest, AnEpochThatIsGoneOnWithHasTheFiguresOfAllItsSteps) {
     const std::vector<proto::EpochResult> epochs =
         ReadHistory(cluster.run_dir() + "/history.csv").epochs;
     ASSERT_EQ(epochs.size(), 2u);
-    EXPECT_NEAR(epochs[0].loss(), 6, 1e-6);
-    EXPECT_EQ(epochs[0].examples(), 130u);
+    EXPECT_NEAR(epochs[0].loss(), 13 * 96 / 200.0, 1e-6);
+    EXPECT_EQ(epochs[0].examples(), 200u);
     EXPECT_GE(epochs[0].seconds(), 3);
   }
 }
@@ -361,7 +361,7 @@ TEST(TrainingRunTest, AReportThatComesAMomentLateIsInTheFiguresOfTheEpoch) {
   ASSERT_THAT(cluster.StoredSteps(), ElementsAre(6));
   const auto stored = CheckpointStore(cluster.run_dir() + "/checkpoints").List(nullptr);
   ASSERT_TRUE(stored.ok());
-  EXPECT_EQ(stored->front().manifest.epoch_sums.examples, 60u);
+  EXPECT_EQ(stored->front().manifest.epoch_sums.examples, 96u);
 }
 
 // Of the steps that a coordinator had heard of alone, nobody knows what they came to.
@@ -375,8 +375,8 @@ TEST(TrainingRunTest, TheHistorySaysOfHowManyExamplesItsFiguresAre) {
   const std::vector<proto::EpochResult> epochs =
       ReadHistory(cluster.run_dir() + "/history.csv").epochs;
   ASSERT_EQ(epochs.size(), 2u);
-  EXPECT_EQ(epochs[0].examples(), 110u);
-  EXPECT_EQ(epochs[1].examples(), 130u);
+  EXPECT_EQ(epochs[0].examples(), 168u);
+  EXPECT_EQ(epochs[1].examples(), 200u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -24,16 +25,22 @@ TEST(TrainingLocalTest, StepsAreBlocks) {
   EXPECT_EQ(cluster.run->Status().steps_per_epoch(), 4u);
 }
 
-TEST(TrainingLocalTest, AStepMayHaveTheExamplesOfAllItsBatches) {
+// An epoch of 200 examples: three blocks of 64, and one of 8.
+TEST(TrainingLocalTest, AStepHasTheExamplesOfAllItsBatches) {
   ScriptedCluster cluster(Local());
   ScriptedWorker& worker = cluster.Join(0);
   worker.Report(0, 64);
+  worker.Report(3, 8);
   cluster.Settle();
-  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
-  worker.Report(1, 65);
-  cluster.Settle();
-  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
-  EXPECT_EQ(worker.rejected, "reported 65 examples; the job's have 1 to 64");
+  EXPECT_EQ(cluster.run->Status().steps_done(), 2u);
+  for (const auto& [step, examples] : {std::pair(1, 65), std::pair(1, 63), std::pair(7, 64)}) {
+    ScriptedWorker& liar = cluster.Join({.index = 1, .incarnation = 7u + step + examples});
+    liar.Report(step, examples);
+    cluster.Settle();
+    EXPECT_THAT(liar.rejected, HasSubstr(absl::StrCat("reported ", examples, " examples")));
+    cluster.Disconnect(liar);
+  }
+  EXPECT_EQ(cluster.run->Status().steps_done(), 2u);
 }
 
 // The cut at the end is begun as soon as all blocks are leased, and blocks are long.

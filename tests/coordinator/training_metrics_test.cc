@@ -28,7 +28,7 @@ TEST(TrainingMetricsTest, AStepCountsOnceHoweverOftenItIsReported) {
   cluster.Settle();
   EXPECT_EQ(Value(cluster, "shoal_steps_done_total"), 3);
   EXPECT_EQ(Value(cluster, "shoal_steps_repeated_total"), 1);
-  EXPECT_EQ(Value(cluster, "shoal_examples_total"), 30);
+  EXPECT_EQ(Value(cluster, "shoal_examples_total"), 48);
   EXPECT_EQ(Value(cluster, "shoal_steps_leased_total"), 5) << "two are held ahead";
   EXPECT_EQ(Value(cluster, "shoal_leased_steps", {"0"}), 2);
   EXPECT_EQ(Value(cluster, "shoal_base_step"), 3);
