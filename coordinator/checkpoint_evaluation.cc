@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/printable.h"
 #include "common/daemon/logging.h"
 #include "common/run/run_verdict.h"
 #include "common/sharding/chunk_limits.h"
@@ -174,6 +175,14 @@ void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
     case proto::EvaluatorReport::kProgress: {
       const proto::EvaluationProgress& progress = report.progress();
       if (!is_current(progress.evaluation())) return;
+      // Each of its batches is headway: there are no more than the test set has.
+      const uint64_t batches = (peer_.test_examples() - 1) / options_.batch_size + 1;
+      if (progress.batches() != batches || progress.batches_done() > batches) {
+        return peer_.Reject(
+            absl::StrCat("reported ", progress.batches_done(), " of ", progress.batches(),
+                         " batches; its test set has ", batches),
+            /*final=*/true);
+      }
       if (progress.batches_done() > current_->batches_done)
         current_->headway_at = options_.loop->Now();
       current_->batches_done = progress.batches_done();
@@ -193,6 +202,16 @@ void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
     return peer_.Reject(absl::StrCat("asks for ", wanted.size_bytes(), " bytes at once, beside ",
                                      current_->wanted, " other requests; no evaluator does"),
                         /*final=*/true);
+  }
+  // What cannot be read would count against the checkpoint.
+  const auto place = options_.layout->places.find(wanted.variable());
+  const uint64_t size = place == options_.layout->places.end() ? 0 : place->second.entry.size;
+  if (wanted.offset_bytes() > size || wanted.size_bytes() > size - wanted.offset_bytes()) {
+    return peer_.Reject(
+        absl::StrCat("asks for ", wanted.size_bytes(), " bytes at ", wanted.offset_bytes(),
+                     " of \"", Printable(wanted.variable(), kMostNameBytes), "\", which has ", size,
+                     " in the model of the job"),
+        /*final=*/true);
   }
   ++current_->wanted;
   proto::RowsWanted rows;

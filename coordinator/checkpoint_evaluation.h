@@ -62,12 +62,14 @@ class CheckpointEvaluation {
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     CheckpointStore* store = nullptr;
+    const CheckpointLayout* layout = nullptr;
     const Progress* progress = nullptr;  // for the names of metrics, and their figures
     RunPaths paths;
     std::string job_text;
-    std::string no_use;   // as EvaluatorPeer has it
-    bool listed = false;  // in the cluster spec: it is expected
-    int keep = 3;         // checkpoints that are kept on disk
+    std::string no_use;       // as EvaluatorPeer has it
+    bool listed = false;      // in the cluster spec: it is expected
+    int keep = 3;             // checkpoints that are kept on disk
+    uint64_t batch_size = 0;  // of the job
     // Training waits for the results of epochs' ends: nothing else keeps the evaluator from them.
     bool training_waits = false;
     // An evaluator that gets no further for so long is as one that is gone.

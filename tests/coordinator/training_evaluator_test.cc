@@ -540,7 +540,10 @@ TEST(TrainingEvaluatorTest, WhatCannotBeReadIsPassedOver) {
   for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
   evaluator.Take();
   ASSERT_THAT(evaluator.orders, ElementsAre(5));
-  EXPECT_THAT(evaluator.Read("no/such"), IsEmpty());
+  const std::string directory =
+      cluster.run_dir() + "/checkpoints/" + evaluator.order.checkpoint() + "/";
+  for (const std::string& name : NamesIn(directory)) std::filesystem::remove(directory + name);
+  EXPECT_THAT(evaluator.Read(), IsEmpty());
   EXPECT_THAT(evaluator.Read(), IsEmpty()) << "it is not at hand any more";
   FinishEpoch(&cluster, worker);
   evaluator.Take();
@@ -610,6 +613,36 @@ TEST(TrainingEvaluatorTest, NonsenseIsRefusedAndHarmsNobody) {
   EXPECT_THAT(greedy->rejected, HasSubstr("2147483648 bytes at once"));
   EXPECT_THAT(Lines(cluster), IsEmpty());
   EXPECT_THAT(worker.leases, Not(IsEmpty()));
+}
+
+TEST(TrainingEvaluatorTest, WhatCannotBeAskedOrReportedSaysNothingOfACheckpoint) {
+  ScriptedCluster cluster(WithTestSet());
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
+  ScriptedEvaluator astray(&cluster, 1);
+  astray.GetReady();
+  ASSERT_THAT(astray.orders, ElementsAre(5));
+  EXPECT_THAT(astray.Read("no/such", 4), IsEmpty());
+  EXPECT_THAT(astray.rejected, HasSubstr("no/such"));
+  EXPECT_TRUE(astray.final);
+  ScriptedEvaluator beyond(&cluster, 2);
+  beyond.GetReady();
+  ASSERT_THAT(beyond.orders, ElementsAre(5));
+  EXPECT_THAT(beyond.Read("dense/kernel", 1 << 20), IsEmpty());
+  EXPECT_THAT(beyond.rejected, HasSubstr("dense/kernel"));
+}
+
+TEST(TrainingEvaluatorTest, MoreBatchesThanTheTestSetHasAreNoHeadway) {
+  ScriptedCluster cluster(WithTestSet());
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
+  ScriptedEvaluator endless(&cluster);
+  endless.GetReady();
+  ASSERT_THAT(endless.orders, ElementsAre(5));
+  endless.SayProgress(4);
+  EXPECT_THAT(endless.rejected, IsEmpty());
+  endless.SayProgress(5);
+  EXPECT_THAT(endless.rejected, HasSubstr("5 of 4 batches"));
 }
 
 }  // namespace
