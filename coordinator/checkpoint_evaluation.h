@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/base/mutex.h"
+#include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
 #include "common/run/evaluations.h"
@@ -66,7 +68,7 @@ class CheckpointEvaluation {
     const Progress* progress = nullptr;  // for the names of metrics, and their figures
     RunPaths paths;
     std::string job_text;
-    std::string no_use;       // as EvaluatorPeer has it
+    absl::Status usable;      // as EvaluatorPeer has it
     bool listed = false;      // in the cluster spec: it is expected
     int keep = 3;             // checkpoints that are kept on disk
     uint64_t batch_size = 0;  // of the job
@@ -74,7 +76,7 @@ class CheckpointEvaluation {
     bool training_waits = false;
     // An evaluator that gets no further for so long is as one that is gone.
     Time timeout{};
-    std::function<std::string(const proto::EvaluatorReady&)> wrong_with;
+    std::function<absl::Status(const proto::EvaluatorReady&)> check_ready;  // likewise
     // It is of this run as it now is, and what is found of it can be counted.
     std::function<bool(const StoredCheckpoint&)> may_be_evaluated;
     // At an epoch's end of which there is no result yet.

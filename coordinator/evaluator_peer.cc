@@ -85,9 +85,10 @@ void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
 
 void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
   const std::string who = absl::StrCat("the evaluator at ", others_.at(key)->peer());
-  const absl::Status same = CheckVersion(hello.version(), who);
-  if (!same.ok() || !options_.no_use.empty()) {
-    const std::string reason = same.ok() ? options_.no_use : std::string(same.message());
+  absl::Status fits = CheckVersion(hello.version(), who);
+  fits.Update(options_.usable);
+  if (!fits.ok()) {
+    const std::string reason(fits.message());
     LogWarning(absl::StrCat("rejected ", who, ": ", reason));
     return TurnAway(key, reason, /*final=*/true);
   }
@@ -124,8 +125,8 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
 
 void EvaluatorPeer::OnReady(const proto::EvaluatorReady& ready) {
   if (up()) return;
-  if (const std::string wrong = options_.wrong_with(ready); !wrong.empty())
-    return Reject(wrong, /*final=*/true);
+  if (const absl::Status sound = options_.check_ready(ready); !sound.ok())
+    return Reject(std::string(sound.message()), /*final=*/true);
   test_examples_ = ready.test_examples();
   state_ = State::kUp;
   was_up_ = true;

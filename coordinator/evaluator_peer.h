@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/rpc/network.h"
 #include "proto/evaluator.pb.h"
 
@@ -26,12 +27,12 @@ class EvaluatorPeer {
   struct Options {
     EventLoop* loop = nullptr;  // outlives this
     std::string job_text;
-    // Why none can take part, in a line; empty where one can.
-    std::string no_use;
+    // Not OK: why no evaluator can take part, in a line.
+    absl::Status usable;
     // It has said that it can compute, and is let in.
     std::function<void()> on_ready;
-    // What is wrong with the numbers of examples that it sees; empty: nothing.
-    std::function<std::string(const proto::EvaluatorReady&)> wrong_with;
+    // Not OK: what is wrong with the number of examples that it sees.
+    std::function<absl::Status(const proto::EvaluatorReady&)> check_ready;
     // What an evaluator that is up says else.
     std::function<void(const proto::EvaluatorReport&)> on_report;
     // It had said hello; `in_order`: it has said that it leaves.

@@ -107,10 +107,12 @@ void TrainingRun::MakeWorkers() {
 
 void TrainingRun::MakeEvaluator() {
   const Job& job = options_.job;
-  const std::string no_use =
-      job.test.empty() ? "the job has no test set ($.data.test), so there is nothing that an "
-                         "evaluator could evaluate; end it, or give the job one"
-                       : "";
+  absl::Status usable;
+  if (job.test.empty()) {
+    usable = absl::FailedPreconditionError(
+        "the job has no test set ($.data.test), so there is nothing that an evaluator could "
+        "evaluate; end it, or give the job one");
+  }
   evaluator_ = std::make_unique<CheckpointEvaluation>(CheckpointEvaluation::Options{
       .loop = options_.loop,
       .store = &store_,
@@ -118,13 +120,13 @@ void TrainingRun::MakeEvaluator() {
       .progress = &progress_,
       .paths = paths_,
       .job_text = job_text_,
-      .no_use = no_use,
+      .usable = usable,
       .listed = options_.lists_evaluator,
       .keep = job.checkpoint.keep,
       .batch_size = static_cast<uint64_t>(job.batch_size),
       .training_waits = !job.callbacks.empty(),
       .timeout = FromSeconds(job.strategy.lease_timeout_seconds),
-      .wrong_with = [this](const proto::EvaluatorReady& ready) { return WrongTestSet(ready); },
+      .check_ready = [this](const proto::EvaluatorReady& ready) { return CheckTestSet(ready); },
       .may_be_evaluated =
           [this](const StoredCheckpoint& checkpoint) { return MayBeEvaluated(checkpoint); },
       .is_awaited = [this](const StoredCheckpoint& checkpoint) { return LacksResult(checkpoint); },

@@ -128,10 +128,11 @@ class TrainingRun {
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
+  // kInvalidArgument: what no worker of this job and of its data reports.
   template <typename Result>
-  std::string WrongResult(const Result& result, const std::string& what, uint64_t examples) const;
-  std::string WrongStep(const proto::StepDone& step) const;
-  std::string WrongBatch(const proto::EvaluationDone& done) const;
+  absl::Status CheckResult(const Result& result, const std::string& what, uint64_t examples) const;
+  absl::Status CheckStep(const proto::StepDone& step) const;
+  absl::Status CheckBatch(const proto::EvaluationDone& done) const;
   // The batches of the test set, which there is.
   StepPlan TestBatches() const {
     return {test_examples_, static_cast<uint64_t>(options_.job.batch_size), /*epochs=*/1,
@@ -141,7 +142,8 @@ class TrainingRun {
   void CountStep(const proto::StepDone& step);
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
   // CheckpointEvaluation.
-  std::string WrongTestSet(const proto::EvaluatorReady& ready) const;
+  // kInvalidArgument: it sees another test set than the workers.
+  absl::Status CheckTestSet(const proto::EvaluatorReady& ready) const;
   bool MayBeEvaluated(const StoredCheckpoint& checkpoint) const;
   // It is at the end of an epoch that has no result on the test set yet.
   bool LacksResult(const StoredCheckpoint& checkpoint) const;

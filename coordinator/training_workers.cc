@@ -124,42 +124,42 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   Advance();
 }
 
-// What cannot be said of a step of this job, or of a batch of the test set, that has so many
-// examples; empty where all can.
+// Whether a step of this job, or a batch of the test set, that has so many examples may say this.
 template <typename Result>
-std::string TrainingRun::WrongResult(const Result& result, const std::string& what,
-                                     uint64_t examples) const {
+absl::Status TrainingRun::CheckResult(const Result& result, const std::string& what,
+                                      uint64_t examples) const {
   if (result.examples() != examples) {
-    return absl::StrCat("reported ", result.examples(), " examples of ", what, ", which has ",
-                        examples);
+    return absl::InvalidArgumentError(absl::StrCat("reported ", result.examples(), " examples of ",
+                                                   what, ", which has ", examples));
   }
   const int sums = progress_.metric_sum_count();
-  if (result.metric_sums_size() == sums) return "";
-  return absl::StrCat("reported ", result.metric_sums_size(),
-                      " sums of metrics; those of the job have ", sums);
+  if (result.metric_sums_size() == sums) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("reported ", result.metric_sums_size(),
+                                                 " sums of metrics; those of the job have ", sums));
 }
 
-std::string TrainingRun::WrongStep(const proto::StepDone& step) const {
+absl::Status TrainingRun::CheckStep(const proto::StepDone& step) const {
   if (step.step() >= plan_->total_steps()) {
-    return absl::StrCat("reported step ", step.step(), "; the job has the steps 0 to ",
-                        plan_->total_steps() - 1);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "reported step ", step.step(), "; the job has the steps 0 to ", plan_->total_steps() - 1));
   }
   if (!step.was_in()) {
-    return WrongResult(step, absl::StrCat("step ", step.step()), plan_->Range(step.step()).count);
+    return CheckResult(step, absl::StrCat("step ", step.step()), plan_->Range(step.step()).count);
   }
-  if (rounds_.has_value()) return "";
-  return absl::StrCat("reported step ", step.step(),
-                      " as one of a round that was complete before; the job's strategy, ",
-                      options_.job.strategy.name, ", has no rounds");
+  if (rounds_.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("reported step ", step.step(),
+                   " as one of a round that was complete before; the job's strategy, ",
+                   options_.job.strategy.name, ", has no rounds"));
 }
 
-std::string TrainingRun::WrongBatch(const proto::EvaluationDone& done) const {
+absl::Status TrainingRun::CheckBatch(const proto::EvaluationDone& done) const {
   const StepPlan batches = TestBatches();
   if (done.batch() >= batches.total_steps()) {
-    return absl::StrCat("reported batch ", done.batch(), " of the test set, which has ",
-                        batches.total_steps());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "reported batch ", done.batch(), " of the test set, which has ", batches.total_steps()));
   }
-  return WrongResult(done, absl::StrCat("batch ", done.batch(), " of the test set"),
+  return CheckResult(done, absl::StrCat("batch ", done.batch(), " of the test set"),
                      batches.Range(done.batch()).count);
 }
 
@@ -183,8 +183,8 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
                                  done.steps().begin(), done.steps().end(),
                                  [](const proto::StepDone& step) { return !step.was_in(); })));
   for (const proto::StepDone& step : done.steps()) {
-    if (const std::string wrong = WrongStep(step); !wrong.empty())
-      return membership_->Reject(worker, wrong, true);
+    if (const absl::Status sound = CheckStep(step); !sound.ok())
+      return membership_->Reject(worker, std::string(sound.message()), true);
     if (!handout_->Done(worker, step.step())) continue;
     ++counters_.steps_done;
     // Whoever computed it has reported it, or is gone, and its figures with it.
@@ -292,8 +292,8 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
       done.cut_step() != handout_->evaluation()->cut_step()) {
     return;
   }
-  if (const std::string wrong = WrongBatch(done); !wrong.empty())
-    return membership_->Reject(worker, wrong, true);
+  if (const absl::Status sound = CheckBatch(done); !sound.ok())
+    return membership_->Reject(worker, std::string(sound.message()), true);
   handout_->BatchDone(worker, done);
   if (handout_->evaluation()->finished()) return FinishEvaluation();
   handout_->Offer(worker);
@@ -302,11 +302,12 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
 
 // --- The evaluator ---
 
-std::string TrainingRun::WrongTestSet(const proto::EvaluatorReady& ready) const {
-  if (ready.test_examples() == 0) return "sees no test examples";
-  if (!plan_.has_value() || ready.test_examples() == test_examples_) return "";
-  return absl::StrCat("sees ", ready.test_examples(), " test examples, where ", counted_by_, " ",
-                      test_examples_, ". Give it the same data as the workers");
+absl::Status TrainingRun::CheckTestSet(const proto::EvaluatorReady& ready) const {
+  if (ready.test_examples() == 0) return absl::InvalidArgumentError("sees no test examples");
+  if (!plan_.has_value() || ready.test_examples() == test_examples_) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("sees ", ready.test_examples(), " test examples, where ", counted_by_, " ",
+                   test_examples_, ". Give it the same data as the workers"));
 }
 
 // An epoch that is not closed has nowhere to keep its result, and may yet be taken back.
