@@ -9,7 +9,6 @@
 #include "common/daemon/logging.h"
 #include "common/run/run_verdict.h"
 #include "common/sharding/chunk_limits.h"
-#include "proto/parameter_server.pb.h"
 
 namespace shoal {
 namespace {
@@ -214,27 +213,22 @@ void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
         /*final=*/true);
   }
   ++current_->wanted;
-  proto::RowsWanted rows;
-  rows.set_tensor(wanted.variable());
-  rows.set_offset_bytes(wanted.offset_bytes());
-  rows.set_size_bytes(wanted.size_bytes());
-  current_->rows->Read(rows,
-                       [this, number = current_->number](const proto::ControlRequest& request) {
-                         OnRows(number, request.rows());
+  proto::EvaluatorOrder order;
+  order.mutable_values()->set_evaluation(current_->number);
+  order.mutable_values()->set_variable(wanted.variable());
+  order.mutable_values()->set_offset_bytes(wanted.offset_bytes());
+  current_->rows->Read({wanted.variable(), wanted.offset_bytes(), wanted.size_bytes()},
+                       [this, order](absl::StatusOr<std::string> values) mutable {
+                         if (!values.ok()) return GiveUp(std::string(values.status().message()));
+                         order.mutable_values()->set_values(*std::move(values));
+                         OnRows(order);
                        });
 }
 
-void CheckpointEvaluation::OnRows(uint64_t number, const proto::Rows& rows) {
-  if (!rows.error().empty()) return GiveUp(rows.error());
+void CheckpointEvaluation::OnRows(const proto::EvaluatorOrder& values) {
   --current_->wanted;
   current_->headway_at = options_.loop->Now();
-  proto::EvaluatorOrder order;
-  proto::Values* values = order.mutable_values();
-  values->set_evaluation(number);
-  values->set_variable(rows.tensor());
-  values->set_offset_bytes(rows.offset_bytes());
-  values->set_values(rows.values());
-  if (peer_.up()) peer_.Send(order);
+  if (peer_.up()) peer_.Send(values);
 }
 
 void CheckpointEvaluation::OnEvaluated(const proto::CheckpointEvaluated& evaluated) {

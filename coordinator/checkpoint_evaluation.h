@@ -152,7 +152,8 @@ class CheckpointEvaluation {
   void OnEvaluatorReady();
   void OnReport(const proto::EvaluatorReport& report);
   void OnValuesWanted(const proto::ValuesWanted& wanted);
-  void OnRows(uint64_t number, const proto::Rows& rows);
+  // They are read: the message that brings them.
+  void OnRows(const proto::EvaluatorOrder& values);
   void OnEvaluated(const proto::CheckpointEvaluated& evaluated);
   void OnVerified(const proto::CheckpointEvaluated& evaluated, const absl::Status& whole);
   void OnEvaluatorGone(bool in_order);

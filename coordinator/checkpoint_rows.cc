@@ -1,8 +1,8 @@
 #include "coordinator/checkpoint_rows.h"
 
-#include <string>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/sharding/chunk_limits.h"
 
@@ -10,6 +10,19 @@ namespace shoal {
 namespace {
 
 constexpr uint32_t kMaxRowBytes = kMostChunkBytes;  // in one message, as a chunk is
+
+// Opens the checkpoint first, where `reader` is null.
+absl::StatusOr<std::string> ReadPart(const CheckpointRows::Part& part, const std::string& directory,
+                                     FileSystem* files, std::unique_ptr<CheckpointReader>* reader) {
+  if (part.size_bytes > kMaxRowBytes) return absl::InvalidArgumentError("too many rows at once");
+  if (*reader == nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(*reader, CheckpointReader::Open(directory, files));
+  }
+  std::string values(part.size_bytes, '\0');
+  SHOAL_RETURN_IF_ERROR(
+      (*reader)->ReadBytes(part.tensor, part.offset_bytes, values.data(), part.size_bytes));
+  return values;
+}
 
 }  // namespace
 
@@ -21,34 +34,15 @@ CheckpointRows::CheckpointRows(EventLoop* loop, CheckpointStore* store, StoredCh
 
 CheckpointRows::~CheckpointRows() { *alive_ = false; }
 
-void CheckpointRows::Read(const proto::RowsWanted& wanted,
-                          std::function<void(const proto::ControlRequest&)> done) {
+void CheckpointRows::Read(const Part& part, std::function<void(absl::StatusOr<std::string>)> done) {
   read_ = true;
-  const auto request = std::make_shared<proto::ControlRequest>();
+  const auto values = std::make_shared<absl::StatusOr<std::string>>();
   loop_->Offload(
-      [request, wanted, reader = reader_, store = store_, directory = checkpoint_.directory] {
-        proto::Rows* rows = request->mutable_rows();
-        rows->set_tensor(wanted.tensor());
-        rows->set_offset_bytes(wanted.offset_bytes());
-        absl::Status read = wanted.size_bytes() <= kMaxRowBytes
-                                ? absl::OkStatus()
-                                : absl::InvalidArgumentError("too many rows at once");
-        if (read.ok() && *reader == nullptr) {
-          auto opened = CheckpointReader::Open(directory, store->files());
-          read = opened.status();
-          if (opened.ok()) *reader = *std::move(opened);
-        }
-        if (read.ok()) {
-          rows->mutable_values()->resize(wanted.size_bytes());
-          read = (*reader)->ReadBytes(wanted.tensor(), wanted.offset_bytes(),
-                                      rows->mutable_values()->data(), wanted.size_bytes());
-        }
-        if (read.ok()) return;
-        rows->clear_values();
-        rows->set_error(std::string(read.message()));
+      [values, part, reader = reader_, store = store_, directory = checkpoint_.directory] {
+        *values = ReadPart(part, directory, store->files(), reader.get());
       },
-      [request, alive = alive_, done = std::move(done)] {
-        if (*alive) done(*request);
+      [values, alive = alive_, done = std::move(done)] {
+        if (*alive) done(std::move(*values));
       });
 }
 

@@ -1,19 +1,21 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
-#include "proto/parameter_server.pb.h"
 
 namespace shoal {
 
 class CheckpointReader;
 
-// The rows of a checkpoint that is being loaded, for the ps whose machines do not see it. Lives as
-// long as the load: while it does, the files stay open, and their room on disk is not freed. Loop
+// The rows of a checkpoint, for tasks whose machines do not see it: ps that load it, and the
+// evaluator. While this lives, the files stay open, and their room on disk is not freed. Loop
 // thread only; files are read in Offload. No callback after destruction.
 class CheckpointRows {
  public:
@@ -23,9 +25,14 @@ class CheckpointRows {
   CheckpointRows(const CheckpointRows&) = delete;
   CheckpointRows& operator=(const CheckpointRows&) = delete;
 
-  // Reads what a ps wants; `done` gets the message for it, with the rows or with an error.
-  void Read(const proto::RowsWanted& wanted,
-            std::function<void(const proto::ControlRequest&)> done);
+  struct Part {
+    std::string tensor;  // VARIABLE or SLOT/VARIABLE
+    uint64_t offset_bytes = 0;
+    uint32_t size_bytes = 0;
+  };
+  // Reads part of a tensor and gives `done` its bytes. kInvalidArgument: the part is larger than a
+  // chunk; other errors are CheckpointReader's.
+  void Read(const Part& part, std::function<void(absl::StatusOr<std::string>)> done);
   // A ps verifies the files that it has read its rows from. For rows that it was sent, this does:
   // what has changed since the checkpoint was found whole may be in them. OK at once where nothing
   // was read.

@@ -16,8 +16,6 @@ namespace {
 constexpr Time kProbePeriod = std::chrono::seconds(1);
 // A timeline that lasted this long was a good one.
 constexpr Time kSettled = std::chrono::seconds(1);
-// A ps asks for a few at a time, and for the same again over a new stream.
-constexpr int kMostRowsWanted = 64;
 // A checkpoint that a disk could not read is read again after this time.
 constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
 
@@ -297,14 +295,7 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
         OnLoadFailed(reply.load_failed());
       return;
     case proto::ControlReply::kRowsWanted:
-      if (rows_ == nullptr || reply.rows_wanted().term() != term_) return;
-      if (peers_[ps].rows_wanted == kMostRowsWanted) return;
-      ++peers_[ps].rows_wanted;
-      rows_->Read(reply.rows_wanted(), [this, ps](const proto::ControlRequest& rows) {
-        --peers_[ps].rows_wanted;
-        Send(ps, rows);
-      });
-      return;
+      return OnRowsWanted(ps, reply.rows_wanted());
     case proto::ControlReply::kDeparting:
       SetDeparture(peers_[ps], Departure::kAsked);
       return options_.on_reply(ps, reply);

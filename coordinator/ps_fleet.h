@@ -185,6 +185,7 @@ class PsFleet {
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
+  void OnRowsWanted(int ps, const proto::RowsWanted& wanted);
   void Decide();
   // The run directory is this coordinator's.
   void GoOn();

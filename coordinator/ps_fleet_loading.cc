@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,12 @@
 #include "coordinator/same_job.h"
 
 namespace shoal {
+namespace {
+
+// A ps asks for a few at a time, and for the same again over a new stream.
+constexpr int kMostRowsWanted = 64;
+
+}  // namespace
 
 // Section 7.4: the newest whole checkpoint not known bad.
 void PsFleet::LookForCheckpoint() {
@@ -104,6 +111,25 @@ void PsFleet::SendLoad(int ps) {
     load->set_cut_step(loading_->manifest.cut_step);
   }
   Send(ps, request);
+}
+
+void PsFleet::OnRowsWanted(int ps, const proto::RowsWanted& wanted) {
+  if (rows_ == nullptr || wanted.term() != term_) return;
+  if (peers_[ps].rows_wanted == kMostRowsWanted) return;
+  ++peers_[ps].rows_wanted;
+  proto::ControlRequest request;
+  request.mutable_rows()->set_tensor(wanted.tensor());
+  request.mutable_rows()->set_offset_bytes(wanted.offset_bytes());
+  rows_->Read({wanted.tensor(), wanted.offset_bytes(), wanted.size_bytes()},
+              [this, ps, request](absl::StatusOr<std::string> values) mutable {
+                --peers_[ps].rows_wanted;
+                if (values.ok()) {
+                  request.mutable_rows()->set_values(*std::move(values));
+                } else {
+                  request.mutable_rows()->set_error(std::string(values.status().message()));
+                }
+                Send(ps, request);
+              });
 }
 
 void PsFleet::OnLoaded(int ps) {
