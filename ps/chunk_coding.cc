@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// What a peer says of itself is shown no longer than this.
+// Messages show at most this much of a peer's codec.
 constexpr size_t kMostNameBytes = 200;
 
 std::string Name(const std::string& config) {

@@ -12,30 +12,32 @@
 
 namespace shoal {
 
-// Between what travels, as the job compresses it, and the float32 of the store. Loop thread only.
+// Converts between chunks as the job has them travel, maybe compressed, and the float32 of the
+// store. Loop thread only.
 class ChunkCoding {
  public:
   // Nothing is compressed.
   ChunkCoding() = default;
   static absl::StatusOr<ChunkCoding> Of(const Job::Compression& compression);
 
-  // Whether a worker that introduced itself with these codecs writes and reads as this job has it:
-  // kFailedPrecondition, naming all of them.
+  // kFailedPrecondition, naming all codecs: a worker with these codecs writes or reads otherwise
+  // than this job.
   absl::Status CheckPeer(const std::string& push_codec, const std::string& pull_codec) const;
 
   // Whether pushes of this chunk are compressed, and answers with its values.
   bool codes_push(const Chunk& chunk) const;
   bool codes_pull(const Chunk& chunk) const;
 
-  // A compressed push with its gradient as float32. kInvalidArgument: no encoding of this chunk.
+  // Returns a compressed push with its gradient as float32. kInvalidArgument: no encoding of this
+  // chunk.
   absl::StatusOr<Message> DecodePush(const Chunk& chunk, const Message& push);
-  // The values, compressed. Others may change the chunk from now on.
+  // Returns the values compressed. The chunk may change from now on.
   ChunkSnapshot EncodeValues(const Chunk& chunk, const ChunkSnapshot& values) const;
 
  private:
   std::shared_ptr<const Codec> push_;  // null: float32
   std::shared_ptr<const Codec> pull_;
-  // Of the last gradient; taken again when nobody has it any more.
+  // The last gradient; its memory is used again once nobody holds it.
   std::shared_ptr<float[]> floats_;
   int64_t floats_size_ = 0;
 };

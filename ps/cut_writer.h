@@ -12,17 +12,16 @@
 
 namespace shoal {
 
-// Writes the ready cut of a store to laid-out files (rule 7), chunk by chunk: each is copied on the
-// loop and written off it, so that no push waits for more than one copy. Destroying it ends the
-// writing after the chunk at hand, and `done` is not called. All calls on the loop's thread.
+// Writes the ready cut of a store to laid-out files (rule 7), chunk by chunk: copies a chunk on the
+// loop and writes it off the loop, so no push waits for more than one copy. Destroying it ends the
+// writing after the chunk at hand, without a call of `done`. All calls on the loop's thread.
 class CutWriter {
  public:
-  // What was written, synced; or the first error.
+  // Gets the parts that are written and synced, or the first error.
   using Done = std::function<void(absl::StatusOr<std::vector<WrittenPart>>)>;
 
-  // Begins. `on_chunk` is called when a chunk is in the files, though not synced. `done` is called
-  // last and may destroy this; `loop` and `store` outlive this, and `files` the loop's offloaded
-  // work.
+  // Begins. Calls `on_chunk` when a chunk is in the files, though not synced, and `done` last,
+  // which may destroy this. `loop` and `store` outlive this, and `files` the loop's offloaded work.
   CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* store,
             const std::string& directory, std::function<void(int chunk)> on_chunk, Done done);
 

@@ -78,7 +78,7 @@ void Cuts::Write(bool seen) {
 
 void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
   if (absl::IsPermissionDenied(result.status()) && !cut_->let_go) {
-    // Seen, but read-only here, or another user's.
+    // The directory is read-only here, or another user's.
     LogWarning(std::string(result.status().message()));
     cut_->writer.reset();
     return Write(/*seen=*/false);

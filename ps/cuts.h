@@ -20,8 +20,8 @@ class ReadCut;
 class Release;
 }  // namespace proto
 
-// The cuts of one timeline, one at a time: rules 6 and 7 of the protocol. Answers go to the session
-// that has asked last. Destroying it ends the cut without an answer. Loop thread only.
+// The cuts of one timeline, one at a time: rules 6 and 7 of the protocol. Answers the session that
+// has asked last. Destroying it ends the cut without an answer. Loop thread only.
 //
 //   none ──Fence──▶ waiting ──all steps below F──▶ ready ──written──▶ ended, or kept until Release:
 //    ▲                                                               held for an evaluation, or
@@ -45,10 +45,10 @@ class Cuts {
     Cut() {}  // spelt out: clang 14 cannot deduce it for std::optional inside this class
     uint64_t term = 0;
     uint64_t step = 0;
-    std::string directory;  // empty: is not written
-    std::string marker;     // in it, where it is the coordinator's
+    std::string directory;  // empty: the cut is not written
+    std::string marker;     // file in it that shows it is the coordinator's
     bool hold = false;
-    bool let_go = false;             // of a chunk that is written: nobody else can read it
+    bool let_go = false;             // a written chunk is dropped: nobody else can read the cut
     bool not_seen = false;           // this machine does not see the directory
     std::weak_ptr<Session> session;  // who asked last
     bool ready = false;
@@ -59,7 +59,7 @@ class Cuts {
   void Write(bool seen);
   void LetGoOfSlots();
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
-  // Of the cut, where it is kept; without values otherwise.
+  // Adds the values, unless the cut is dropped.
   void FillRows(proto::CutRows* rows) const;
   void SendReady() const;
   void SendWritten() const;
@@ -69,7 +69,7 @@ class Cuts {
   FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
-  std::shared_ptr<bool> looking_;  // for the marker of this cut: whether it was seen
+  std::shared_ptr<bool> looking_;  // whether the marker of this cut was seen
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

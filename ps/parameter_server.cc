@@ -13,10 +13,10 @@ namespace shoal {
 
 namespace {
 
-// Waits longer than this are said, and said again.
+// Longer waits are logged, again and again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
-// Of a ps that leaves. A coordinator whose streams broke tries again at once; and those who stop
-// containers wait for 10 s.
+// A ps that leaves waits this long for a coordinator. One whose streams broke tries again at once,
+// and container runtimes wait 10 s before they kill.
 constexpr Time kCoordinatorPatience = std::chrono::seconds(2);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
@@ -183,7 +183,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
     reply.mutable_term_refused()->set_promised_term(promised_term_);
     return session->Send(reply);
   }
-  // Rule 1 too: who promised it could not be led by a coordinator any more.
+  // Rule 1 too: no coordinator could lead a ps that has promised such a term.
   if (!PlausibleTermNumber(TermNumber(term), TermNumber(promised_term_))) {
     return End(session,
                absl::FailedPreconditionError(absl::StrCat(
@@ -200,7 +200,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
     case proto::ControlRequest::kLoad:
       return OnLoad(session, term, request.load());
     case proto::ControlRequest::kFence:
-      // Rule 6; of another timeline: ignored.
+      // Rule 6: a Fence of another timeline is ignored.
       if (timeline_ && request.fence().timeline() == timeline_->term) {
         timeline_->cuts.OnFence(session, term, request.fence());
       }
@@ -272,7 +272,7 @@ void ParameterServer::TakePlan() {
     timeline_->plan.emplace(timeline_->variables.job, training_examples_);
 }
 
-// Rule 3. The ps is empty from here until the load has been read, so that no push is in its way.
+// Rule 3. The ps is empty from here until the load has been read, so no push gets in its way.
 void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load) {
   proto::ControlReply reply;
   if (load.incarnation() != options_.incarnation) {
@@ -368,7 +368,7 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
   session->Send(reply);
   LogFields fields = {{"term", TermText(term)}};
   if (timeline_) {
-    // What can be checked from outside: every chunk has had every step, once.
+    // Tests check by these that every chunk has had every step once.
     const VariableStore::UpdateRange updates = store().updates();
     fields.emplace_back("lowest_updates", absl::StrCat(updates.lowest));
     fields.emplace_back("highest_updates", absl::StrCat(updates.highest));

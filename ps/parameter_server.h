@@ -31,9 +31,8 @@ class Push;
 }  // namespace proto
 
 // The ps as a state machine over streams: rules 1 to 7 of the protocol. Accepts Exchange and
-// Control streams; holds term, timeline, and a VariableStore once a Load has filled it. Whatever
-// comes over a stream, the worst that happens is that this stream ends. All calls on the loop's
-// thread.
+// Control streams; holds term, timeline, and a VariableStore once a Load has filled it. A message
+// can at worst end the stream that it came by. All calls on the loop's thread.
 class ParameterServer {
  public:
   struct Options {
@@ -41,10 +40,10 @@ class ParameterServer {
     uint64_t incarnation = 0;   // random, not 0
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = RealFileSystem();
-    std::string coordinator;  // its address, for people; empty where it is not known
-    int workers = 0;          // that are listed in the cluster spec
-    MemoryLimit memory;       // of this machine
-    // Called once: the job is over, or this ps may leave.
+    std::string coordinator;  // its address, for people; empty: not known
+    int workers = 0;          // workers that the cluster spec lists
+    MemoryLimit memory;       // limit of this machine
+    // Called once, when the job is over or this ps may leave.
     std::function<void()> on_stopped;
   };
   explicit ParameterServer(Options options);
@@ -53,13 +52,13 @@ class ParameterServer {
   // For Network::Listen.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
-  // Asks the coordinator for a checkpoint, then on_stopped: when it is written or cannot be, when
-  // no coordinator has been connected for 2 s, as its streams may only have broken, or after
-  // `grace`. At once when it is empty.
+  // Asks the coordinator for a checkpoint, then calls on_stopped: when the checkpoint is written or
+  // has failed, after 2 s without a coordinator, whose streams may just have broken, or after
+  // `grace`. An empty ps leaves at once.
   void Leave(Time grace);
-  // Its figures for Prometheus.
+  // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;
-  // Why it can do nothing now, in a line; empty while it can, also before a coordinator has come.
+  // Why it cannot serve now, in a line; empty while it can, also before a coordinator has come.
   std::string NotReady() const;
 
   uint64_t promised_term() const { return promised_term_; }
@@ -71,26 +70,26 @@ class ParameterServer {
   }
 
  private:
-  // What a Load has opened.
+  // The timeline that a Load has opened.
   struct Timeline {
     uint64_t term = 0;
     LoadedVariables variables;
     Cuts cuts;
     std::optional<PushPlan> plan;  // none: no coordinator has told this ps yet
   };
-  // A Load that is being read off the loop, or row by row from the coordinator. Meanwhile the ps is
-  // empty.
+  // A Load that is read off the loop, or row by row from the coordinator. The ps is empty until it
+  // is done.
   struct Loading {
     Loading() {}  // spelt out: clang 14 cannot deduce it for std::optional inside this class
     uint64_t term = 0;
-    uint64_t cut_step = 0;           // of the checkpoint
-    std::weak_ptr<Session> session;  // who asked last
-    // Where this machine does not see the checkpoint: what is being filled, and by whom.
+    uint64_t cut_step = 0;           // F of the checkpoint
+    std::weak_ptr<Session> session;  // that asked last
+    // Where this machine does not see the checkpoint: the variables, and the fetch that fills them.
     LoadedVariables variables;
     std::unique_ptr<RowFetch> rows;
   };
 
-  // Says every few seconds that no coordinator comes, if so.
+  // Warns every few seconds while no coordinator comes.
   void WatchCoordinator();
   void Greet(const SessionPtr& session);
   void End(const SessionPtr& session, const absl::Status& status);
@@ -102,7 +101,8 @@ class ParameterServer {
   void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
   void OnPull(const SessionPtr& session, const proto::Pull& pull);
   absl::Status CheckTimeline(uint64_t timeline) const;
-  // What a push or pull asked for, so that whoever asked knows the refusal of it.
+  // The names in a push or pull: the refusal repeats them, so the worker knows which request it
+  // answers.
   struct Asked {
     uint64_t timeline = 0;
     uint64_t cut_step = 0;
@@ -110,18 +110,18 @@ class ParameterServer {
   };
   static Asked AskedBy(const proto::Pull& pull);
   bool AcceptTimeline(const SessionPtr& session, const Asked& asked);
-  // Answers, made when they can be written: what they say is what is so then.
+  // Answers are made when they can be written, and tell the state of that moment.
   Message MakeApplied(Session* session, proto::Applied applied, bool want_values);
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
-  // kOutOfRange: of a version that is kept no more, as its round is complete.
+  // `reason` kOutOfRange: the version is dropped, as its round is complete.
   Message MakeRefused(Session* session, const absl::Status& reason, const Asked& asked);
   bool CheckJob(const SessionPtr& session);
-  // Of a chunk of the store; null where there is none of that number.
+  // Returns the chunk of the store with this number; null: there is none.
   const Chunk* FindChunk(int chunk);
   // kUnavailable: the plan is not known yet; kInvalidArgument: the push does not agree with it.
   absl::Status CheckPlan(const proto::Push& push) const;
   absl::StatusOr<PushResult> Apply(const proto::Push& push, const Message& message);
-  // The chunk's live values, as they travel.
+  // Returns the chunk's live values, encoded to travel.
   ChunkSnapshot ReadLive(int chunk);
   ChunkSnapshot AsTheyTravel(int chunk, ChunkSnapshot values);
   absl::Status CheckPulledVersion(const proto::Pull& pull, uint64_t end);
@@ -135,9 +135,9 @@ class ParameterServer {
   void OnStop(const SessionPtr& session, uint64_t term);
   void OnClosed(uint64_t session);
   void SayDeparting(const SessionPtr& session);
-  // One has to come soon, or this one leaves without.
+  // Leaves without a checkpoint unless a coordinator comes soon.
   void AwaitCoordinator();
-  // A coordinator is connected.
+  // Whether a coordinator is connected.
   bool Coordinated() const;
   void Stopped(const std::string& why, LogFields fields = {});
 
@@ -149,9 +149,9 @@ class ParameterServer {
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
   bool stopped_ = false;
-  EventLoop::TimerId leaving_ = 0;  // runs out with the grace period
-  EventLoop::TimerId alone_ = 0;    // runs out when it leaves, and no coordinator comes
-  Time last_command_{};             // of a coordinator, or the start
+  EventLoop::TimerId leaving_ = 0;  // end of the grace period
+  EventLoop::TimerId alone_ = 0;    // end of the wait for a coordinator, for a ps that leaves
+  Time last_command_{};             // from a coordinator, or the start
   ServerFigures figures_;
   EventLoop::TimerId watch_ = 0;
   uint64_t next_session_ = 0;

@@ -1,4 +1,4 @@
-// What a ParameterServer does with the pushes and pulls of workers.
+// How a ParameterServer serves the pushes and pulls of workers.
 
 #include <algorithm>
 #include <limits>
@@ -16,10 +16,10 @@
 namespace shoal {
 namespace {
 
-// More of what a worker calls its codec is not kept: no name is as long.
+// At most this much of a worker's codec is kept. No codec has a longer name.
 constexpr size_t kMostCodecBytes = 200;
 
-// Chunk numbers beyond int become one that no ps has.
+// Maps chunk numbers beyond int to one that no ps has.
 int ChunkIndex(uint32_t chunk) {
   return static_cast<int>(std::min<uint32_t>(chunk, std::numeric_limits<int>::max()));
 }
@@ -35,14 +35,14 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
   if (!version.ok()) return End(session, version);
   session->introduced = true;
   session->traffic = figures_.TrafficOf(hello.worker(), session->stream->peer());
-  // Compared when it asks for something of this timeline: until then the ps may be the one that is
-  // wrong, not loaded yet by a coordinator of another number of ps.
+  // Compared with a request of this timeline. Until then the ps may be the one that is wrong: a
+  // coordinator with another number of ps has yet to load it.
   session->shard_map_fingerprint = hello.shard_map_fingerprint();
   session->push_codec = hello.push_codec().substr(0, kMostCodecBytes);
   session->pull_codec = hello.pull_codec().substr(0, kMostCodecBytes);
 }
 
-// Rule 4: what belongs to another timeline is refused.
+// Rule 4: a request of another timeline is refused.
 absl::Status ParameterServer::CheckTimeline(uint64_t timeline) const {
   if (timeline_ && timeline_->term == timeline) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -79,8 +79,8 @@ Message ParameterServer::MakeRefused(Session* session, const absl::Status& reaso
   return session->MakeMessage(reply);
 }
 
-// A worker that cuts the variables otherwise, or writes them otherwise, has another job: false, and
-// its stream ends.
+// Returns false and ends the stream of a worker that cuts or writes the variables otherwise: it has
+// another job.
 bool ParameterServer::CheckJob(const SessionPtr& session) {
   const uint32_t theirs = session->shard_map_fingerprint;
   if (!timeline_ || theirs == 0) return true;
@@ -125,8 +125,8 @@ const Chunk* ParameterServer::FindChunk(int chunk) {
   return static_cast<size_t>(chunk) < chunks.size() ? &chunks[chunk] : nullptr;
 }
 
-// A worker tries again where its stream ends so. No step is leased before the coordinator knows the
-// plan, which is on its way here then.
+// The worker of a stream that ends with kUnavailable tries again. The coordinator leases steps only
+// once it knows the plan, which is on its way here then.
 absl::Status ParameterServer::CheckPlan(const proto::Push& push) const {
   if (timeline_->plan) return timeline_->plan->Check(push);
   return absl::UnavailableError(
@@ -168,8 +168,8 @@ ChunkSnapshot ParameterServer::AsTheyTravel(int chunk, ChunkSnapshot values) {
   return values;
 }
 
-// The values are those of now, which have had more updates than this one where the answer had to
-// wait: of a chunk that many wait for there is one version, not one for each of them.
+// Sends the live values, which have had more updates than this one where the answer had to wait.
+// Otherwise each waiting worker would keep a version of the chunk.
 Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
   const absl::Status timeline = CheckTimeline(applied.timeline());
   if (!timeline.ok()) return MakeRefused(session, timeline, {.timeline = applied.timeline()});
@@ -205,10 +205,10 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
   });
 }
 
-// Section 13: nobody waits for a version here, so one that is not there yet is an error. Who asks
-// for it was told that the rounds before are complete, which somebody reported who lied: as with a
-// step beyond the window, it is to drop what it holds, so that it gets the step that is missing.
-// Versions only rise until the answer is made.
+// Section 13: no pull waits for its version, so one that has not come yet is an error. Some worker
+// has falsely reported the rounds before as complete. As with a step beyond the window, the worker
+// that pulls drops its steps, and so gets the one that is missing. Versions only rise until the
+// answer is made.
 absl::Status ParameterServer::CheckPulledVersion(const proto::Pull& pull, uint64_t end) {
   const std::optional<uint64_t> version = AskedBy(pull).version;
   for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {

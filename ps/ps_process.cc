@@ -41,7 +41,7 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
   daemon.OnStopSignal([&](int count) {
     network->Post([&, count] {
       result = absl::CancelledError("stopped by a signal");
-      // A second signal is not asked to wait.
+      // A second signal ends this ps at once.
       count == 1 ? server.Leave(drain_timeout) : end();
     });
   });

@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// What shoal-ps does: serves one ps of the cluster spec until the job is over (OK), or a signal has
-// come (kCancelled): then the coordinator has `drain_timeout` to have a checkpoint written.
+// Runs shoal-ps: serves one ps of the cluster spec until the job is over (OK) or a signal comes
+// (kCancelled). After a signal the coordinator has `drain_timeout` to write a checkpoint.
 absl::Status RunPs(Daemon& daemon, Time drain_timeout);
 
 }  // namespace shoal

@@ -60,7 +60,7 @@ void RowFetch::OnRows(const proto::Rows& rows) {
     return pieces_[each].tensor == rows.tensor() &&
            pieces_[each].offset_bytes == rows.offset_bytes();
   });
-  if (asked == asked_.end()) return;  // it came twice, by an old stream and by a new one
+  if (asked == asked_.end()) return;  // came twice, by an old stream and by a new one
   const VariableStore::RowRun& piece = pieces_[*asked];
   if (!rows.error().empty() || rows.values().size() != piece.size_bytes) {
     const auto done = done_;

@@ -20,11 +20,11 @@ class Rows;
 // coordinator for them, a few at a time. Loop thread only.
 class RowFetch {
  public:
-  // `store` outlives this. `done` is called once, as a later callback's last act; it may destroy
-  // this. kDataLoss: the coordinator cannot read the rows, or sent others than asked for.
+  // `store` outlives this. A later callback calls `done` once, as its last act; `done` may destroy
+  // this. kDataLoss: the coordinator cannot read the rows, or has sent other ones.
   RowFetch(uint64_t term, VariableStore* store, std::function<void(absl::Status)> done);
 
-  // Asks there from now on, also again for what has not come yet.
+  // Asks this session from now on, and again for rows that have not come yet.
   void AskAt(const SessionPtr& session);
   void OnRows(const proto::Rows& rows);
 
@@ -35,7 +35,7 @@ class RowFetch {
   const uint64_t term_;
   const std::function<void(absl::Status)> done_;
   std::vector<VariableStore::RowRun> pieces_;  // small enough for a message each
-  size_t next_ = 0;                            // first that has not been asked for
+  size_t next_ = 0;                            // first piece that is not asked for
   std::vector<size_t> asked_;
   std::weak_ptr<Session> session_;
 };

@@ -11,16 +11,17 @@
 
 namespace shoal {
 
-// What a ps counts from its start on, over all timelines. Plain numbers of the loop's thread.
+// Stats of a ps since its start, over all timelines. Loop thread only.
 class ServerFigures {
  public:
-  // Payload to and from one worker; its address stays the same as long as the figures live.
+  // Payload to and from one worker. The address of a Traffic stays valid as long as the figures
+  // live.
   struct Traffic {
     uint64_t received_bytes = 0;
     uint64_t sent_bytes = 0;
   };
-  // Of the worker that says it has this index, at `peer`. However many there claim to be, the
-  // figures stay bounded: the last ones share theirs.
+  // Returns the figures of the worker that says it has this index, at `peer`. Their number is
+  // bounded: beyond it workers share figures.
   Traffic* TrafficOf(uint32_t worker, const std::string& peer);
 
   void Pushed(const PushResult& result, Time took);

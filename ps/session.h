@@ -18,23 +18,23 @@ struct Session {
   bool control = false;                // else Exchange
   bool greeted = false;                // our ServerHello is out
   bool introduced = false;             // its ExchangeHello has come
-  bool ended = false;                  // by us; what still comes is dropped
+  bool ended = false;                  // by us; later messages are dropped
   uint32_t shard_map_fingerprint = 0;  // 0: it did not know the job
-  // How it writes gradients and reads values (ExchangeHello).
+  // Its codecs for gradients and for values (ExchangeHello).
   std::string push_codec;
   std::string pull_codec;
-  // Of the worker, once introduced; owned by the ps.
+  // The worker's figures, once it is introduced; owned by the ps.
   ServerFigures::Traffic* traffic = nullptr;
 
-  // For what is small: it is kept until it is written.
+  // For small messages, which are kept until they are written.
   void Send(const google::protobuf::MessageLite& message) {
     if (!ended) stream->Send(shoal::MakeMessage(message));
   }
-  // For values: made when they can be written. The source may use this session.
+  // For values, which the source makes when they can be written. It may use this session.
   void SendFrom(MessageSource source) {
     if (!ended) stream->SendFrom(std::move(source));
   }
-  // A message with values, for a source; counts what it sends.
+  // Makes a message with values for a source, and counts its bytes.
   Message MakeMessage(const google::protobuf::MessageLite& message,
                       std::vector<Slice> payload = {}) {
     Message made = shoal::MakeMessage(message, std::move(payload));

@@ -54,13 +54,13 @@ absl::Status CheckMemoryFor(const VariableStore::Options& options, const LoadReq
   return absl::OkStatus();
 }
 
-// Of a path that leads nowhere on this machine, or to what is closed to the user of this ps.
+// Whether a path leads nowhere on this machine, or to a file that the user of this ps cannot read.
 bool NotSeen(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status);
 }
 
-// Whether the directory on this machine is the one that the coordinator means: the same path may
-// lead elsewhere, or nowhere. A manifest that is there and damaged is a matter of the checkpoint.
+// Whether this machine sees the coordinator's directory: the same path may lead elsewhere here, or
+// nowhere. A damaged manifest is a fault of the checkpoint, so it counts as seen.
 bool Sees(const LoadRequest& request) {
   const absl::StatusOr<Manifest> manifest = Manifest::Read(request.checkpoint, request.files);
   if (!manifest.ok()) return !NotSeen(manifest.status());
@@ -92,7 +92,7 @@ LoadOutcome Load(const LoadRequest& request) {
     loaded.store->InitializeFromSeed();
   } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint, request.files);
              !read.ok()) {
-    // One that does not suit this job or this Shoal is whole all the same.
+    // A checkpoint that does not suit this job or this Shoal may still be whole.
     return {
         .status = read, .checkpoint_is_bad = !absl::IsFailedPrecondition(read), .variables = {}};
   }

@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// What a Load asks of one ps.
+// A Load, for one ps.
 struct LoadRequest {
   int ps_index = 0;
   uint32_t ps_count = 0;
@@ -20,11 +20,11 @@ struct LoadRequest {
   std::string checkpoint;          // absolute directory; empty: from the seed
   uint32_t manifest_checksum = 0;  // CRC-32C of the text of its manifest
   MemoryLimit memory;              // of this machine
-  int workers = 0;                 // that will be connected
+  int workers = 0;                 // workers that will connect
   FileSystem* files = RealFileSystem();
 };
 
-// The variables of one ps, filled, and the fingerprints of what they came from.
+// The filled variables of one ps, and the fingerprints of their job and shard map.
 struct LoadedVariables {
   std::unique_ptr<VariableStore> store;
   uint32_t job_fingerprint = 0;  // CRC-32C of the job's text
@@ -35,7 +35,7 @@ struct LoadedVariables {
 
 struct LoadOutcome {
   absl::Status status;
-  // The checkpoint, not the job, is at fault: it is not to be tried again.
+  // The checkpoint, not the job, is at fault. Nobody should try it again.
   bool checkpoint_is_bad = false;
   // This machine does not see the checkpoint: `variables` are there, but have no values yet.
   bool not_seen = false;
@@ -43,8 +43,8 @@ struct LoadOutcome {
 };
 
 // Builds and fills the store: rule 3, "verify the file completely, then replace everything". Reads
-// files and may take long, so it runs off the loop. Needs no state of a ps.
-// kFailedPrecondition where this machine has not the memory, before any is taken.
+// files and may take long, so it runs off the loop. Uses no state of a ps.
+// kFailedPrecondition: this machine lacks the memory; none is taken then.
 LoadOutcome LoadVariables(const LoadRequest& request);
 
 }  // namespace shoal
