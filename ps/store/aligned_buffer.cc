@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kCacheLine = 64;
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
-// From here on a buffer is a mapping of its own, so that the system has its memory back at once
-// when it is freed: the allocator, tuned for transport, keeps what it has.
+// A buffer of this size or more is a mapping of its own, so the system has its memory back as soon
+// as it is freed. The allocator, tuned for transport, would keep it.
 constexpr size_t kOwnMapping = size_t{128} << 10;
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -47,7 +47,7 @@ AlignedBuffer::AlignedBuffer(size_t size) {
   const size_t page = huge ? kHugePage : kPage;
   const size_t mapped = RoundUp(bytes, page);
   void* const data = Map(mapped, page);
-  if (huge) madvise(data, mapped, MADV_HUGEPAGE);  // only advice: speed is all that it changes
+  if (huge) madvise(data, mapped, MADV_HUGEPAGE);  // advice: changes speed only
   data_ = {static_cast<float*>(data), Free(mapped)};
 }
 

@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-// Floats on a 64-byte boundary, of arbitrary values at first; a big buffer asks for huge pages, and
-// its memory goes back to the system when it is freed. Owns them; movable. Throws std::bad_alloc
+// Owns floats on a 64-byte boundary, with arbitrary values at first. A big buffer asks for huge
+// pages, and its memory goes back to the system when it is freed. Movable. Throws std::bad_alloc
 // when there is no memory.
 class AlignedBuffer {
  public:

@@ -5,9 +5,9 @@
 
 namespace shoal {
 
-// The steps whose update a chunk has applied: all below base(), and some of the `window` steps from
-// it on, as bits of a ring. Steps finish out of order, but never further ahead than the window.
-// Plain state; not thread-safe.
+// The steps that a chunk has applied: all below base(), and some of the `window` steps from it on,
+// as bits of a ring. Steps finish out of order, but never further ahead than the window. Plain
+// state; not thread-safe.
 class AppliedSet {
  public:
   // The window is rounded up to a multiple of 64.
@@ -17,9 +17,9 @@ class AppliedSet {
   // First step that does not fit into the window.
   uint64_t limit() const { return base_ + bits_; }
   bool Contains(uint64_t step) const;
-  // Adds a step >= base() and < limit() that is not contained.
+  // Adds a step. Requires base() <= step < limit(), and that the set does not contain it.
   void Add(uint64_t step);
-  // Empty, with all steps below `base` applied.
+  // Makes the set contain exactly the steps below `base`.
   void Reset(uint64_t base);
   // Highest step contained, plus one; 0 when empty.
   uint64_t end() const { return end_; }

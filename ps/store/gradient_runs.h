@@ -9,13 +9,13 @@
 namespace shoal {
 
 // Calls `apply(offset, floats)` for consecutive runs of the floats in the payload of a message,
-// from where they lie, at any alignment. A float that slices cut apart is put together first and
-// makes a run of its own. The payload is a whole number of floats.
+// where they lie, at any alignment. A float that is cut by the end of a slice is put together first
+// and is a run of its own. Requires a whole number of floats.
 template <typename Apply>
 void ForEachRun(const Message& message, Apply apply) {
   size_t offset = 0;  // floats
   float split = 0;
-  size_t split_bytes = 0;  // of `split` that have been seen
+  size_t split_bytes = 0;  // bytes of `split` seen so far
   for (const Slice& slice : message.payload) {
     const char* data = slice.data;
     size_t size = slice.size;

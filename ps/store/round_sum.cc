@@ -73,7 +73,7 @@ const Message* RoundSum::Add(const Round& round, uint64_t step, const Message& g
 
 void RoundSum::AddInTurn(const Message& gradient) {
   ++added_;
-  // The first one as it is: 0 + -0 would be another zero.
+  // The first gradient is copied, not added: 0 + -0 would be another zero.
   if (added_ == 1) return CopyPayload(gradient, 0, sum_.data(), size_ * sizeof(float));
   ForEachRun(gradient, [this](size_t offset, std::span<const float> run) {
     const auto* const from = reinterpret_cast<const UnalignedFloat*>(run.data());

@@ -11,12 +11,11 @@
 
 namespace shoal {
 
-// The memory in which the values of chunks lie: one slab, in which each chunk has its home, and
-// spare buffers of the largest chunk's size. A chunk that has readers is updated into another
-// buffer, its home if that is free, else a spare, which is made when none is free: so there are
-// never more spares than buffers that are being read or copied. Chunks go home when they can, and
-// spares that were not taken for two rounds of updates are given back. Not thread-safe, but for
-// ending a Hold.
+// The memory of the chunks' values: one slab, in which each chunk has its home, and spare buffers
+// of the largest chunk's size. A chunk that has readers is updated into another buffer: its home if
+// that is free, else a spare, which is made when none is free. There are never more spares than
+// buffers that are read or copied. Chunks go home when they can, and spares that no chunk takes for
+// two rounds of updates are freed. Not thread-safe, but any thread may end a Hold.
 class ValueBuffers {
  public:
   struct Buffer {
@@ -24,7 +23,7 @@ class ValueBuffers {
     std::atomic<int> holders{0};
   };
 
-  // Keeps a buffer from being taken; many can hold the same one. Any thread may end it.
+  // Keeps a buffer from being taken. Many can hold the same one, and any thread may end a hold.
   class Hold {
    public:
     Hold() = default;
@@ -38,13 +37,13 @@ class ValueBuffers {
       return *this;
     }
     ~Hold() {
-      // Released: what this holder has read was read before anybody writes.
+      // Release order: this holder's reads come before the next write.
       if (buffer_ != nullptr) buffer_->holders.fetch_sub(1, std::memory_order_release);
     }
     bool empty() const { return buffer_ == nullptr; }
     float* data() const { return buffer_->data; }
     bool is(const Buffer& buffer) const { return buffer_ == &buffer; }
-    // Nobody else holds the buffer, so that it may be written.
+    // Whether nobody else holds the buffer, so this holder may write it.
     bool sole() const { return buffer_->holders.load(std::memory_order_acquire) == 1; }
 
    private:
@@ -54,11 +53,11 @@ class ValueBuffers {
   explicit ValueBuffers(const PsShards& shards);
 
   float* slab() const { return slab_.data(); }
-  // A buffer for `chunk` that nobody held. Its contents are arbitrary.
+  // Returns a buffer for `chunk` that nobody held, with arbitrary contents.
   Hold Take(int chunk);
-  // Where the next values of `chunk` are to be written, which now lie in `current`: that itself if
-  // nobody else holds it and it is the home or cannot go there; else a buffer that nobody held. To
-  // be asked before each update.
+  // Returns the buffer for the next values of `chunk`, which now lie in `current`: `current` itself
+  // if nobody else holds it and it is the home or the home is taken, else a buffer that nobody
+  // held. Called before each update.
   Hold TargetOf(int chunk, const Hold& current);
   size_t spare_count() const { return spares_.size(); }
 
@@ -70,13 +69,13 @@ class ValueBuffers {
     bool idle = false;  // not taken since the last round began
   };
 
-  // Gives back the spares that were idle for a whole round.
+  // Frees the spares that were idle for a whole round.
   void EndRound();
 
   AlignedBuffer slab_;
   std::deque<Buffer> homes_;
   size_t spare_size_ = 0;
-  std::deque<std::unique_ptr<Spare>> spares_;  // the one taken longest ago first
+  std::deque<std::unique_ptr<Spare>> spares_;  // least recently taken first
   size_t updates_ = 0;                         // of this round
 };
 

@@ -20,7 +20,8 @@ int64_t RowSize(const Variable& variable) {
   return variable.shape.empty() ? 1 : ElementCount(variable.shape) / variable.shape[0];
 }
 
-// Floats of the slab's part with slots, which lies first: as long as a slab of slots must be.
+// Returns the floats in the first part of the slab, whose chunks have slots: the size of a slab of
+// slots.
 int64_t SlotSlabSize(const PsShards& shards) {
   int64_t size = 0;
   for (const Chunk& chunk : shards.chunks) {
@@ -206,7 +207,7 @@ absl::StatusOr<PushResult> VariableStore::Take(const Message* gradient, uint64_t
 
   const uint64_t staleness = state.live.version - pulled_version;
   const bool was_before_cut = cut_step_ && state.applied_below() < *cut_step_;
-  // What is applied now: what comes, or of a round the mean, once all of it is in.
+  // The gradient to apply now: the pushed one, or in rounds the mean, once all gradients are in.
   const Message* due = gradient;
   UpdateNumbers numbers = NextOf(state.live, staleness);
   if (round) {
@@ -238,7 +239,8 @@ absl::StatusOr<PushResult> VariableStore::Take(const Message* gradient, uint64_t
   return PushResult{.version = state.live.version, .staleness = staleness};
 }
 
-// In place where nobody else holds the values; else into another buffer, which then replaces them.
+// Updates in place if nobody else holds the values, and else into another buffer, which replaces
+// them.
 void VariableStore::Apply(const Message* gradient, int chunk, UpdateNumbers numbers, State* state) {
   state->version = numbers.version;
   if (gradient == nullptr) return;
@@ -251,7 +253,7 @@ void VariableStore::Apply(const Message* gradient, int chunk, UpdateNumbers numb
   state->values = std::move(target);
 }
 
-// From where the gradient lies; where the optimizer takes whole variables, from a copy in one
+// Reads the gradient where it lies. An optimizer that takes whole variables gets a copy in one
 // piece.
 void VariableStore::Optimize(const Message& gradient, int chunk, UpdateNumbers numbers,
                              const State& state, float* out) {

@@ -23,9 +23,8 @@
 
 namespace shoal {
 
-// The values of one chunk as they were at one moment, for sending: `payload` stays unchanged while
-// its owner is held, also when the chunk is updated meanwhile (rule 5: publish by swapping
-// buffers).
+// The values of one chunk at one moment, for sending. `payload` stays unchanged while its owner is
+// held, also when the chunk is updated meanwhile (rule 5: publish by swapping buffers).
 struct ChunkSnapshot {
   uint64_t version = 0;
   std::vector<Slice> payload;
@@ -33,17 +32,16 @@ struct ChunkSnapshot {
 
 struct PushResult {
   bool repeated = false;
-  bool skipped = false;  // a step that came to nothing
+  bool skipped = false;  // the step came to nothing
   uint64_t version = 0;
   uint64_t staleness = 0;
 };
 
-// The shards of one ps: values in one aligned slab, slots beside it, and per chunk version,
-// iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol; of
-// rounds, section 13). Filled once, by InitializeFromSeed or LoadCheckpoint. A chunk holds
-// variables of one UpdateRule: those of moving averages have no slots, those of frozen ones take no
-// pushes either. No threads, sockets or clock: calls come one at a time. Snapshots may outlive the
-// store.
+// The shards of one ps: values in one aligned slab, slots in others, and per chunk version,
+// iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol; section
+// 13 for rounds). InitializeFromSeed or LoadCheckpoint fills it once. A chunk holds variables of
+// one UpdateRule: chunks of moving averages have no slots, and frozen ones take no pushes either.
+// No threads, sockets or clock: calls come one at a time. Snapshots may outlive the store.
 class VariableStore {
  public:
   struct Options {
@@ -51,11 +49,12 @@ class VariableStore {
     ShardMap shard_map;
     int ps_index = 0;
     std::shared_ptr<const Optimizer> optimizer;
-    RateScale rate_scale;  // of the optimizer's learning rate
-    // ReadAhead looks so many updates ahead.
+    RateScale rate_scale;  // scales the optimizer's learning rate
+    // ReadAhead looks this many updates ahead.
     uint64_t look_ahead = 0;
     uint64_t window_steps = 4096;
-    // Every push is of a round, of so many steps at most; 0: none is, and what comes is applied.
+    // Every push is of a round of at most this many steps. 0: no push is, and each is applied at
+    // once.
     uint64_t most_round_steps = 0;
     uint64_t seed = 0;
   };
@@ -69,58 +68,59 @@ class VariableStore {
 
   // Rule 3: first values by the initializers; nothing applied.
   void InitializeFromSeed();
-  // Where each run of rows that a checkpoint has of this ps belongs: VARIABLE or SLOT/VARIABLE. For
-  // filling the store by other means than LoadCheckpoint; SetApplied comes last.
+  // A run of rows of this ps in a checkpoint, and its place in the store. Filling all runs, and
+  // then SetApplied, does what LoadCheckpoint does.
   struct RowRun {
-    std::string tensor;
-    Shape shape;  // of the whole tensor
+    std::string tensor;  // VARIABLE or SLOT/VARIABLE
+    Shape shape;         // of the whole tensor
     uint64_t offset_bytes = 0;
     uint64_t size_bytes = 0;
     float* out = nullptr;
   };
   std::vector<RowRun> RowRuns();
-  // All steps below `base` are applied, which is also the version of each chunk.
+  // Counts all steps below `base` as applied; `base` becomes the version of each chunk.
   void SetApplied(uint64_t base);
-  // Rule 3: values and slots of the checkpoint, verified completely; all steps below its cut
-  // applied. After an error the store is not to be used. kFailedPrecondition: the checkpoint lacks
-  // slots of this optimizer; others are CheckpointReader's.
+  // Rule 3: takes values and slots of the checkpoint, verified completely, and counts all steps
+  // below its cut as applied. After an error nobody may use the store. kFailedPrecondition: the
+  // checkpoint lacks slots of this optimizer; other errors are CheckpointReader's.
   absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
-  // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; its size
-  // must be the chunk's. One of a round is in from now on, and applied with the rest of its round.
-  // kOutOfRange: the step is beyond the window, or of a round after the one that the chunk is at:
-  // earlier steps come first; kInvalidArgument: no such chunk or one that is frozen, wrong size, a
-  // pulled version that the chunk has not had, or that the round does not begin with, another round
-  // than that which the chunk is at. After an error nothing has changed.
+  // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; it must
+  // have the chunk's size. In a round the step is in from now on, and applied with the rest of its
+  // round. kOutOfRange: the step is beyond the window, or its round comes after the chunk's:
+  // earlier steps come first. kInvalidArgument: the chunk does not exist or is frozen, the size is
+  // wrong, the chunk has not had the pulled version, the round does not begin with that version, or
+  // the chunk is at another round. After an error nothing has changed.
   absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
                                   uint64_t pulled_version,
                                   const std::optional<Round>& round = std::nullopt);
-  // The same of a step that comes to nothing: it counts as applied, and the version rises, so that
-  // it is in the number of the next update; values and slots stay as they are.
+  // The same for a step that comes to nothing. It counts as applied, and the version rises, so the
+  // next update's number includes it. Values and slots stay as they are.
   absl::StatusOr<PushResult> PushNothing(uint64_t step, int chunk, uint64_t pulled_version);
-  // The live values. kInvalidArgument: no such chunk.
+  // Returns the live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
-  // Where they are expected to be some updates later (Options::look_ahead), as far as the slots say
-  // it: of what the optimizer updates; else, and with 0, the live ones. For workers that push when
-  // so many others have.
+  // Returns the values expected Options::look_ahead updates later, by the optimizer's slots: for
+  // workers whose push comes after that many others. Returns the live values if look_ahead is 0 or
+  // the optimizer cannot extrapolate.
   absl::StatusOr<ChunkSnapshot> ReadAhead(int chunk);
-  // Whether ReadVersion has it.
+  // Whether ReadVersion has this version.
   absl::Status CheckVersion(int chunk, uint64_t version) const;
-  // The values of this version, where the chunk is not frozen: the live ones, or those of the
-  // version before. kOutOfRange: it is kept no more, as its round is complete on every chunk of
-  // every ps; kFailedPrecondition: it is not at this version yet; kInvalidArgument: no such chunk.
+  // Returns the values of this version: the live ones, or those of the version before. A frozen
+  // chunk has only one version. kOutOfRange: the version is dropped, as its round is complete on
+  // every chunk of every ps. kFailedPrecondition: the chunk is not at this version yet.
+  // kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> ReadVersion(int chunk, uint64_t version) const;
-  // The values of the cut, exactly the steps below it applied. kFailedPrecondition: no such cut, or
-  // it is not ready.
+  // Returns the values of the cut, with exactly the steps below it applied. kFailedPrecondition:
+  // there is no such cut, or it is not ready.
   absl::StatusOr<ChunkSnapshot> ReadCut(int chunk, uint64_t cut_step) const;
 
-  // Rule 6. False: some chunk has applied a step >= cut_step (`highest_step` says which), and an
-  // older cut goes on. Otherwise it is replaced. A step that is in and not applied is in no cut.
+  // Rule 6: replaces an older cut. False: some chunk has applied a step >= cut_step, which
+  // `highest_step` names, and an older cut goes on. A step that is in, not applied, is in no cut.
   bool StartCut(uint64_t cut_step, uint64_t* highest_step);
   std::optional<uint64_t> cut_step() const { return cut_step_; }
   // Rule 7: there is a cut, and every chunk has all steps below it.
   bool CutReady() const { return cut_step_.has_value() && chunks_before_cut_ == 0; }
-  // One chunk of the ready cut, copied out for writing: each piece as tensor name (variable or
+  // A piece of a chunk of the ready cut, copied out for writing: tensor name (VARIABLE or
   // SLOT/VARIABLE), byte offset in that tensor, and values.
   struct CutPiece {
     std::string tensor;
@@ -128,11 +128,11 @@ class VariableStore {
     std::vector<float> values;
   };
   std::vector<CutPiece> CopyCutChunk(int chunk) const;
-  // Of one chunk of the ready cut: the values (part 0) or slot part - 1, as they lie in the chunk.
-  // Empty when there is no such part. Valid until the next call that changes the store.
+  // Returns the values (part 0) or slot part - 1 of a chunk of the ready cut, as they lie in the
+  // chunk; empty: there is no such part. Valid until the next call that changes the store.
   std::span<const float> CutPart(int chunk, int part) const;
-  // The slots of a chunk of the ready cut are not needed any more, and with `values` nor are its
-  // values: their copies go, and none is made. Not to be read from then on.
+  // Drops the slots of a chunk of the ready cut, and with `values` its values too. No copy of them
+  // is made, and nobody may read them, from now on.
   void LetGoOfCut(int chunk, bool values);
   // Drops the copies and forgets the cut.
   void EndCut();
@@ -141,8 +141,8 @@ class VariableStore {
   size_t cut_copies() const;
   int64_t cut_slot_floats() const;
 
-  // Steps applied, or in, on every chunk: all below base, and these after it. Where all is frozen,
-  // every step counts as applied: base is the largest number there is.
+  // Every chunk has applied, or has in, all steps below base and these after it. Where all chunks
+  // are frozen every step counts as applied, and base is the largest uint64_t.
   uint64_t base() const;
   std::vector<uint64_t> AppliedAfterBase() const;
   struct Counters {
@@ -153,45 +153,44 @@ class VariableStore {
     uint64_t staleness_max = 0;
   };
   const Counters& counters() const { return counters_; }
-  // Steps that the chunk with the fewest, and with the most, has applied, frozen ones left out;
-  // those below a loaded cut count. 0 and 0 where all is frozen.
+  // Steps that the chunk with the fewest, and with the most, has applied, without frozen chunks.
+  // Steps below a loaded cut count. Both are 0 where all chunks are frozen.
   struct UpdateRange {
     uint64_t lowest = 0;
     uint64_t highest = 0;
   };
   UpdateRange updates() const;
 
-  // Buffers beside the slab: for chunks that are updated while their values are being sent or kept.
+  // Buffers besides the slab, for chunks that are updated while their values are sent or kept.
   size_t spare_buffers() const { return buffers_->spare_count(); }
-  // Of rounds: gradients that are kept until their turn comes, and chunks of which the version
-  // before is kept.
+  // In rounds: gradients that wait for their turn, and chunks that keep the version before.
   size_t early_gradients() const;
   size_t versions_before() const;
 
-  // What a chunk is now.
+  // The live state of a chunk.
   uint64_t version(int chunk) const { return chunks_[chunk].live.version; }
   const AppliedSet& applied(int chunk) const { return chunks_[chunk].applied; }
   std::span<const float> values(int chunk) const {
     return {chunks_[chunk].live.values.data(), static_cast<size_t>(chunk_size(chunk))};
   }
-  // None where the optimizer does not update the chunk.
+  // Requires a chunk that the optimizer updates.
   std::span<const float> slot(int chunk, int slot) const {
     return {chunks_[chunk].live.slots[slot], static_cast<size_t>(chunk_size(chunk))};
   }
 
  private:
-  // Everything that an update touches: a copy of it is a copy of the chunk.
+  // All that an update touches: a copy of it is a copy of the chunk.
   struct State {
     ValueBuffers::Hold values;
     std::vector<float*> slots;  // none where the optimizer does not update it
     uint64_t version = 0;       // steps so far
   };
-  // The applied set of a copy is what `applied` holds below the cut.
+  // A copy has applied what `applied` holds below the cut.
   struct Copy {
     State state;
     AlignedBuffer slot_memory;
   };
-  // Floats [begin, end) of a chunk, which weight decay takes alike.
+  // Floats [begin, end) of a chunk that weight decay treats alike.
   struct DecayRun {
     size_t begin = 0;
     size_t end = 0;
@@ -199,15 +198,15 @@ class VariableStore {
   };
   struct ChunkState {
     State live;
-    AppliedSet applied;          // of a round: the steps that are in
+    AppliedSet applied;          // in rounds: the steps that are in
     std::unique_ptr<Copy> copy;  // rule 5a
-    // What is left of the cut in progress to be read.
+    // Whether the cut in progress still needs this chunk's slots and values.
     bool cut_slots_needed = true;
     bool cut_values_needed = true;
     std::vector<DecayRun> decay_runs;
     std::unique_ptr<RoundSum> round;  // null where pushes are of no round
-    // The values before the last round, until the first push of the next one: whoever sent it had
-    // this round's of every chunk. Empty: not kept.
+    // The values before the last round, until the first push of the next round: its worker had the
+    // last round's values of every chunk. Empty: dropped.
     ValueBuffers::Hold values_before;
     uint64_t version_before = 0;
 
@@ -216,7 +215,7 @@ class VariableStore {
       return round != nullptr && round->under_way() ? live.version : applied.base();
     }
   };
-  // What an update makes of a chunk.
+  // The numbers of an update.
   struct UpdateNumbers {
     uint64_t version = 0;    // steps applied
     uint64_t iteration = 0;  // of the optimizer, from 1
@@ -225,20 +224,21 @@ class VariableStore {
 
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
   absl::Status CheckChunk(int chunk) const;
-  // That it is one that takes pushes.
+  // Error unless the chunk accepts pushes.
   absl::Status CheckPushed(int chunk) const;
-  // Of what the optimizer updates, end to end; one where it excludes none of the variables.
+  // The chunk's floats, end to end; one run where the optimizer excludes no variable from weight
+  // decay.
   std::vector<DecayRun> DecayRuns(const Chunk& chunk) const;
   absl::Status CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
                           uint64_t pulled_version) const;
   static UpdateNumbers NextOf(const State& state, uint64_t staleness) {
     return {state.version + 1, state.version + 1, staleness};
   }
-  // Push, where the gradient is one of the chunk's size; null: nothing.
+  // Push of a gradient of the chunk's size; null: the step comes to nothing.
   absl::StatusOr<PushResult> Take(const Message* gradient, uint64_t step, int chunk,
                                   uint64_t pulled_version, const std::optional<Round>& round);
   void Apply(const Message* gradient, int chunk, UpdateNumbers numbers, State* state);
-  // The rule of the chunk, from the values of `state` to `out`.
+  // Applies the chunk's rule to the values of `state`, into `out`.
   void Optimize(const Message& gradient, int chunk, UpdateNumbers numbers, const State& state,
                 float* out);
   void Average(const Message& sample, int chunk, const State& state, float* out) const;
@@ -254,7 +254,7 @@ class VariableStore {
   std::vector<AlignedBuffer> slot_slabs_;        // laid out as the values
   std::vector<ChunkState> chunks_;
   std::optional<uint64_t> cut_step_;
-  int chunks_before_cut_ = 0;  // that lack steps below the cut
+  int chunks_before_cut_ = 0;  // chunks that lack steps below the cut
   Counters counters_;
 };
 

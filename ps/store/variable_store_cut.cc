@@ -1,4 +1,4 @@
-// The cut in progress of a VariableStore: the copies of what it needs, and reading them.
+// The cut in progress of a VariableStore: its copies of chunks, and reads of them.
 
 #include <algorithm>
 #include <cstring>
@@ -31,7 +31,7 @@ bool VariableStore::StartCut(uint64_t cut_step, uint64_t* highest_step) {
   return true;
 }
 
-// The values are shared, not copied: whoever is updated next, moves to another buffer.
+// Shares the values, and copies nothing: the next update writes to a fresh buffer.
 void VariableStore::CopyForCut(int chunk) {
   const State& live = chunks_[chunk].live;
   const size_t size = chunk_size(chunk);
@@ -104,7 +104,7 @@ void VariableStore::LetGoOfCut(int chunk, bool values) {
   if (values) state.cut_values_needed = false;
   if (state.copy == nullptr) return;
   if (values) return state.copy.reset();
-  // No step below a ready cut comes any more that would update them.
+  // A ready cut has all steps below it, so no update of them comes.
   state.copy->state.slots.clear();
   state.copy->slot_memory = AlignedBuffer();
 }
