@@ -6,6 +6,8 @@
 #include "common/base/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
+#include "coordinator/rejection.h"
 
 namespace shoal {
 namespace {
@@ -13,17 +15,17 @@ namespace {
 // Whoever is not let in tries again every second; it is said so often.
 constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
 
-void Refuse(Stream* stream, const std::string& reason, bool final) {
+void Refuse(Stream* stream, const proto::Rejected& rejected) {
   proto::EvaluatorOrder order;
-  order.mutable_rejected()->set_reason(reason);
-  order.mutable_rejected()->set_final(final);
+  *order.mutable_rejected() = rejected;
   stream->Send(MakeMessage(order));
   stream->Finish(absl::OkStatus());
 }
 
 }  // namespace
 
-EvaluatorPeer::EvaluatorPeer(Options options) : options_(std::move(options)) {}
+EvaluatorPeer::EvaluatorPeer(Options options)
+    : options_(std::move(options)), job_fingerprint_(JobFingerprint(options_.job_text)) {}
 
 StreamCallbacks EvaluatorPeer::Accept(std::unique_ptr<Stream> stream) {
   const uint64_t key = next_key_++;
@@ -37,16 +39,20 @@ bool EvaluatorPeer::present() const {
 }
 
 void EvaluatorPeer::Reject(const std::string& reason, bool final) {
+  Reject(Rejection(reason, final));
+}
+
+void EvaluatorPeer::Reject(const proto::Rejected& rejected) {
   if (stream_ == nullptr) return;
-  LogWarning(absl::StrCat("rejected the evaluator at ", stream_->peer(), ": ", reason));
-  Refuse(stream_.get(), reason, final);
+  LogWarning(absl::StrCat("rejected the evaluator at ", stream_->peer(), ": ", rejected.reason()));
+  Refuse(stream_.get(), rejected);
   others_[key_] = std::move(stream_);
-  if (final) was_up_ = false;
-  Gone(State::kLost, reason);
+  if (rejected.final()) was_up_ = false;
+  Gone(State::kLost, rejected.reason());
 }
 
 void EvaluatorPeer::TurnAway(uint64_t key, const std::string& reason, bool final) {
-  Refuse(others_.at(key).get(), reason, final);
+  Refuse(others_.at(key).get(), Rejection(reason, final));
 }
 
 void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
@@ -125,6 +131,10 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
 
 void EvaluatorPeer::OnReady(const proto::EvaluatorReady& ready) {
   if (up()) return;
+  if (ready.job_fingerprint() != job_fingerprint_) {
+    ++of_another_job_;
+    return Reject(RejectionOfOtherJob(ready.job_fingerprint(), job_fingerprint_));
+  }
   if (const absl::Status sound = options_.check_ready(ready); !sound.ok())
     return Reject(std::string(sound.message()), /*final=*/true);
   test_examples_ = ready.test_examples();

@@ -56,6 +56,8 @@ class EvaluatorPeer {
   const std::string& detail() const { return detail_; }
   // Processes that came in the place of another one.
   uint64_t restarts() const { return restarts_; }
+  // Evaluators that were rejected as they computed another job.
+  uint64_t of_another_job() const { return of_another_job_; }
 
   // While connected.
   void Send(const proto::EvaluatorOrder& order) { stream_->Send(MakeMessage(order)); }
@@ -67,11 +69,13 @@ class EvaluatorPeer {
   void OnHello(uint64_t key, const proto::EvaluatorHello& hello);
   void OnReady(const proto::EvaluatorReady& ready);
   void OnClosed(uint64_t key, const absl::Status& status);
+  void Reject(const proto::Rejected& rejected);
   // A stream of somebody who is not let in.
   void TurnAway(uint64_t key, const std::string& reason, bool final);
   void Gone(State state, const std::string& why);
 
   const Options options_;
+  const uint32_t job_fingerprint_;  // of options_.job_text
   uint64_t next_key_ = 1;
   // Streams without a hello, and such as have been refused, until they have closed.
   std::map<uint64_t, std::unique_ptr<Stream>> others_;
@@ -85,6 +89,7 @@ class EvaluatorPeer {
   std::string address_;
   std::string detail_;
   uint64_t restarts_ = 0;
+  uint64_t of_another_job_ = 0;
   Time claims_said_until_{};  // refusals of others are not logged until then
 };
 

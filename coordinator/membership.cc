@@ -8,7 +8,9 @@
 #include "common/base/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
 #include "common/rpc/field_limits.h"
+#include "coordinator/rejection.h"
 
 namespace shoal {
 namespace {
@@ -44,9 +46,16 @@ void CapTexts(proto::WorkerReport* report) {
   }
 }
 
+void LogRejected(const Worker& worker, const std::string& reason) {
+  LogWarning(absl::StrCat("rejected ",
+                          worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
+                          " at ", worker.stream->peer(), ": ", reason));
+}
+
 }  // namespace
 
-Membership::Membership(Options options) : options_(std::move(options)) {}
+Membership::Membership(Options options)
+    : options_(std::move(options)), job_fingerprint_(JobFingerprint(options_.job_text)) {}
 
 Membership::~Membership() = default;
 
@@ -61,20 +70,24 @@ StreamCallbacks Membership::Accept(std::unique_ptr<Stream> stream) {
 }
 
 void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
-  LogWarning(absl::StrCat("rejected ",
-                          worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
-                          " at ", worker.stream->peer(), ": ", reason));
-  TurnAway(worker, reason, final);
+  LogRejected(worker, reason);
+  TurnAway(worker, Rejection(reason, final));
 }
 
-void Membership::TurnAway(Worker& worker, const std::string& reason, bool final) {
+void Membership::RejectOfAnotherJob(Worker& worker, uint32_t fingerprint) {
+  ++of_another_job_;
+  const proto::Rejected rejected = RejectionOfOtherJob(fingerprint, job_fingerprint_);
+  LogRejected(worker, rejected.reason());
+  TurnAway(worker, rejected);
+}
+
+void Membership::TurnAway(Worker& worker, const proto::Rejected& rejected) {
   proto::WorkerOrder order;
-  order.mutable_rejected()->set_reason(reason);
-  order.mutable_rejected()->set_final(final);
+  *order.mutable_rejected() = rejected;
   worker.Send(order);
   worker.stream->Finish(absl::OkStatus());
   rejected_[worker.key] = std::move(worker.stream);
-  Remove(worker.key, reason);
+  Remove(worker.key, rejected.reason());
 }
 
 void Membership::Broadcast(const proto::WorkerOrder& order) {
@@ -138,6 +151,8 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
     return Reject(worker, "the first message of a worker must be its hello", true);
   if (report.kind_case() == proto::WorkerReport::kReady) {
     if (worker.ready) return;
+    const uint32_t fingerprint = report.ready().job_fingerprint();
+    if (fingerprint != job_fingerprint_) return RejectOfAnotherJob(worker, fingerprint);
     return options_.on_ready(worker, report.ready());
   }
   options_.on_report(worker, report);
@@ -192,7 +207,7 @@ void Membership::RefuseClaim(Worker& worker, Worker& holder) {
       ". Start this one with another index, or with --chief=HOST:PORT alone to be given one; if it "
       "is to replace that one, end that one");
   const Time now = options_.loop->Now();
-  if (now < holder.claims_said_until) return TurnAway(worker, reason, /*final=*/false);
+  if (now < holder.claims_said_until) return TurnAway(worker, Rejection(reason, /*final=*/false));
   holder.claims_said_until = now + kClaimsSaidEvery;
   Reject(worker, reason, /*final=*/false);
 }

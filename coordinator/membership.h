@@ -96,6 +96,8 @@ class Membership {
     uint64_t expiries = 0;  // its leases ended though it was alive and at work
   };
   const std::map<int, Record>& records() const { return records_; }
+  // Workers that were rejected as they computed another job.
+  uint64_t of_another_job() const { return of_another_job_; }
   Record& record(const Worker& worker) { return records_[worker.index]; }
 
  private:
@@ -103,8 +105,10 @@ class Membership {
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
   void OnHello(Worker& worker, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
+  // It computes another job: it has outlived a coordinator.
+  void RejectOfAnotherJob(Worker& worker, uint32_t fingerprint);
   // Rejects without a word in the log.
-  void TurnAway(Worker& worker, const std::string& reason, bool final);
+  void TurnAway(Worker& worker, const proto::Rejected& rejected);
   // `holder` has the index that `worker` asks for.
   void RefuseClaim(Worker& worker, Worker& holder);
   void Remove(StepDispatcher::WorkerKey key, const std::string& why);
@@ -112,6 +116,7 @@ class Membership {
   absl::StatusOr<int> IndexFor(const proto::WorkerHello& hello) const;
 
   const Options options_;
+  const uint32_t job_fingerprint_;  // of options_.job_text
   StepDispatcher::WorkerKey next_key_ = 1;
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> workers_;
   // Streams without an accepted hello: no part of the run knows of them.
@@ -122,6 +127,7 @@ class Membership {
   std::map<int, uint64_t> incarnations_;  // by index: who had it last
   std::optional<proto::WorkerOrder> job_done_;
   std::set<int> told_;  // indices of workers that were sent job_done_
+  uint64_t of_another_job_ = 0;
 };
 
 // "preparing", "up", "draining", "lost", "left".

@@ -333,7 +333,8 @@ void PsFleet::FailOfAnotherJob(int ps, const proto::Claimed& claimed) {
       "ps %d at %s holds the variables of another job, or of this one with other epochs, steps or "
       "checkpoints (fingerprint %08x, this job has %08x). If a coordinator trains that job, give "
       "this one other ps; it has not been disturbed. If none does, start one with that job and "
-      "drain it, so that a checkpoint is written; then stop all ps and start them anew",
+      "drain it, so that a checkpoint is written; then stop all ps, workers and the evaluator, and "
+      "start them anew",
       ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
 }
 

@@ -102,6 +102,9 @@ void RunView::CollectTasks(MetricSamples* out) const {
              {absl::StrCat(worker->index)});
   }
   out->Add("shoal_workers_ready", Number(ready));
+  out->Add("shoal_rejected_jobs_total", Number(parts_.membership->of_another_job()), {"worker"});
+  out->Add("shoal_rejected_jobs_total", Number(parts_.evaluator->peer().of_another_job()),
+           {"evaluator"});
   if (parts_.handout->nobody_since().has_value())
     out->Add("shoal_waiting_seconds", ToSeconds(now - *parts_.handout->nobody_since()),
              {"worker", "", "none is ready"});

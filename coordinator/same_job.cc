@@ -18,7 +18,7 @@ absl::Status CheckSameJob(const StoredCheckpoint& checkpoint, const std::string&
   SHOAL_ASSIGN_OR_RETURN(
       const std::string its_job,
       ReadSmallFile(checkpoint.directory + "/" + kJobName, kMaxJsonBytes, files));
-  if (const uint32_t crc = Crc32c(its_job); crc != checkpoint.manifest.job_fingerprint) {
+  if (const uint32_t crc = JobFingerprint(its_job); crc != checkpoint.manifest.job_fingerprint) {
     return absl::DataLossError(absl::StrCat(
         checkpoint.directory, "/", kJobName, " is damaged: its checksum is ", ChecksumText(crc),
         ", the manifest says ", ChecksumText(checkpoint.manifest.job_fingerprint)));

@@ -38,6 +38,7 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
   // Compared with a request of this timeline. Until then the ps may be the one that is wrong: a
   // coordinator with another number of ps has yet to load it.
   session->shard_map_fingerprint = hello.shard_map_fingerprint();
+  session->job_fingerprint = hello.job_fingerprint();
   session->push_codec = hello.push_codec().substr(0, kMostCodecBytes);
   session->pull_codec = hello.pull_codec().substr(0, kMostCodecBytes);
 }
@@ -79,22 +80,31 @@ Message ParameterServer::MakeRefused(Session* session, const absl::Status& reaso
   return session->MakeMessage(reply);
 }
 
-// Returns false and ends the stream of a worker that cuts or writes the variables otherwise: it has
-// another job.
+// Returns false and ends the stream of a worker that computes another job, or that cuts or writes the
+// variables otherwise. Only another job is worth a restart: the other two are of another build.
 bool ParameterServer::CheckJob(const SessionPtr& session) {
+  if (!timeline_) return true;
+  const LoadedVariables& variables = timeline_->variables;
+  if (session->job_fingerprint != variables.job_fingerprint) {
+    End(session,
+        absl::AbortedError(absl::StrCat(
+            "the worker computes the job with fingerprint ", ChecksumText(session->job_fingerprint),
+            ", ps ", options_.index, " holds the variables of the one with ",
+            ChecksumText(variables.job_fingerprint), "; start the worker again")));
+    return false;
+  }
   const uint32_t theirs = session->shard_map_fingerprint;
-  if (!timeline_ || theirs == 0) return true;
-  const uint32_t ours = timeline_->variables.shard_map_fingerprint;
+  if (theirs == 0) return true;
+  const uint32_t ours = variables.shard_map_fingerprint;
   if (theirs == ours) {
-    const absl::Status coded =
-        timeline_->variables.coding.CheckPeer(session->push_codec, session->pull_codec);
+    const absl::Status coded = variables.coding.CheckPeer(session->push_codec, session->pull_codec);
     if (!coded.ok()) End(session, coded);
     return coded.ok();
   }
-  End(session,
-      absl::FailedPreconditionError(absl::StrCat(
-          "the worker's shard map is ", ChecksumText(theirs), ", that of ps ", options_.index,
-          " is ", ChecksumText(ours), ": they have different jobs or numbers of ps")));
+  End(session, absl::FailedPreconditionError(
+                   absl::StrCat("the worker's shard map is ", ChecksumText(theirs), ", that of ps ",
+                                options_.index, " is ", ChecksumText(ours),
+                                ": they are not of the same build, or have other numbers of ps")));
   return false;
 }
 

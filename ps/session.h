@@ -20,6 +20,7 @@ struct Session {
   bool introduced = false;             // its ExchangeHello has come
   bool ended = false;                  // by us; later messages are dropped
   uint32_t shard_map_fingerprint = 0;  // 0: it did not know the job
+  uint32_t job_fingerprint = 0;        // of the job that it computes
   // Its codecs for gradients and for values (ExchangeHello).
   std::string push_codec;
   std::string pull_codec;

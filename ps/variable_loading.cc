@@ -79,7 +79,7 @@ LoadOutcome Load(const LoadRequest& request) {
     return {.status = fits, .variables = {}};
 
   LoadedVariables loaded;
-  loaded.job_fingerprint = Crc32c(request.job);
+  loaded.job_fingerprint = JobFingerprint(request.job);
   loaded.shard_map_fingerprint = options->shard_map.Fingerprint();
   loaded.coding = *std::move(coding);
   loaded.job = *job;

@@ -27,7 +27,7 @@ struct LoadRequest {
 // The filled variables of one ps, and the fingerprints of their job and shard map.
 struct LoadedVariables {
   std::unique_ptr<VariableStore> store;
-  uint32_t job_fingerprint = 0;  // CRC-32C of the job's text
+  uint32_t job_fingerprint = 0;  // JobFingerprint of the Load's job
   uint32_t shard_map_fingerprint = 0;
   ChunkCoding coding;
   Job job;  // without the text of its model

@@ -8,7 +8,9 @@
 #include "common/base/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
 #include "common/rpc/evaluate_method.h"
+#include "worker/other_job.h"
 
 namespace shoal {
 namespace {
@@ -135,6 +137,7 @@ void EvaluatorSession::OnMessage(const Message& message) {
     case proto::EvaluatorOrder::kRejected: {
       const std::string reason = PrintableLines(order.rejected().reason(), kMostReasonBytes);
       const std::string why = "the coordinator says: " + reason;
+      if (order.rejected().other_job()) return Over(absl::UnavailableError(why));
       if (order.rejected().final()) return Over(absl::FailedPreconditionError(why));
       // The same again is said by Watch.
       if (!refused_ || last_error_ != reason) LogWarning(why);
@@ -160,8 +163,12 @@ void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
   welcomed_ = true;
   refused_ = false;
   welcomed_at_ = options_.loop->Now();
+  const uint32_t job = JobFingerprint(welcome.job());
+  if ((prepared_.has_value() || preparing_) && job != job_fingerprint_)
+    return Over(absl::UnavailableError(OtherJob(options_.chief, job, job_fingerprint_)));
   if (prepared_.has_value()) return SayReady();
   if (std::exchange(preparing_, true)) return;
+  job_fingerprint_ = job;
   LogInfo("taking part as the evaluator");
   // Of the variables only names and layout are wanted: any number of ps will do.
   options_.computer->Prepare(
@@ -182,6 +189,7 @@ void EvaluatorSession::SayReady() {
   Begin(Activity::kIdle);
   proto::EvaluatorReport report;
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
+  report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
   Report(report);
 }
 

@@ -41,8 +41,8 @@ class EvaluatorSession {
     uint32_t threads = 1;
     // Without a coordinator for this long the evaluator gives up.
     Time coordinator_timeout = std::chrono::minutes(10);
-    // Once. OK: the job is done. kCancelled: stopped. kUnavailable: there is no coordinator. Else
-    // why it cannot evaluate here.
+    // Once. OK: the job is done. kCancelled: stopped. kUnavailable: there is no coordinator, or it
+    // has another job now, which only another start takes. Else why it cannot evaluate here.
     std::function<void(const absl::Status&)> on_over;
   };
   explicit EvaluatorSession(Options options);
@@ -104,6 +104,7 @@ class EvaluatorSession {
   Time alone_since_{};
   Time say_wait_at_{};
   bool preparing_ = false;
+  uint32_t job_fingerprint_ = 0;  // of the job that is prepared, once preparing_ was set
   std::optional<StepComputer::Prepared> prepared_;
 
   Activity activity_ = Activity::kIdle;

@@ -246,6 +246,7 @@ void ParameterExchange::Open(int ps) {
   hello->set_version(kVersion);
   hello->set_worker(options_.worker);
   hello->set_shard_map_fingerprint(options_.shard_map->Fingerprint());
+  hello->set_job_fingerprint(options_.job_fingerprint);
   if (options_.push_codec != nullptr) hello->set_push_codec(options_.push_codec->config());
   if (options_.pull_codec != nullptr) hello->set_pull_codec(options_.pull_codec->config());
   peer.stream->Send(MakeMessage(request));
@@ -261,7 +262,8 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   peer.hello_seen = false;
   peer.last_error = std::string(status.message());
   peer.stream.reset();
-  if (status.code() == absl::StatusCode::kFailedPrecondition) return options_.on_failed(status);
+  if (absl::IsFailedPrecondition(status) || absl::IsAborted(status))
+    return options_.on_failed(status);
   peer.retry = options_.loop->CallAfter(peer.backoff->Next(), [this, ps] { Open(ps); });
   // A step beyond the window, or a version whose steps are not all in, is refused until an earlier
   // step is done, which this worker may itself hold, or be the only one to take: it begins anew

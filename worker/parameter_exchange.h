@@ -42,6 +42,7 @@ class ParameterExchange {
     const ShardMap* shard_map = nullptr;
     const ModelLayout* layout = nullptr;
     uint32_t worker = 0;
+    uint32_t job_fingerprint = 0;        // of the job that the worker computes
     std::vector<std::string> addresses;  // of the ps
     std::span<float> parameters;
     std::span<const float> gradients;
@@ -56,7 +57,7 @@ class ParameterExchange {
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
     // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;
-    // This worker can't talk to a ps at all (another version).
+    // This worker can't talk to a ps at all (another version). kAborted: the ps has another job.
     std::function<void(const absl::Status&)> on_failed;
   };
   explicit ParameterExchange(Options options);

@@ -8,6 +8,8 @@
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
+#include "worker/other_job.h"
 
 namespace shoal {
 namespace {
@@ -181,6 +183,7 @@ void WorkerSession::OnMessage(const Message& message) {
     case proto::WorkerOrder::kRejected: {
       const std::string reason = PrintableLines(order.rejected().reason(), kMostReasonBytes);
       const std::string why = "the coordinator says: " + reason;
+      if (order.rejected().other_job()) return OverOfOtherCluster(why);
       if (order.rejected().final()) return Over(End::kFailed, absl::FailedPreconditionError(why));
       // The same again is said by WatchWaits.
       if (!refused_ || last_error_ != reason) LogWarning(why);
@@ -230,15 +233,17 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
     if (options_.on_index != nullptr) options_.on_index(*index_);
   }
   const std::vector<std::string> ps(welcome.ps().begin(), welcome.ps().end());
+  const uint32_t job = JobFingerprint(welcome.job());
   if (prepared_.has_value() || preparing_) {
-    if (ps != ps_) {
-      return Over(End::kNoCoordinator,
-                  absl::UnavailableError("the cluster has other ps now; to be started again"));
-    }
+    if (job != job_fingerprint_)
+      return OverOfOtherCluster(OtherJob(options_.chief, job, job_fingerprint_));
+    if (ps != ps_)
+      return OverOfOtherCluster("the cluster has other ps now; start the worker again");
     if (prepared_.has_value()) SendReady();
     return;
   }
   ps_ = ps;
+  job_fingerprint_ = job;
   LogInfo(absl::StrCat("taking part as worker ", *index_));
   preparing_ = true;
   options_.computer->Prepare(
@@ -280,6 +285,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .shard_map = prepared_->shard_map,
       .layout = prepared_->layout,
       .worker = *index_,
+      .job_fingerprint = job_fingerprint_,
       .addresses = ps_,
       .parameters = prepared_->parameters,
       .gradients = prepared_->gradients,
@@ -293,7 +299,9 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
           [this](const absl::Status& status) {
             // Not from inside one of its own callbacks.
             options_.loop->Post([this, alive = alive_, status] {
-              if (*alive && !over_) Leave(status);
+              if (!*alive || over_) return;
+              if (!absl::IsAborted(status)) return Leave(status);
+              OverOfOtherCluster(std::string(status.message()));
             });
           }});
   if (draining_) return Leave(absl::OkStatus());
@@ -306,6 +314,7 @@ void WorkerSession::SendReady() {
   report.mutable_ready()->set_training_examples(prepared_->training_examples);
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
   report.mutable_ready()->set_shard_map_fingerprint(prepared_->shard_map->Fingerprint());
+  report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
   Report(report);
   if (draining_) SayDraining();
   // Finished while there was no coordinator: still facts.
@@ -405,6 +414,11 @@ void WorkerSession::FinishLeaving() {
   if (!leaving_.has_value()) return;
   const auto [end, why] = *std::exchange(leaving_, std::nullopt);
   options_.on_over(end, why);
+}
+
+void WorkerSession::OverOfOtherCluster(const std::string& why) {
+  if (draining_) return Over(End::kDrained, absl::OkStatus());
+  Over(End::kNoCoordinator, absl::UnavailableError(why));
 }
 
 void WorkerSession::Over(End end, const absl::Status& status) {

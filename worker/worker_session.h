@@ -43,7 +43,7 @@ class WorkerSession {
     kJobDone,        // exit 0
     kDrained,        // 143
     kFailed,         // this worker cannot do the job: 65 or 78, by the status
-    kNoCoordinator,  // 138: worth a restart
+    kNoCoordinator,  // or it has other ps or another job now; 138: worth a restart
   };
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
@@ -176,6 +176,9 @@ class WorkerSession {
   void Leave(const absl::Status& why);
   void FinishLeaving();
   void Over(End end, const absl::Status& status);
+  // The cluster has another job or other ps now: only another start takes them. A worker that is to
+  // leave has nothing left to do.
+  void OverOfOtherCluster(const std::string& why);
 
   const Options options_;
   std::unique_ptr<Stream> stream_;
@@ -194,6 +197,7 @@ class WorkerSession {
 
   std::optional<uint32_t> index_;
   std::vector<std::string> ps_;
+  uint32_t job_fingerprint_ = 0;  // of the job that is prepared, as is ps_
   bool preparing_ = false;
   std::optional<StepComputer::Prepared> prepared_;
   std::unique_ptr<ParameterExchange> exchange_;

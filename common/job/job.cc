@@ -101,10 +101,9 @@ absl::StatusOr<uint32_t> ChecksumOfWeights(const std::string& path) {
   return ChecksumOf(source);
 }
 
-uint32_t Job::Fingerprint() const {
-  const std::string text = ResolvedText();
-  return Crc32c(text);
-}
+uint32_t JobFingerprint(std::string_view resolved_text) { return Crc32c(resolved_text); }
+
+uint32_t Job::Fingerprint() const { return JobFingerprint(ResolvedText()); }
 
 absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
                             const std::vector<JobOverride>& overrides,

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -114,9 +115,14 @@ struct Job {
   // absolute: what the coordinator sends to workers and ps and keeps as job.json in a checkpoint.
   // Canonical: equal jobs give equal texts.
   std::string ResolvedText() const;
-  // CRC-32C of ResolvedText().
+  // JobFingerprint of ResolvedText().
   uint32_t Fingerprint() const;
 };
+
+// Tells jobs apart, whole: CRC-32C of a resolved text, byte for byte as the coordinator sends it.
+// Coordinator, ps, workers and evaluator compare jobs by this number alone. In a checkpoint it is
+// the checksum of job.json.
+uint32_t JobFingerprint(std::string_view resolved_text);
 
 // The checksum by which Job::InitialWeights are known again, of what lies at `path`.
 absl::StatusOr<uint32_t> ChecksumOfWeights(const std::string& path);

@@ -141,6 +141,12 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      MetricKind::kCounter,
      "How often another process came in the place of the task, since this coordinator started.",
      {"type", "index"}},
+    {"shoal_rejected_jobs_total",
+     "coordinator",
+     MetricKind::kCounter,
+     "Workers and evaluators rejected as they computed another job; each exits with 138. type is "
+     "worker or evaluator.",
+     {"type"}},
 
     // Checkpoints.
     {"shoal_checkpoints_total", "coordinator", MetricKind::kCounter, "Checkpoints written."},

@@ -236,6 +236,8 @@ class ForeignPeersFuzzTest : public testing::TestWithParam<int> {
         report.mutable_ready()->set_training_examples(random_() % 2 == 0 ? Number() : 200);
         report.mutable_ready()->set_test_examples(random_() % 2 == 0 ? Number() : 50);
         report.mutable_ready()->set_shard_map_fingerprint(cluster_.shard_map_fingerprint());
+        report.mutable_ready()->set_job_fingerprint(
+            random_() % 8 == 0 ? Number() : cluster_.run->Status().job_fingerprint());
         break;
       case 2:
         report.mutable_steps_done()->set_timeline(Timeline());

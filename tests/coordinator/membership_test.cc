@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/crc32c.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
 
@@ -124,6 +126,7 @@ TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
 
   proto::WorkerReport report;
   report.mutable_ready()->set_training_examples(60000);
+  report.mutable_ready()->set_job_fingerprint(JobFingerprint("the job"));
   worker->Send(report);
   worker->Send(report);  // no news
   report.mutable_steps_done();
@@ -138,6 +141,30 @@ TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
   EXPECT_EQ(membership_->records().at(4).state, State::kLost);
   EXPECT_EQ(membership_->records().at(4).detail, "connection reset");
   EXPECT_THAT(membership_->workers(), IsEmpty());
+}
+
+// It has outlived a coordinator whose job was another one.
+TEST_F(MembershipTest, AWorkerOfAnotherJobIsRejectedAndCounted) {
+  for (const uint32_t fingerprint : {JobFingerprint("another job"), 0u}) {
+    auto worker = ConnectAs({.index = 4});
+    ExpectWelcome(*worker, 4);
+    proto::WorkerReport report;
+    report.mutable_ready()->set_training_examples(60000);
+    report.mutable_ready()->set_job_fingerprint(fingerprint);
+    worker->Send(report);
+    loop_.RunUntilIdle();
+    const proto::WorkerOrder order = OneOrder(*worker);
+    ASSERT_TRUE(order.has_rejected()) << order.ShortDebugString();
+    EXPECT_TRUE(order.rejected().other_job());
+    EXPECT_FALSE(order.rejected().final()) << "it is of use again, once it is started anew";
+    EXPECT_THAT(order.rejected().reason(),
+                AllOf(HasSubstr(ChecksumText(fingerprint)),
+                      HasSubstr(ChecksumText(JobFingerprint("the job")))));
+    EXPECT_TRUE(worker->finished().has_value() && worker->finished()->ok());
+    EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 4"))) << "and was never ready";
+    EXPECT_EQ(membership_->records().at(4).state, State::kLost);
+  }
+  EXPECT_EQ(membership_->of_another_job(), 2u);
 }
 
 TEST_F(MembershipTest, AnotherVersionIsRefusedNamingBoth) {

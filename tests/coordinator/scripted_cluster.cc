@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
+#include "common/job/job.h"
 #include "common/job/job_shard_map.h"
 #include "common/job/job_strategy.h"
 #include "common/optimizer/optimizer.h"
@@ -236,6 +237,7 @@ void ScriptedWorker::SayReady(uint64_t training_examples, uint64_t test_examples
   report.mutable_ready()->set_training_examples(training_examples);
   report.mutable_ready()->set_test_examples(test_examples);
   report.mutable_ready()->set_shard_map_fingerprint(shard_map);
+  report.mutable_ready()->set_job_fingerprint(job_fingerprint);
   stream_->Send(report);
 }
 
@@ -243,6 +245,7 @@ bool ScriptedWorker::Read() {
   const auto orders = stream_->Take<proto::WorkerOrder>();
   for (const proto::WorkerOrder& order : orders) {
     welcomed = welcomed || order.has_welcome();
+    if (order.has_welcome()) job_fingerprint = JobFingerprint(order.welcome().job());
     if (order.has_halt()) {
       halted = true;
       proto::WorkerReport report;
@@ -259,6 +262,7 @@ bool ScriptedWorker::Read() {
     if (order.has_job_done()) job_failure = order.job_done().failure();
     if (order.has_drain()) drained = order.drain().reason();
     if (order.has_rejected()) rejected = order.rejected().reason();
+    of_another_job = of_another_job || order.rejected().other_job();
     if (order.has_timeline_opened()) {
       const bool goes_on = timeline == order.timeline_opened().timeline();
       timeline = order.timeline_opened().timeline();

@@ -127,6 +127,7 @@ class ScriptedWorker {
   double loss = 1;
   double test_loss = 3;
   bool welcomed = false;
+  uint32_t job_fingerprint = 0;  // of the job of the Welcome; what SayReady says
   uint64_t timeline = 0;
   std::deque<uint64_t> leases;      // not reported yet
   std::set<uint64_t> leased;        // ever, in this timeline
@@ -134,6 +135,7 @@ class ScriptedWorker {
   std::vector<uint64_t> timelines;  // as they were opened
   std::deque<proto::Evaluate> evaluations;
   std::string rejected;
+  bool of_another_job = false;  // and that is why
   // What it answers to Halt: none: it has begun all that it holds.
   std::optional<uint64_t> begun_below;
   bool answers_halt = true;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/crc32c.h"
 #include "common/base/version.h"
+#include "common/job/job.h"
 #include "common/rpc/evaluate_method.h"
 #include "common/run/evaluations.h"
 #include "common/run/history.h"
@@ -22,6 +24,7 @@ namespace shoal {
 namespace {
 
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Gt;
@@ -52,6 +55,7 @@ class ScriptedEvaluator {
   void GetReady(uint64_t test_examples = kTestExamples) {
     proto::EvaluatorReport report;
     report.mutable_ready()->set_test_examples(test_examples);
+    report.mutable_ready()->set_job_fingerprint(job_fingerprint);
     Send(report);
   }
   // Asks for some values of the model, as far as they are there.
@@ -101,6 +105,7 @@ class ScriptedEvaluator {
     cluster_->Settle();
     for (const proto::EvaluatorOrder& each : stream_->Take<proto::EvaluatorOrder>()) {
       welcomed = welcomed || each.has_welcome();
+      if (each.has_welcome()) job_fingerprint = JobFingerprint(each.welcome().job());
       if (each.has_evaluate()) {
         order = each.evaluate();
         orders.push_back(Step(order.checkpoint()));
@@ -109,6 +114,7 @@ class ScriptedEvaluator {
       if (each.has_rejected()) {
         rejected = each.rejected().reason();
         final = each.rejected().final();
+        of_another_job = each.rejected().other_job();
       }
       job_done = job_done || each.has_job_done();
     }
@@ -125,6 +131,8 @@ class ScriptedEvaluator {
   std::string values;
   std::string rejected;
   bool final = false;
+  bool of_another_job = false;
+  uint32_t job_fingerprint = 0;  // of the job of the Welcome; what GetReady says
 
  private:
   ScriptedCluster* const cluster_;
@@ -219,6 +227,25 @@ TEST(TrainingEvaluatorTest, EachCheckpointIsEvaluatedAndWorkersEvaluateNothing) 
   EXPECT_EQ(status.best(0).value(), loss);
   EXPECT_EQ(ScriptedEvaluator::Step(std::filesystem::path(status.best(0).directory()).filename()),
             evaluator.orders.back());
+}
+
+// It has outlived a coordinator whose job had another loss, or another test set.
+TEST(TrainingEvaluatorTest, AnEvaluatorOfAnotherJobIsRejectedAndCounted) {
+  ScriptedCluster cluster(WithTestSet());
+  ScriptedEvaluator evaluator(&cluster);
+  const uint32_t right = std::exchange(evaluator.job_fingerprint, 0x12345678);
+  evaluator.GetReady();
+  EXPECT_TRUE(evaluator.of_another_job);
+  EXPECT_FALSE(evaluator.final) << "it is of use again, once it is started anew";
+  EXPECT_THAT(evaluator.rejected, AllOf(HasSubstr("12345678"), HasSubstr(ChecksumText(right))));
+  EXPECT_EQ(StatusOfEvaluator(cluster).state(), "lost");
+  EXPECT_EQ(SampleValue(*cluster.run, "shoal_rejected_jobs_total", {"evaluator"}), 1);
+  EXPECT_EQ(SampleValue(*cluster.run, "shoal_rejected_jobs_total", {"worker"}), 0);
+  FinishEpoch(&cluster, cluster.Join(0));
+  EXPECT_THAT(evaluator.orders, IsEmpty());
+  ScriptedEvaluator again(&cluster, /*incarnation=*/2);
+  again.GetReady();
+  EXPECT_THAT(again.orders, Not(IsEmpty()));
 }
 
 TEST(TrainingEvaluatorTest, WithoutOneWorkersEvaluateAsEver) {

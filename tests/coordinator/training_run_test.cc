@@ -7,6 +7,7 @@
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/common/metrics/sample_value.h"
 #include "tests/coordinator/scripted_cluster.h"
 
 namespace shoal {
@@ -46,6 +47,18 @@ TEST(TrainingRunTest, LeasesFromTheFirstReadyWorkerOn) {
   cluster.FinishStep(worker);
   EXPECT_THAT(worker.leases, ElementsAre(1, 2));
   EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
+}
+
+TEST(TrainingRunTest, AWorkerOfAnotherJobGetsNoSteps) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Connect({});
+  worker.job_fingerprint ^= 1;
+  cluster.SayReady(worker, 200, 0);
+  EXPECT_TRUE(worker.of_another_job);
+  EXPECT_THAT(worker.leased, IsEmpty());
+  EXPECT_EQ(cluster.WorkerStatus(0).state(), "lost");
+  EXPECT_EQ(SampleValue(*cluster.run, "shoal_rejected_jobs_total", {"worker"}), 1);
+  EXPECT_THAT(cluster.Join({.incarnation = 2}).leased, Not(IsEmpty())) << "it was started anew";
 }
 
 TEST(TrainingRunTest, AWorkerThatCutsTheModelOtherwiseIsRejected) {

@@ -103,7 +103,7 @@ def test_steps_that_were_never_pushed_hold_up_no_checkpoint(tmp_path, window_ste
         fingerprint = honest.shard_map_fingerprint()
         with FakeWorker(honest.chief) as liar:
             liar.read("welcome")
-            liar.ready(400, 0, fingerprint)
+            liar.ready(400, 0, fingerprint, honest.job_fingerprint())
             timeline = liar.read("timeline_opened").timeline
             lease = liar.read("lease")
             liar.done(timeline, range(lease.first, lease.first + lease.count))

@@ -15,9 +15,10 @@ class FakeWorker(ForeignStream):
                   "incarnation": random.getrandbits(64) | 1}
         self.send(coordinator.WorkerReport(hello=coordinator.WorkerHello(**{**fields, **hello})))
 
-    def ready(self, training_examples, test_examples, shard_map_fingerprint):
+    def ready(self, training_examples, test_examples, shard_map_fingerprint, job_fingerprint):
         self.send(coordinator.WorkerReport(ready=coordinator.WorkerReady(
-            training_examples=training_examples, test_examples=test_examples, shard_map_fingerprint=shard_map_fingerprint)))
+            training_examples=training_examples, test_examples=test_examples, shard_map_fingerprint=shard_map_fingerprint,
+            job_fingerprint=job_fingerprint)))
 
     def done(self, timeline, steps, examples=16):
         self.send(coordinator.WorkerReport(steps_done=coordinator.StepsDone(

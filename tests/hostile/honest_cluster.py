@@ -79,3 +79,7 @@ class HonestCluster(Cluster):
         """As every worker of the job reports it."""
         with ControlOfPs(self.spec["ps"][0]) as control:
             return control.claim().shard_map_fingerprint
+
+    def job_fingerprint(self):
+        """As every worker of the job reports it."""
+        return int(self.status()["job_fingerprint"], 16)

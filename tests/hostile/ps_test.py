@@ -13,10 +13,11 @@ from real_cluster import Cluster, wait_for, write_job
 WIDE = wide_model(30000)  # 8 MiB
 
 
-def exchange(address):
+def exchange(address, job_fingerprint):
     """An Exchange stream that has said hello, and the timeline of the ps."""
     stream = ForeignStream(address, "ParameterServer/Exchange")
-    stream.send(parameter_server.ExchangeRequest(hello=parameter_server.ExchangeHello(version=VERSION, worker=9)))
+    hello = parameter_server.ExchangeHello(version=VERSION, worker=9, job_fingerprint=job_fingerprint)
+    stream.send(parameter_server.ExchangeRequest(hello=hello))
     return stream, stream.read("hello").timeline
 
 
@@ -31,8 +32,9 @@ def pull_all(timeline):
 def test_pulls_that_are_not_read_pin_no_versions(tmp_path):
     with HonestCluster(tmp_path, model=WIDE, optimizer="sgd", checkpoint={"every_steps": 0}).start_all() as cluster:
         address = cluster.spec["ps"][0]
-        reader, timeline = exchange(address)
-        sleepers = [exchange(address)[0] for _ in range(16)]
+        job = cluster.job_fingerprint()
+        reader, timeline = exchange(address, job)
+        sleepers = [exchange(address, job)[0] for _ in range(16)]
         with growth_below(cluster.ps[0], 100):
             version = 0
             for _ in range(50):

@@ -31,6 +31,7 @@ class CompressedExchangeTest : public ParameterServerTest {
     const proto::ControlReply reply =
         Ask(control_, ParameterServerTest::Load(kTerm, job.ResolvedText()));
     ASSERT_EQ(reply.loaded().timeline(), kTerm) << reply.DebugString();
+    job_fingerprint_ = job.Fingerprint();
   }
 
   // A worker that introduces itself with these codecs.
@@ -39,6 +40,7 @@ class CompressedExchangeTest : public ParameterServerTest {
     proto::ExchangeRequest request;
     request.mutable_hello()->set_version(kVersion);
     request.mutable_hello()->set_shard_map_fingerprint(shard_map_.Fingerprint());
+    request.mutable_hello()->set_job_fingerprint(job_fingerprint_);
     request.mutable_hello()->set_push_codec(push);
     request.mutable_hello()->set_pull_codec(pull);
     worker.callbacks.on_message(MakeMessage(request));

@@ -76,6 +76,7 @@ ParameterServerTest::Client ParameterServerTest::ConnectWorker(uint32_t shard_ma
   request.mutable_hello()->set_version(kVersion);
   request.mutable_hello()->set_worker(1);
   request.mutable_hello()->set_shard_map_fingerprint(shard_map_fingerprint);
+  request.mutable_hello()->set_job_fingerprint(job_fingerprint_);
   client.callbacks.on_message(MakeMessage(request));
   return client;
 }

@@ -91,6 +91,7 @@ class ParameterServerTest : public testing::Test {
       JobVariables(job_),
       1,
       {.min_shard_bytes = job_.strategy.min_shard_bytes, .chunk_bytes = job_.strategy.chunk_bytes}};
+  uint32_t job_fingerprint_ = job_.Fingerprint();  // of workers
   int stops_ = 0;
   FileSystem* files_ = RealFileSystem();  // from Restart() on
   MemoryLimit memory_;                    // from Restart() on

@@ -57,6 +57,7 @@ class ParameterServerFuzzTest : public ParameterServerTest {
       case 0:
         request.mutable_hello()->set_version(kVersion);
         request.mutable_hello()->set_shard_map_fingerprint(random_() % 2);
+        request.mutable_hello()->set_job_fingerprint(random_() % 4 == 0 ? 0 : job_fingerprint_);
         break;
       case 1:
         request.mutable_push()->set_timeline(server_->timeline());
@@ -128,6 +129,7 @@ TEST_F(ParameterServerFuzzTest, GarbageNeverCrashes) {
     }
     ASSERT_TRUE(Ask(control, Claim(kTerm)).has_claimed());
     ASSERT_TRUE(Ask(control, Load(kTerm, job.ResolvedText())).has_loaded());
+    job_fingerprint_ = job.Fingerprint();
     for (int i = 0; i < 60; ++i) {
       const bool to_control = random_() % 2 == 0;
       Client client = to_control ? ConnectControl() : ConnectWorker();
@@ -148,6 +150,7 @@ TEST_F(ParameterServerFuzzTest, GarbageNeverCrashes) {
     Client next = ConnectControl();
     EXPECT_TRUE(Ask(next, Claim(term + 1)).has_claimed());
     ASSERT_EQ(Ask(next, Load(term + 1, job_.ResolvedText())).loaded().timeline(), term + 1);
+    job_fingerprint_ = job_.Fingerprint();
     Client worker = ConnectWorker(shard_map_.Fingerprint());
     PushStep(worker, term + 1, 0);
     EXPECT_EQ(Ask(next, Claim(term + 1)).claimed().base(), 1u);

@@ -28,6 +28,7 @@ class ParameterServerRoundTest : public ParameterServerTest {
     EXPECT_TRUE(Ask(control_, Claim(kTerm, training_examples)).has_claimed());
     const proto::ControlReply reply = Ask(control_, Load(kTerm, job.ResolvedText()));
     ASSERT_EQ(reply.loaded().timeline(), kTerm) << reply.DebugString();
+    job_fingerprint_ = job.Fingerprint();
     worker_ = ConnectWorker();
   }
   uint32_t chunk_count() const { return static_cast<uint32_t>(shard_map_.ps(0).chunks.size()); }
@@ -251,6 +252,7 @@ TEST_F(ParameterServerRoundTest, TheVersionBeforeTravelsAsAllValuesDo) {
   proto::ExchangeRequest hello;
   hello.mutable_hello()->set_version(kVersion);
   hello.mutable_hello()->set_pull_codec("\"bf16\"");
+  hello.mutable_hello()->set_job_fingerprint(job_fingerprint_);
   worker_.callbacks.on_message(MakeMessage(hello));
   PushRound(0);
   for (const uint64_t version : {uint64_t{0}, kSteps}) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/base/crc32c.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/checkpoint/manifest.h"
@@ -82,7 +83,7 @@ TEST_F(ParameterServerTest, OtherVersionsAreRefusedNamingBoth) {
   EXPECT_EQ(server_->promised_term(), 0u);
 }
 
-TEST_F(ParameterServerTest, WorkerOfAnotherJobIsRefused) {
+TEST_F(ParameterServerTest, AWorkerOfOtherShardsIsRefused) {
   Client control = ConnectControl();
   const uint32_t fingerprint = shard_map_.Fingerprint();
   Client early = ConnectWorker(fingerprint ^ 1);  // before anybody knows the job
@@ -99,6 +100,37 @@ TEST_F(ParameterServerTest, WorkerOfAnotherJobIsRefused) {
   early.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   ASSERT_TRUE(early.received->finished.has_value());
   EXPECT_EQ(early.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// Of the same variables in the same shards: seed, loss, data or epochs are others.
+TEST_F(ParameterServerTest, AWorkerOfAnotherJobIsRefused) {
+  Client control = ConnectControl();
+  job_fingerprint_ = job_.Fingerprint() ^ 1;
+  Client early = ConnectWorker();  // before anybody knows the job
+  LoadJob(control, kTerm);
+  Client late = ConnectWorker();
+  job_fingerprint_ = 0;
+  Client silent = ConnectWorker();
+  for (Client* wrong : {&early, &late, &silent}) {
+    EXPECT_TRUE(Ask(*wrong, Pull(kTerm - 1, 0, 1)).has_refused()) << "of another timeline";
+    EXPECT_FALSE(wrong->received->finished.has_value());
+    wrong->callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
+    ASSERT_TRUE(wrong->received->finished.has_value());
+    EXPECT_EQ(wrong->received->finished->code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(std::string(wrong->received->finished->message()),
+                HasSubstr(ChecksumText(job_.Fingerprint())));
+  }
+  job_fingerprint_ = job_.Fingerprint() ^ 1;
+  Client pushing = ConnectWorker();
+  proto::ExchangeRequest push;
+  push.mutable_push()->set_timeline(kTerm);
+  pushing.callbacks.on_message(MakeMessage(push));
+  ASSERT_TRUE(pushing.received->finished.has_value());
+  EXPECT_EQ(pushing.received->finished->code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().highest_updates(), 0u);
+  job_fingerprint_ = job_.Fingerprint();
+  Client right = ConnectWorker();
+  EXPECT_TRUE(Ask(right, Pull(kTerm, 0, 1)).has_values());
 }
 
 TEST_F(ParameterServerTest, NothingBeforeTheHello) {
@@ -427,13 +459,14 @@ TEST_F(ParameterServerTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
 
 TEST_F(ParameterServerTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
   Client control = ConnectControl();
-  Client worker = ConnectWorker();
   for (const bool tells : {false, true}) {
     Job job = job_;
     job.strategy.learning_rate_by_staleness = tells;
     const uint64_t term = kTerm + (tells ? 1 : 0);
     ASSERT_TRUE(Ask(control, Claim(term)).has_claimed());
     ASSERT_EQ(Ask(control, Load(term, job.ResolvedText())).loaded().timeline(), term);
+    job_fingerprint_ = job.Fingerprint();
+    Client worker = ConnectWorker();
     const float before = Values(worker, term, 0)[0];
     for (uint64_t step = 0; step < 3; ++step) {
       EXPECT_EQ(Push(worker, term, step, 0).applied().staleness(), step);

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "common/base/crc32c.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
 #include "common/rpc/evaluate_method.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/worker_session_fixture.h"
@@ -58,9 +60,9 @@ class EvaluatorSessionTest : public testing::Test {
     chief().Send(order);
     loop_.RunUntilIdle();
   }
-  void Welcome() {
+  void Welcome(const std::string& job = "the job") {
     proto::EvaluatorOrder order;
-    order.mutable_welcome()->set_job("the job");
+    order.mutable_welcome()->set_job(job);
     Order(order);
   }
   void GetReady() {
@@ -125,6 +127,7 @@ TEST_F(EvaluatorSessionTest, SaysHelloPreparesAndIsReady) {
   const auto ready = TakeReports();
   ASSERT_THAT(ready, SizeIs(1));
   EXPECT_EQ(ready[0].ready().test_examples(), 50u);
+  EXPECT_EQ(ready[0].ready().job_fingerprint(), JobFingerprint("the job"));
   EXPECT_EQ(session_->NotReady(), "");
 }
 
@@ -193,6 +196,29 @@ TEST_F(EvaluatorSessionTest, WhatWasBegunIsVoidWithTheStream) {
   FinishBatch(32);
   EXPECT_THAT(TakeReports(), Not(IsEmpty()));
   EXPECT_THAT(TakeResults(), IsEmpty());
+}
+
+// Its test set, loss and model may be others by then.
+TEST_F(EvaluatorSessionTest, AnotherJobMeansAnotherStart) {
+  GetReady();
+  chief().Close(absl::UnavailableError("connection reset"));
+  loop_.Advance(seconds(1));
+  TakeReports();
+  Welcome("another job");
+  EXPECT_THAT(TakeReports(), IsEmpty()) << "it is not ready for that job";
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*over_)) << *over_;
+  EXPECT_THAT(over_->message(), HasSubstr(ChecksumText(JobFingerprint("another job"))));
+}
+
+TEST_F(EvaluatorSessionTest, RejectedForItsJobItIsWorthARestart) {
+  GetReady();
+  proto::EvaluatorOrder order;
+  order.mutable_rejected()->set_reason("computes another job");
+  order.mutable_rejected()->set_other_job(true);
+  Order(order);
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*over_)) << *over_;
 }
 
 TEST_F(EvaluatorSessionTest, WithoutACheckpointItWaitsAndSaysSo) {

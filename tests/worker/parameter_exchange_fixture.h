@@ -38,6 +38,7 @@ class ParameterExchangeTest : public testing::Test {
     options.shard_map = &model_.shard_map;
     options.layout = &model_.layout;
     options.worker = 3;
+    options.job_fingerprint = 0xabcdef01;
     options.addresses = {"ps-0:1", "ps-1:1"};
     options.parameters = parameters_;
     options.gradients = gradients_;

@@ -24,6 +24,7 @@ TEST_F(ParameterExchangeTest, IntroducesItself) {
     EXPECT_EQ(requests[0].hello().version(), kVersion);
     EXPECT_EQ(requests[0].hello().worker(), 3u);
     EXPECT_EQ(requests[0].hello().shard_map_fingerprint(), model_.shard_map.Fingerprint());
+    EXPECT_EQ(requests[0].hello().job_fingerprint(), 0xabcdef01u);
   }
   exchange_->SetTimeline(kTimeline);
   exchange_->PullAll([] {});

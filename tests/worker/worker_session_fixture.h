@@ -164,10 +164,11 @@ class WorkerSessionTest : public testing::Test {
     chief().Send(order);
     loop_.RunUntilIdle();
   }
-  void Welcome(uint32_t index = 4, std::vector<std::string> addresses = {"ps-0:1", "ps-1:1"}) {
+  void Welcome(uint32_t index = 4, std::vector<std::string> addresses = {"ps-0:1", "ps-1:1"},
+               const std::string& job = "the job") {
     proto::WorkerOrder order;
     order.mutable_welcome()->set_index(index);
-    order.mutable_welcome()->set_job("the job");
+    order.mutable_welcome()->set_job(job);
     for (const std::string& address : addresses) order.mutable_welcome()->add_ps(address);
     Order(order);
   }

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/crc32c.h"
 #include "common/daemon/logging.h"
+#include "common/job/job.h"
 #include "tests/worker/worker_session_fixture.h"
 
 namespace shoal {
@@ -46,6 +48,7 @@ TEST_F(WorkerSessionTest, SaysHelloPreparesAndIsReady) {
   EXPECT_EQ(reports[0].ready().training_examples(), 200u);
   EXPECT_EQ(reports[0].ready().test_examples(), 50u);
   EXPECT_EQ(reports[0].ready().shard_map_fingerprint(), model_.shard_map.Fingerprint());
+  EXPECT_EQ(reports[0].ready().job_fingerprint(), JobFingerprint("the job"));
 }
 
 // Before the streams to the ps are opened, which it is for.
@@ -380,6 +383,51 @@ TEST_F(WorkerSessionTest, OtherPsMeanAnotherStart) {
   Reconnect();
   Welcome(4, {"ps-0:1"});
   ExpectOver(WorkerSession::End::kNoCoordinator, "other ps");
+}
+
+TEST_F(WorkerSessionTest, AnotherJobMeansAnotherStart) {
+  GetReady();
+  LoseChief();
+  Reconnect();
+  TakeReports();
+  Welcome(4, {"ps-0:1", "ps-1:1"}, "the job, with more epochs");
+  EXPECT_THAT(TakeReports(), IsEmpty()) << "it is not ready for that job";
+  ExpectOver(WorkerSession::End::kNoCoordinator,
+             ChecksumText(JobFingerprint("the job, with more epochs")));
+}
+
+TEST_F(WorkerSessionTest, AnotherJobWhilePreparingMeansAnotherStart) {
+  Welcome();
+  LoseChief();
+  Reconnect();
+  Welcome(4, {"ps-0:1", "ps-1:1"}, "another job");
+  ExpectOver(WorkerSession::End::kNoCoordinator);
+}
+
+TEST_F(WorkerSessionTest, ADrainingWorkerIsDrainedWhereTheJobIsAnother) {
+  StartStep(3);
+  session_->Drain("SIGTERM");
+  LoseChief();
+  Reconnect();
+  Welcome(4, {"ps-0:1", "ps-1:1"}, "another job");
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, RejectedForItsJobItIsWorthARestart) {
+  GetReady();
+  proto::WorkerOrder order;
+  order.mutable_rejected()->set_reason("computes another job");
+  order.mutable_rejected()->set_other_job(true);
+  Order(order);
+  ExpectOver(WorkerSession::End::kNoCoordinator, "computes another job");
+}
+
+TEST_F(WorkerSessionTest, APsOfAnotherJobMeansAnotherStart) {
+  GetReady();
+  Lease(0, 1);
+  ps(1).Close(absl::AbortedError("ps 1 has another job"));
+  loop_.RunUntilIdle();
+  ExpectOver(WorkerSession::End::kNoCoordinator, "ps 1 has another job");
 }
 
 class UnlistedWorkerSessionTest : public WorkerSessionTest {
