@@ -56,6 +56,7 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
   if (server.timeline() != life.timeline) {
     life.timeline = server.timeline();
     life.chunks.clear();
+    if (life.timeline != 0) job_of_[life.timeline] = workload_;
     if (life.timeline != 0 && !opened_[index].insert(life.timeline).second) {
       world_.Fail(
           absl::StrCat(process.name(), " has loaded timeline ", TermText(life.timeline), " twice"));
@@ -91,7 +92,7 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
 void Checks::OnLeft(const SimulatedProcess& process) {
   const Life& life = servers_[&process];
   const VariableStore* const store = life.server->variables();
-  if (!workload_.orderly || !life.may_go || store == nullptr) return;
+  if (!workload_->orderly || !life.may_go || store == nullptr) return;
   uint64_t end = 0;
   for (int k = 0; k < store->chunk_count(); ++k) {
     if (store->options().shard_map.ps(store->options().ps_index).chunks[k].pushed())
@@ -119,15 +120,15 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
   if (!rounds_.has_value()) after = applied.StepsAfterBase();
   std::vector<std::span<const float>> slots;
   if (chunk.has_slots()) {
-    for (size_t slot = 0; slot < workload_.sums_slots().size(); ++slot)
+    for (size_t slot = 0; slot < workload_->sums_slots().size(); ++slot)
       slots.push_back(store.slot(index, static_cast<int>(slot)));
   }
   CheckBuffer(absl::StrCat(process.name(), " chunk ", index), slots, store.version(index));
   for (const ChunkPiece& piece : chunk.pieces) {
     for (int64_t i = 0; i < piece.size; ++i) {
       const int64_t element = piece.variable_offset + i;
-      float expected = sums_.Below(below, piece.variable, element);
-      for (const uint64_t step : after) expected += sums_.Addend(step, piece.variable, element);
+      float expected = sums_->Below(below, piece.variable, element);
+      for (const uint64_t step : after) expected += sums_->Addend(step, piece.variable, element);
       const float sum = SumOf(slots, store.values(index), piece.chunk_offset + i);
       if (sum == expected) continue;
       world_.Fail(absl::StrFormat(
@@ -140,8 +141,8 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
 
 void Checks::CheckBuffer(const std::string& where, const std::vector<std::span<const float>>& slots,
                          uint64_t updates) {
-  if (workload_.sums_in != Workload::SumsIn::kDelayed || slots.empty()) return;
-  const auto buffered = static_cast<float>(updates % workload_.momentum_every);
+  if (workload_->sums_in != Workload::SumsIn::kDelayed || slots.empty()) return;
+  const auto buffered = static_cast<float>(updates % workload_->momentum_every);
   for (const float value : slots[1]) {
     if (-value >= buffered && -value <= kMostAddend * buffered) continue;
     return world_.Fail(absl::StrCat(where, " has ", -value, " in its buffer, which is no sum of ",
@@ -151,7 +152,7 @@ void Checks::CheckBuffer(const std::string& where, const std::vector<std::span<c
 
 void Checks::CheckSteps(const SimulatedProcess& process, const AppliedSet& applied,
                         uint64_t version, int chunk) {
-  if (applied.end() > workload_.ending.last_step) world_.Fail("a step beyond the end was applied");
+  if (applied.end() > workload_->ending.last_step) world_.Fail("a step beyond the end was applied");
   if (!rounds_.has_value()) {
     if (applied.count() == version) return;
     return world_.Fail(absl::StrCat(process.name(), " chunk ", chunk, " has had ", version,
@@ -213,17 +214,18 @@ void Checks::OnTrain(const SimulatedProcess& process, uint64_t step, size_t chun
                            TermText(origin.timeline)));
 }
 
-uint64_t Checks::OnEvaluate(std::span<const float> parameters) {
+uint64_t Checks::OnEvaluate(const SimulatedJob& job, std::span<const float> parameters) {
   // All of one cut: the first trained variable says which.
-  const std::vector<Variable>& variables = sums_.variables();
+  const ExpectedSums& sums = *job.sums;
+  const std::vector<Variable>& variables = sums.variables();
   std::set<uint64_t> cuts;
-  for (uint64_t cut = 0; cut <= total_steps(); ++cut) cuts.insert(cut);
+  for (uint64_t cut = 0; cut <= job.workload->plan().total_steps(); ++cut) cuts.insert(cut);
   for (size_t v = 0; v < variables.size(); ++v) {
     if (sums_in_slot_ && variables[v].has_slots()) continue;
-    const ModelLayout::Extent& extent = sums_.layout().variables[v];
+    const ModelLayout::Extent& extent = sums.layout().variables[v];
     for (int64_t i = 0; i < extent.size; ++i) {
       std::erase_if(cuts, [&](uint64_t cut) {
-        return sums_.Below(cut, static_cast<int>(v), i) != parameters[extent.offset + i];
+        return sums.Below(cut, static_cast<int>(v), i) != parameters[extent.offset + i];
       });
     }
   }
@@ -231,11 +233,26 @@ uint64_t Checks::OnEvaluate(std::span<const float> parameters) {
   return cuts.empty() ? 0 : *cuts.begin();
 }
 
+void Checks::OnChange(const SimulatedJob& job) {
+  if (job.workload->run_dir == workload_->run_dir) former_end_ = workload_->ending.result_step;
+  workload_ = job.workload;
+  sums_ = job.sums;
+  rounds_ = job.workload->rounds();
+}
+
+void Checks::CheckJob(const SimulatedProcess& worker, uint64_t timeline, const std::string& does) {
+  const auto of_timeline = job_of_.find(timeline);
+  if (of_timeline == job_of_.end() || of_timeline->second == jobs_[&worker].workload) return;
+  world_.Fail(absl::StrCat(worker.name(), " ", does, " of timeline ", TermText(timeline),
+                           ", and computes another job"));
+}
+
 // --- Messages ------------------------------------------------------------------------------------
 
 void Checks::Forget(const SimulatedProcess* process) {
   servers_.erase(process);
   workers_.erase(process);
+  jobs_.erase(process);
   compared_.erase(process);
 }
 
@@ -255,6 +272,7 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
     proto::ExchangeRequest request;
     ParseMessage(message, &request);
     if (!request.has_push()) return;
+    CheckJob(sender, request.push().timeline(), "pushes a step");
     const Origin& origin = workers_[&sender];
     if (origin.timeline != request.push().timeline() || origin.step != request.push().step()) {
       world_.Fail(absl::StrCat(sender.name(), " pushes step ", request.push().step(),
@@ -262,7 +280,7 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
                                " with the gradient of step ", origin.step, " of timeline ",
                                TermText(origin.timeline)));
     }
-    if (request.push().nothing() != sums_.Overflows(request.push().step())) {
+    if (request.push().nothing() != jobs_[&sender].sums->Overflows(request.push().step())) {
       world_.Fail(
           absl::StrCat(sender.name(), " pushes of step ", request.push().step(),
                        request.push().nothing() ? " nothing" : " a gradient that overflows"));
@@ -299,9 +317,9 @@ void Checks::CheckRound(const SimulatedProcess& worker, const proto::Push& push)
 
 bool Checks::coordinator_stays() const {
   using Kind = Fault::Kind;
-  return std::none_of(workload_.faults.begin(), workload_.faults.end(), [](const Fault& fault) {
+  return std::none_of(workload_->faults.begin(), workload_->faults.end(), [](const Fault& fault) {
     if (fault.kind == Kind::kPowerLoss || fault.kind == Kind::kRestartAll ||
-        fault.kind == Kind::kDrainAll) {
+        fault.kind == Kind::kChangeJob || fault.kind == Kind::kDrainAll) {
       return true;
     }
     const bool ends = fault.kind == Kind::kKill || fault.kind == Kind::kKillAfterCallbacks ||
@@ -312,7 +330,7 @@ bool Checks::coordinator_stays() const {
 }
 
 void Checks::CheckStaleness(const std::string& ps, const proto::Applied& applied) {
-  const std::optional<uint64_t>& bound = workload_.job.strategy.max_staleness;
+  const std::optional<uint64_t>& bound = workload_->job.strategy.max_staleness;
   if (!bound.has_value() || applied.staleness() <= *bound || !coordinator_stays()) return;
   if (leases_[{applied.timeline(), applied.step()}] != 1) return;
   world_.Fail(absl::StrCat(ps, " applies step ", applied.step(), " to chunk ", applied.chunk(),
@@ -340,6 +358,7 @@ void Checks::OnReceived(SimulatedProcess& receiver, const std::string& sender,
   if (method == kWorkMethod) {
     proto::WorkerOrder order;
     ParseMessage(message, &order);
+    if (order.has_lease()) CheckJob(receiver, order.lease().timeline(), "is leased steps");
     Origin& origin = workers_[&receiver];
     if (!order.has_timeline_opened() || order.timeline_opened().timeline() == origin.announced) {
       return;
@@ -387,11 +406,11 @@ void Checks::CheckCheckpoint(const std::string& directory) {
     return world_.Fail(absl::StrCat(directory, " is not whole: ", whole.ToString()));
   }
   const uint64_t cut = (*reader)->manifest().cut_step;
-  for (size_t v = 0; v < sums_.variables().size(); ++v) {
-    const Variable& variable = sums_.variables()[v];
+  for (size_t v = 0; v < sums_->variables().size(); ++v) {
+    const Variable& variable = sums_->variables()[v];
     std::vector<std::string> tensors;
     if (variable.has_slots()) {
-      for (const std::string& slot : workload_.sums_slots())
+      for (const std::string& slot : workload_->sums_slots())
         tensors.push_back(absl::StrCat(slot, "/", variable.name));
     }
     const bool in_slots = !tensors.empty();
@@ -407,7 +426,7 @@ void Checks::CheckCheckpoint(const std::string& directory) {
     }
     CheckBuffer(absl::StrCat(directory, ": ", variable.name), slots, cut);
     for (size_t i = 0; i < read_values[0].size(); ++i) {
-      const float expected = sums_.Below(cut, static_cast<int>(v), static_cast<int64_t>(i));
+      const float expected = sums_->Below(cut, static_cast<int>(v), static_cast<int64_t>(i));
       const float sum = SumOf(slots, read_values[0], i);
       if (sum == expected) continue;
       return world_.Fail(absl::StrCat(directory, ": ", absl::StrJoin(tensors, " and "), " make ",
@@ -418,7 +437,7 @@ void Checks::CheckCheckpoint(const std::string& directory) {
 }
 
 std::vector<StoredCheckpoint> Checks::Stored() {
-  CheckpointStore store("/run/checkpoints", &disk_);
+  CheckpointStore store(workload_->run_dir + "/checkpoints", &disk_);
   absl::StatusOr<std::vector<StoredCheckpoint>> stored = store.List(nullptr);
   if (!stored.ok()) return {};
   std::erase_if(*stored, [this](const StoredCheckpoint& checkpoint) {
@@ -429,25 +448,27 @@ std::vector<StoredCheckpoint> Checks::Stored() {
 
 void Checks::OnPowerLoss() {
   for (const StoredCheckpoint& checkpoint : Stored()) CheckCheckpoint(checkpoint.directory);
-  if (disk_.Exists("/run/model")) CheckModel("/run/model");
+  const std::string model = workload_->run_dir + "/model";
+  if (disk_.Exists(model)) CheckModel(model, /*of_now=*/false);
 }
 
-void Checks::CheckModel(const std::string& directory) {
+void Checks::CheckModel(const std::string& directory, bool of_now) {
   const auto file = SafetensorsFile::Open(directory + "/model.safetensors", &disk_);
   if (!file.ok()) return world_.Fail("the saved model: " + file.status().ToString());
   // Where the checkpoint of the best epoch was changed on purpose, the last one's may be in it.
   const Workload::Ending ending = EndingAsEvaluated();
   std::set<uint64_t> ends = {ending.result_step};
   if (!damaged_.empty()) ends.insert(ending.last_step);
-  for (size_t v = 0; v < sums_.variables().size(); ++v) {
-    if (sums_in_slot_ && sums_.variables()[v].has_slots()) continue;
-    const TensorEntry* const entry = (*file)->Find(sums_.variables()[v].name);
+  if (!of_now && former_end_.has_value()) ends.insert(*former_end_);
+  for (size_t v = 0; v < sums_->variables().size(); ++v) {
+    if (sums_in_slot_ && sums_->variables()[v].has_slots()) continue;
+    const TensorEntry* const entry = (*file)->Find(sums_->variables()[v].name);
     if (entry == nullptr) return world_.Fail("the saved model lacks a variable");
     const absl::StatusOr<std::vector<float>> values = (*file)->ReadFloats(*entry);
     if (!values.ok()) return world_.Fail("the saved model: " + values.status().ToString());
     for (size_t i = 0; i < values->size(); ++i) {
       std::erase_if(ends, [&](uint64_t end) {
-        return (*values)[i] != sums_.Below(end, static_cast<int>(v), i);
+        return (*values)[i] != sums_->Below(end, static_cast<int>(v), i);
       });
       if (!ends.empty()) continue;
       return world_.Fail(
@@ -458,10 +479,11 @@ void Checks::CheckModel(const std::string& directory) {
 
 Workload::Ending Checks::EndingAsEvaluated() const {
   std::map<uint64_t, double> losses;
-  for (const proto::EpochResult& epoch : ReadHistory("/run/history.csv", &disk_).epochs) {
+  for (const proto::EpochResult& epoch :
+       ReadHistory(workload_->run_dir + "/history.csv", &disk_).epochs) {
     if (epoch.has_test_loss()) losses[epoch.epoch()] = epoch.test_loss();
   }
-  return workload_.EndingWith(losses);
+  return workload_->EndingWith(losses);
 }
 
 void Checks::OnJobDone(const std::string& run_dir) {
@@ -487,13 +509,13 @@ void Checks::OnJobDone(const std::string& run_dir) {
   if (!disk_.Exists(run_dir + "/model/model.json")) {
     return world_.Fail("the job is said to be done, but there is no saved model");
   }
-  CheckModel(run_dir + "/model");
+  CheckModel(run_dir + "/model", /*of_now=*/true);
   // Each example once an epoch: the final lineage has each step once.
   const StepPlan steps = plan();
   std::map<std::pair<uint64_t, uint64_t>, int> uses;
   for (uint64_t step = 0; step < steps.total_steps(); ++step) {
     const StepRange range = steps.Range(step);
-    const IndexPermutation order(steps.examples(), workload_.job.seed, range.epoch);
+    const IndexPermutation order(steps.examples(), workload_->job.seed, range.epoch);
     for (uint64_t i = 0; i < range.count; ++i) ++uses[{range.epoch, order(range.first + i)}];
   }
   for (const auto& [example, count] : uses) {

@@ -10,10 +10,9 @@
 
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
-#include "tests/simulation/expected_sums.h"
 #include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated_job.h"
 #include "tests/simulation/simulated_network.h"
-#include "tests/simulation/workload.h"
 
 namespace shoal {
 
@@ -31,8 +30,8 @@ class Checks : public SimulatedNetwork::Observer {
   Checks(World* world, SimulatedDisk* disk, const Workload* workload, const ExpectedSums* sums)
       : world_(*world),
         disk_(*disk),
-        workload_(*workload),
-        sums_(*sums),
+        workload_(workload),
+        sums_(sums),
         rounds_(workload->rounds()),
         sums_in_slot_(workload->sums_in != Workload::SumsIn::kValues) {}
 
@@ -45,8 +44,14 @@ class Checks : public SimulatedNetwork::Observer {
   void OnLeft(const SimulatedProcess& process);
   // A worker begins to compute from so many chunks that are there.
   void OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks);
-  // Returns of which cut the parameters are: where nothing says, 0.
-  uint64_t OnEvaluate(std::span<const float> parameters);
+  // A worker computes this job from now on.
+  void OnPrepare(const SimulatedProcess& process, const SimulatedJob& job) {
+    jobs_[&process] = job;
+  }
+  // Returns of which cut of this job the parameters are: where nothing says, 0.
+  uint64_t OnEvaluate(const SimulatedJob& job, std::span<const float> parameters);
+  // Another job takes the place of the one that was trained. What lives on of that is workers.
+  void OnChange(const SimulatedJob& job);
   // A manifest or a model has got its name.
   void OnRenamed(const std::string& path);
   // The disk has lost what was not synced.
@@ -100,11 +105,13 @@ class Checks : public SimulatedNetwork::Observer {
     uint64_t step = 0;
   };
 
-  StepPlan plan() const { return workload_.plan(); }
+  StepPlan plan() const { return workload_->plan(); }
   bool cluster_changes() const {
-    return std::any_of(workload_.faults.begin(), workload_.faults.end(),
+    return std::any_of(workload_->faults.begin(), workload_->faults.end(),
                        [](const Fault& fault) { return fault.kind == Fault::Kind::kRestartAll; });
   }
+  // A worker has to do with the timelines of the job that it computes, and no others.
+  void CheckJob(const SimulatedProcess& worker, uint64_t timeline, const std::string& does);
   // One coordinator leads the run from its beginning to its end.
   bool coordinator_stays() const;
   // Bounded staleness, of a step that was leased once: whoever lost its lease may push it later.
@@ -115,7 +122,7 @@ class Checks : public SimulatedNetwork::Observer {
   // What the sums of a chunk, or of a tensor, are at an element.
   float SumOf(const std::vector<std::span<const float>>& slots, std::span<const float> values,
               size_t element) const {
-    return slots.empty() ? values[element] : workload_.SumAt(slots, element);
+    return slots.empty() ? values[element] : workload_->SumAt(slots, element);
   }
   // The buffer of differences has as many as the number of updates says.
   void CheckBuffer(const std::string& where, const std::vector<std::span<const float>>& slots,
@@ -124,21 +131,25 @@ class Checks : public SimulatedNetwork::Observer {
   void CheckSteps(const SimulatedProcess& process, const AppliedSet& applied, uint64_t version,
                   int chunk);
   void CheckCheckpoint(const std::string& directory);
-  void CheckModel(const std::string& directory);
+  // `of_now`: it is of the job that is trained now, not of a shorter one before it.
+  void CheckModel(const std::string& directory, bool of_now);
 
   World& world_;
   SimulatedDisk& disk_;
-  const Workload& workload_;
-  const ExpectedSums& sums_;
-  const std::optional<RoundPlan> rounds_;
+  const Workload* workload_;  // of the job that is trained now
+  const ExpectedSums* sums_;
+  std::optional<RoundPlan> rounds_;
   const bool sums_in_slot_;
   std::map<const SimulatedProcess*, Life> servers_;
   std::map<const SimulatedProcess*, Origin> workers_;
+  std::map<const SimulatedProcess*, SimulatedJob> jobs_;  // of workers
+  std::map<uint64_t, const Workload*> job_of_;            // of each timeline that a ps was in
   // Of each ps index: timelines it has opened, in any life.
   std::map<int, std::set<uint64_t>> opened_;
   // What a coordinator's done set was when it was compared last: base and steps above.
   std::map<const SimulatedProcess*, std::pair<uint64_t, uint64_t>> compared_;
   std::set<std::string> damaged_;
+  std::optional<uint64_t> former_end_;  // of a job that was trained in this run directory before
   std::map<std::pair<uint64_t, uint64_t>, int> leases_;  // of each timeline and step
 };
 

@@ -17,7 +17,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr char kRunDir[] = "/run";
 constexpr char kChief[] = "chief";
 // Keepalive breaks a stream when its peer has not answered for this long.
 constexpr Time kKeepaliveAtLeast = seconds(5);
@@ -81,18 +80,19 @@ void SimulatedCluster::Coordinator::AfterCallback(SimulatedProcess& process) {
 }
 
 SimulatedCluster::SimulatedCluster(World* world, SimulatedNetwork* network, SimulatedDisk* disk,
-                                   Checks* checks, const Workload* workload,
-                                   const ExpectedSums* sums)
+                                   Checks* checks, std::vector<SimulatedJob> jobs)
     : world_(*world),
       network_(*network),
       disk_(*disk),
       checks_(*checks),
-      workload_(*workload),
-      sums_(*sums),
-      ps_count_(workload->ps) {
+      jobs_(std::move(jobs)),
+      job_(&jobs_.front()),
+      workload_(*job_->workload),
+      ps_count_(workload_.ps) {
   disk_condition_.latency = workload_.file_latency;
   network_.set_base_latency(workload_.base_latency);
-  (void)MakeDirectories(absl::StrCat(kRunDir, "/checkpoints"), &disk_);
+  for (const SimulatedJob& job : jobs_)
+    (void)MakeDirectories(job.workload->run_dir + "/checkpoints", &disk_);
 }
 
 SimulatedCluster::~SimulatedCluster() {
@@ -175,11 +175,11 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
         {.loop = process,
          .network = process,
          .files = life.files.get(),
-         .job = workload_.job,
+         .job = job_->workload->job,
          .chief_address = kChief,
          .ps_addresses = ps,
          .listed_workers = listed,
-         .run_dir = kRunDir,
+         .run_dir = run_dir(),
          .coordinator_id = static_cast<uint32_t>(world_.random().Next()),
          .on_over = [this, &task, &life](const absl::Status& status) {
            if (status.ok()) {
@@ -229,11 +229,12 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
   auto program = std::make_unique<WorkerProgram>();
   program->computer = std::make_unique<SimulatedComputer>(SimulatedComputer::Options{
       .process = process,
-      .workload = &workload_,
-      .sums = &sums_,
+      .jobs = jobs_,
+      .on_prepare = [this, process](const SimulatedJob& job) { checks_.OnPrepare(*process, job); },
       .on_train = [this, process](uint64_t step,
                                   size_t chunks) { checks_.OnTrain(*process, step, chunks); },
-      .on_evaluate = [this](std::span<const float> cut) { return checks_.OnEvaluate(cut); }});
+      .on_evaluate = [this](const SimulatedJob& job,
+                            std::span<const float> cut) { return checks_.OnEvaluate(job, cut); }});
   const bool listed = task.index < workload_.workers - workload_.unlisted_workers;
   program->session = std::make_unique<WorkerSession>(WorkerSession::Options{
       .loop = process,
@@ -298,6 +299,8 @@ void SimulatedCluster::Strike(const Fault& fault) {
       return;
     case Kind::kRestartAll:
       return RestartAll(static_cast<int>(fault.count), fault.duration);
+    case Kind::kChangeJob:
+      return ChangeJob(fault.duration);
     case Kind::kDiskFull:
       disk_condition_.full = true;
       return Later(fault.duration, [this] { disk_condition_.full = false; });
@@ -422,9 +425,25 @@ void SimulatedCluster::RestartAll(int ps, Time duration) {
   });
 }
 
+// What an operator does that has another job trained: workers wait for the coordinator meanwhile,
+// are started again by their supervisor, or have ended with the job before.
+void SimulatedCluster::ChangeJob(Time duration) {
+  if (job_done_) return;
+  job_ = &jobs_.back();
+  checks_.OnChange(*job_);
+  for (auto& [name, task] : tasks_) {
+    const bool is_worker = absl::StartsWith(name, "worker");
+    if (absl::StartsWith(name, "ps") && task->index >= ps_count_) continue;
+    if (is_worker && !task->over && !world_.random().OneIn(3)) continue;
+    for (auto& life : task->lives) End(*task, *life, Death::kKill);
+    task->over = false;
+    StartAgainAfter(*task, duration + world_.random().Between(Time(1000), seconds(1)));
+  }
+}
+
 void SimulatedCluster::DamageNewest() {
   const std::vector<StoredCheckpoint> stored = checks_.Stored();
-  if (stored.size() < 2 || stored[0].manifest.cut_step == workload_.ending.last_step) return;
+  if (stored.size() < 2 || stored[0].manifest.cut_step == job_->workload->ending.last_step) return;
   if (damages_++ > 0) return;
   const std::vector<Manifest::File>& files = stored[0].manifest.files;
   const std::string path =

@@ -9,9 +9,9 @@
 #include "tests/simulation/checks.h"
 #include "tests/simulation/process_files.h"
 #include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated_job.h"
 #include "tests/simulation/simulated_network.h"
 #include "tests/simulation/simulated_process.h"
-#include "tests/simulation/workload.h"
 
 namespace shoal {
 
@@ -20,9 +20,9 @@ namespace shoal {
 // processes that live; its address leads to the newest.
 class SimulatedCluster {
  public:
-  // These outlive this.
+  // These outlive this. `jobs`: the one to begin with, and the one of a kChangeJob.
   SimulatedCluster(World* world, SimulatedNetwork* network, SimulatedDisk* disk, Checks* checks,
-                   const Workload* workload, const ExpectedSums* sums);
+                   std::vector<SimulatedJob> jobs);
   ~SimulatedCluster();
 
   void StartAll();
@@ -30,6 +30,8 @@ class SimulatedCluster {
   void Strike(const Fault& fault);
   // The coordinator has ended with OK.
   bool job_done() const { return job_done_; }
+  // Of the job that is trained now.
+  const std::string& run_dir() const { return job_->workload->run_dir; }
 
  private:
   struct Program;  // what runs in a process
@@ -62,6 +64,7 @@ class SimulatedCluster {
   void Freeze(Life& life, Time duration);
   void PowerLoss(Time duration);
   void RestartAll(int ps, Time duration);
+  void ChangeJob(Time duration);
   void Cut(const std::string& from, const std::string& to, Time duration);
   void DamageNewest();
   static bool AnotherLives(const Task& task, const Life& life);
@@ -73,8 +76,9 @@ class SimulatedCluster {
   SimulatedNetwork& network_;
   SimulatedDisk& disk_;
   Checks& checks_;
-  const Workload& workload_;
-  const ExpectedSums& sums_;
+  const std::vector<SimulatedJob> jobs_;  // the one to begin with, and the one that follows it
+  const SimulatedJob* job_;               // that is trained now
+  const Workload& workload_;              // of the first: all but the job is the same in both
   DiskCondition disk_condition_;
   SimulatedDisk other_disk_;  // of the ps that do not see the coordinator's
   int ps_count_;

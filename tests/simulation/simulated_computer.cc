@@ -12,28 +12,32 @@ namespace shoal {
 
 void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
                                 std::function<void(absl::StatusOr<Prepared>)> done) {
-  if (job_text != options_.workload->job.ResolvedText()) {
-    options_.process->world().Fail("a worker was given another job");
-  }
-  shard_map_ = std::make_unique<ShardMap>(
-      *ShardMapOf(options_.workload->job, options_.sums->variables(), ps_count));
-  if (options_.workload->job.strategy.fragments > 1)
-    fragments_.emplace(*shard_map_, options_.workload->job.strategy.fragments);
-  parameters_.resize(options_.sums->layout().size);
-  cut_parameters_.resize(options_.sums->layout().size);
-  gradients_->resize(options_.sums->layout().size);
+  const auto found = std::ranges::find_if(options_.jobs, [&job_text](const SimulatedJob& each) {
+    return each.workload->job.ResolvedText() == job_text;
+  });
+  if (found == options_.jobs.end())
+    return options_.process->world().Fail("a worker was given another job");
+  job_ = *found;
+  options_.on_prepare(job_);
+  shard_map_ =
+      std::make_unique<ShardMap>(*ShardMapOf(job_.workload->job, job_.sums->variables(), ps_count));
+  if (job_.workload->job.strategy.fragments > 1)
+    fragments_.emplace(*shard_map_, job_.workload->job.strategy.fragments);
+  parameters_.resize(job_.sums->layout().size);
+  cut_parameters_.resize(job_.sums->layout().size);
+  gradients_->resize(job_.sums->layout().size);
   options_.process->CallAfter(
-      options_.process->world().random().Between(Time(1000), 4 * options_.workload->step_time),
+      options_.process->world().random().Between(Time(1000), 4 * job_.workload->step_time),
       [this, done = std::move(done)] {
-        const Job& job = options_.workload->job;
-        const uint64_t training = options_.workload->training_examples;
-        const uint64_t test = options_.workload->test_examples;
+        const Job& job = job_.workload->job;
+        const uint64_t training = job_.workload->training_examples;
+        const uint64_t test = job_.workload->test_examples;
         done(Prepared{.training_examples = training,
                       .test_examples = test,
-                      .total_steps = options_.workload->plan().total_steps(),
+                      .total_steps = job_.workload->plan().total_steps(),
                       .test_batches = (test + job.batch_size - 1) / job.batch_size,
                       .shard_map = shard_map_.get(),
-                      .layout = &options_.sums->layout(),
+                      .layout = &job_.sums->layout(),
                       .parameters = parameters_,
                       .cut_parameters = cut_parameters_,
                       .gradients = *gradients_,
@@ -62,7 +66,7 @@ void SimulatedComputer::Arrived(int ps, int chunk) {
     return options_.process->world().Fail("a chunk arrives that was not missing");
   for (const ChunkPiece& piece : shard_map_->ps(ps).chunks[chunk].pieces) {
     const int64_t begin =
-        options_.sums->layout().variables[piece.variable].offset + piece.variable_offset;
+        job_.sums->layout().variables[piece.variable].offset + piece.variable_offset;
     std::copy_n(parameters_.begin() + begin, piece.size, waiting_->read.begin() + begin);
   }
   options_.on_train(waiting_->step, AllChunks() - waiting_->missing.size());
@@ -77,7 +81,7 @@ void SimulatedComputer::GiveUpStep() {
   if (!waiting_.has_value()) return;
   Waiting waiting = *std::exchange(waiting_, std::nullopt);
   options_.process->CallAfter(
-      options_.process->world().random().Between(Time(0), options_.workload->step_time),
+      options_.process->world().random().Between(Time(0), job_.workload->step_time),
       [done = std::move(waiting.done)] { done(absl::CancelledError("given up")); });
 }
 
@@ -103,11 +107,10 @@ std::vector<std::vector<ChunkId>> SimulatedComputer::Groups() const {
 
 void SimulatedComputer::FillGradient(uint64_t step, const Chunk& chunk) {
   for (const ChunkPiece& piece : chunk.pieces) {
-    float* const out = gradients_->data() +
-                       options_.sums->layout().variables[piece.variable].offset +
+    float* const out = gradients_->data() + job_.sums->layout().variables[piece.variable].offset +
                        piece.variable_offset;
     for (int64_t i = 0; i < piece.size; ++i) {
-      out[i] = options_.sums->Pushed(step, piece.variable, piece.variable_offset + i);
+      out[i] = job_.sums->Pushed(step, piece.variable, piece.variable_offset + i);
     }
   }
 }
@@ -143,19 +146,19 @@ void SimulatedComputer::Compute(uint64_t step,
                                 const std::function<void(int ps, int chunk)>& on_chunk,
                                 std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   Random& random = options_.process->world().random();
-  const bool overflows = options_.sums->Overflows(step);
+  const bool overflows = job_.sums->Overflows(step);
   std::vector<std::vector<ChunkId>> groups = Groups();
   for (std::vector<ChunkId>& chunks : groups) {
     for (size_t i = chunks.size(); i > 1; --i) std::swap(chunks[i - 1], chunks[random.Below(i)]);
     if (overflows) chunks.clear();
   }
-  const Job& job = options_.workload->job;
+  const Job& job = job_.workload->job;
   // Without fragments they are as one.
   const uint64_t batches = fragments_.has_value() ? job.strategy.batches_per_step : 1;
   Time at{};
   uint64_t exchanged = 0;
   for (uint64_t batch = 1; batch <= batches; ++batch) {
-    at += random.Between(Time(1000), options_.workload->step_time);
+    at += random.Between(Time(1000), job_.workload->step_time);
     uint64_t due = batch == batches ? groups.size() : 0;
     if (due == 0 && expected_ > 0) due = fragments_->DueAfter(batch, batches);
     for (; exchanged < due; ++exchanged) {
@@ -163,11 +166,11 @@ void SimulatedComputer::Compute(uint64_t step,
         options_.process->CallAfter(at, [this, timeline = timelines_, step, on_chunk, id] {
           Push(timeline, step, id, on_chunk);
         });
-        at += random.Between(Time(100), options_.workload->step_time / 8);
+        at += random.Between(Time(100), job_.workload->step_time / 8);
       }
     }
   }
-  BatchOutcome outcome{.examples = options_.workload->plan().Range(step).count, .loss_sum = 1};
+  BatchOutcome outcome{.examples = job_.workload->plan().Range(step).count, .loss_sum = 1};
   outcome.metric_sums.resize(job.metrics.size(), 1);
   outcome.nothing = overflows;
   options_.process->CallAfter(at, [done = std::move(done), outcome] { done(outcome); });
@@ -175,18 +178,18 @@ void SimulatedComputer::Compute(uint64_t step,
 
 void SimulatedComputer::Evaluate(uint64_t batch,
                                  std::function<void(absl::StatusOr<BatchOutcome>)> done) {
-  const uint64_t cut = options_.on_evaluate(cut_parameters_);
-  const uint64_t batch_size = options_.workload->job.batch_size;
+  const uint64_t cut = options_.on_evaluate(job_, cut_parameters_);
+  const uint64_t batch_size = job_.workload->job.batch_size;
   BatchOutcome outcome{
-      .examples = std::min(batch_size, options_.workload->test_examples - batch * batch_size),
+      .examples = std::min(batch_size, job_.workload->test_examples - batch * batch_size),
       .loss_sum = 1};
-  if (!options_.workload->job.callbacks.empty() && cut > 0) {
-    outcome.loss_sum = options_.workload->TestLoss(options_.workload->plan().EpochOf(cut - 1)) *
+  if (!job_.workload->job.callbacks.empty() && cut > 0) {
+    outcome.loss_sum = job_.workload->TestLoss(job_.workload->plan().EpochOf(cut - 1)) *
                        static_cast<double>(outcome.examples);
   }
-  outcome.metric_sums.resize(options_.workload->job.metrics.size(), 1);
+  outcome.metric_sums.resize(job_.workload->job.metrics.size(), 1);
   options_.process->CallAfter(
-      options_.process->world().random().Between(Time(1000), options_.workload->step_time),
+      options_.process->world().random().Between(Time(1000), job_.workload->step_time),
       [done = std::move(done), outcome] { done(outcome); });
 }
 

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/simulation/expected_sums.h"
+#include "tests/simulation/simulated_job.h"
 #include "tests/simulation/simulated_process.h"
-#include "tests/simulation/workload.h"
 #include "worker/fragments.h"
 #include "worker/step_computer.h"
 
@@ -23,12 +22,13 @@ class SimulatedComputer : public StepComputer {
  public:
   struct Options {
     SimulatedProcess* process = nullptr;  // these outlive this
-    const Workload* workload = nullptr;
-    const ExpectedSums* sums = nullptr;
+    std::vector<SimulatedJob> jobs;       // one of which Prepare() is given
+    // It computes this job.
+    std::function<void(const SimulatedJob& job)> on_prepare;
     // Its parameters, of that many chunks, are read from now on; called again when there are more.
     std::function<void(uint64_t step, size_t chunks)> on_train;
     // These parameters of a cut are evaluated; returns at which step that is, where they show it.
-    std::function<uint64_t(std::span<const float>)> on_evaluate;
+    std::function<uint64_t(const SimulatedJob& job, std::span<const float>)> on_evaluate;
   };
   explicit SimulatedComputer(Options options) : options_(std::move(options)) {}
 
@@ -58,6 +58,7 @@ class SimulatedComputer : public StepComputer {
             const std::function<void(int ps, int chunk)>& on_chunk);
 
   const Options options_;
+  SimulatedJob job_;  // once prepared
   std::unique_ptr<ShardMap> shard_map_;
   std::optional<Fragments> fragments_;
   // A step that waits for parameters.

@@ -1,6 +1,8 @@
 #include "tests/simulation/simulation.h"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/model/keras_model.h"
@@ -8,6 +10,7 @@
 #include "tests/simulation/expected_sums.h"
 #include "tests/simulation/simulated_cluster.h"
 #include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated_job.h"
 #include "tests/simulation/simulated_network.h"
 #include "tests/simulation/trace_log.h"
 #include "tests/simulation/workload.h"
@@ -30,20 +33,29 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
   world.Trace("workload", Describe(workload));
   const absl::StatusOr<KerasModel> model = ParseKerasModel(workload.job.model_json);
   if (!model.ok()) return {.failure = model.status().ToString()};
-  const ExpectedSums sums({.seed = seed,
-                           .variables = model->graph.variables(),
-                           .steps = workload.plan().total_steps(),
-                           .rounds = workload.rounds(),
-                           .of_squares = workload.sums_in == Workload::SumsIn::kSquares,
-                           .overflows_one_in = workload.overflows_one_in,
-                           .batches_per_step = workload.job.strategy.batches_per_step});
+  const auto sums_of = [&model](const Workload& job) {
+    return ExpectedSums({.seed = job.sums_seed,
+                         .variables = model->graph.variables(),
+                         .steps = job.plan().total_steps(),
+                         .rounds = job.rounds(),
+                         .of_squares = job.sums_in == Workload::SumsIn::kSquares,
+                         .overflows_one_in = job.overflows_one_in,
+                         .batches_per_step = job.job.strategy.batches_per_step});
+  };
+  const ExpectedSums sums = sums_of(workload);
+  std::optional<ExpectedSums> next_sums;
+  std::vector<SimulatedJob> jobs = {{&workload, &sums}};
+  if (workload.next != nullptr) {
+    next_sums.emplace(sums_of(*workload.next));
+    jobs.push_back({workload.next.get(), &*next_sums});
+  }
   SimulatedDisk disk;
   Checks checks(&world, &disk, &workload, &sums);
   disk.on_renamed = [&checks](const std::string& path) { checks.OnRenamed(path); };
   SimulatedNetwork network(&world, &checks);
   const Time start = world.Now();
   {
-    SimulatedCluster cluster(&world, &network, &disk, &checks, &workload, &sums);
+    SimulatedCluster cluster(&world, &network, &disk, &checks, jobs);
     cluster.StartAll();
     for (const Fault& fault : workload.faults) {
       world.After(fault.at, [&cluster, &fault] { cluster.Strike(fault); });
@@ -54,7 +66,7 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
         world.Fail("the job is not done");
       }
     }
-    if (cluster.job_done()) checks.OnJobDone("/run");
+    if (cluster.job_done()) checks.OnJobDone(cluster.run_dir());
   }
   return {.failure = world.failure().value_or(""),
           .trace = world.trace(),

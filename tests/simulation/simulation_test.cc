@@ -43,7 +43,7 @@ TEST(WorkloadTest, SeedsDrawEveryKindOfFault) {
     without += workload.faults.empty() ? 1 : 0;
     for (const Fault& fault : workload.faults) kinds.insert(fault.kind);
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kRestartAll) + 1);
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kChangeJob) + 1);
   EXPECT_GT(without, 10);
 }
 
@@ -74,6 +74,20 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
   EXPECT_GT(with_callbacks, 30);
   EXPECT_GT(early, 15);
   EXPECT_GT(restored, 10);
+}
+
+TEST(WorkloadTest, SeedsDrawJobsThatTakeAnothersPlace) {
+  int longer = 0, others = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    if (workload.next == nullptr) continue;
+    const Workload& next = *workload.next;
+    EXPECT_NE(next.job.Fingerprint(), workload.job.Fingerprint());
+    longer += next.run_dir == workload.run_dir && next.job.epochs > workload.job.epochs ? 1 : 0;
+    others += next.run_dir != workload.run_dir && next.job.seed != workload.job.seed ? 1 : 0;
+  }
+  EXPECT_GT(longer, 5);
+  EXPECT_GT(others, 15);
 }
 
 TEST(WorkloadTest, SeedsDrawEveryStrategy) {

@@ -383,6 +383,29 @@ void AddCallbacks(Random& random, Workload* workload) {
   SHOAL_CHECK(errors.ToStatus().ok(), list);
 }
 
+// A third of those without callbacks whose tasks may die. The one with more epochs trains what the
+// former one did, and goes on with it.
+void DrawChange(Random& random, Time undisturbed, Workload* workload) {
+  if (workload->orderly || !workload->job.callbacks.empty() || !random.OneIn(3)) return;
+  workload->faults.push_back({.kind = Kind::kChangeJob,
+                              .at = random.Between(Time(1000), undisturbed),
+                              .duration = random.Between(milliseconds(1), seconds(3))});
+  // As a coordinator reads it, so that nothing differs but what is changed here.
+  absl::StatusOr<Job> read = ParseResolvedJob(workload->job.ResolvedText(), "the job");
+  SHOAL_CHECK(read.ok(), read.status().ToString());
+  workload->job = *std::move(read);
+  Workload next = *workload;
+  if (next.job.epochs > 0 && random.Coin()) {
+    next.job.epochs += random.Between(1, 3);
+  } else {
+    ++next.job.seed;
+    next.sums_seed = random.Next();
+    next.run_dir = "/run2";
+  }
+  next.ending = next.EndingWith({});
+  workload->next = std::make_shared<const Workload>(std::move(next));
+}
+
 const char* Name(Kind kind) {
   switch (kind) {
     case Kind::kKill:
@@ -423,6 +446,8 @@ const char* Name(Kind kind) {
       return "damage";
     case Kind::kRestartAll:
       return "restart all";
+    case Kind::kChangeJob:
+      return "change job";
   }
   return "";
 }
@@ -492,7 +517,7 @@ Time Workload::FaultsEnd() const {
 Workload DrawWorkload(uint64_t seed) {
   Random random(seed * 0x2545f4914f6cdd1d + 1);
   Workload workload;
-  workload.seed = seed;
+  workload.seed = workload.sums_seed = seed;
   workload.ps = static_cast<int>(random.Between(1, 3));
   workload.workers = static_cast<int>(random.Between(1, 4));
   workload.unlisted_workers =
@@ -533,6 +558,8 @@ Workload DrawWorkload(uint64_t seed) {
   FaultDrawer drawer(random, workload, span);
   for (uint64_t i = 0; i < count; ++i)
     workload.faults.push_back(workload.orderly ? drawer.DrawOrderly() : drawer.Draw());
+  Random change(seed * 0x8ebc6af09c88c6e3 + 11);
+  DrawChange(change, undisturbed, &workload);
   std::stable_sort(workload.faults.begin(), workload.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return workload;
@@ -575,6 +602,11 @@ std::string Describe(const Workload& workload) {
                           job.compression.pull);
   if (workload.overflows_one_in > 0)
     absl::StrAppendFormat(&text, "one step in %d overflows\n", workload.overflows_one_in);
+  if (workload.next != nullptr) {
+    absl::StrAppendFormat(&text, "the next job: epochs %d, seed %d, in %s\n",
+                          workload.next->job.epochs, workload.next->job.seed,
+                          workload.next->run_dir);
+  }
   for (const Callback& callback : job.callbacks) absl::StrAppend(&text, callback.config, "\n");
   if (!job.callbacks.empty()) {
     absl::StrAppendFormat(&text, "ends at step %d with the values of step %d\n",

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,7 @@ struct Fault {
     kDiskSlow,    // an operation takes up to `latency`
     kDamage,      // a byte of the newest checkpoint changes, if there is another one
     kRestartAll,  // all, or all but the ps, die; back with `count` ps
+    kChangeJob,   // coordinator and ps die; back with the job of Workload::next
   };
   Kind kind = Kind::kKill;
   Time at{};         // since the start
@@ -55,6 +57,8 @@ struct Workload {
   int unlisted_workers = 0;  // the last ones have no index in the cluster spec
   int blind_ps = 0;          // the first ones do not see the coordinator's disk
   Job job;
+  std::string run_dir = "/run";
+  uint64_t sums_seed = 0;  // of ExpectedSums
   uint64_t training_examples = 0;
   uint64_t test_examples = 0;
   Time step_time{};     // a gradient takes up to this long
@@ -95,6 +99,10 @@ struct Workload {
   Ending ending;
   // The same where the test set came to these, by epoch, in place of TestLoss.
   Ending EndingWith(const std::map<uint64_t, double>& losses) const;
+
+  // With a kChangeJob: the same with the job that takes this one's place. It has more epochs, or
+  // another seed and another run directory.
+  std::shared_ptr<const Workload> next;
 
   // Of the last fault.
   Time FaultsEnd() const;
