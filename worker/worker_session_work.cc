@@ -33,8 +33,9 @@ uint64_t Microseconds(Time time) {
 void WorkerSession::OnLease(const proto::Lease& lease) {
   if (timeline_ == 0 || lease.timeline() != timeline_) return;
   const uint64_t total = prepared_->total_steps;
+  const uint64_t room = kMostLeases - std::min<uint64_t>(leases_.size(), kMostLeases);
   if (lease.first() >= total || lease.count() == 0 || lease.count() > total - lease.first() ||
-      lease.count() > kMostLeases - leases_.size()) {
+      lease.count() > room) {
     return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
                                    lease.first(), " on; the job has ", total, ", ", leases_.size(),
                                    " are held, and a worker holds ", kMostLeases, " at most"));

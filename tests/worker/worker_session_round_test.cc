@@ -70,6 +70,32 @@ TEST_F(WorkerSessionRoundTest, EachRoundIsPulled) {
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 9"));
 }
 
+// A step that is begun early, and given up, goes back to the leases.
+TEST_F(WorkerSessionRoundTest, AWorkerTakesNoMoreLeasesThanItMayHold) {
+  constexpr uint64_t kMostLeases = 1 << 14;
+  computer_.begins_early = true;
+  GetReady();
+  complete_below_ = 3;
+  LeaseOfRound(0, 1, 0, 3);
+  loop_.RunUntilIdle();
+  const std::vector<proto::ExchangeRequest> asked = ps(0).Take<proto::ExchangeRequest>();
+  Serve(0, asked.back());
+  loop_.RunUntilIdle();
+  EXPECT_THAT(computer_.TakeCalls(), Contains("train 0"));
+  for (uint64_t held = 0; held < kMostLeases;) {
+    const uint64_t count = std::min<uint64_t>(kMostLeases - held, kTotalSteps - 3);
+    LeaseOfRound(3, count, 3, kTotalSteps - 3);
+    held += count;
+  }
+  computer_.TakeCalls();
+  LeaseOfRound(3, 1, 3, kTotalSteps - 3);
+  EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "it is not taken";
+  ServePs();  // the other one keeps the version no more
+  EXPECT_THAT(computer_.TakeCalls(), Contains("give up"));
+  LeaseOfRound(3, 1, 3, kTotalSteps - 3);
+  EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "nor is this one, with step 0 given back";
+}
+
 // The worker that computed them is gone, or another one was faster.
 TEST_F(WorkerSessionRoundTest, StepsOfARoundThatIsCompleteAreReportedAsDone) {
   GetReady();
