@@ -34,6 +34,7 @@ std::vector<int> PullOrder(const std::vector<Chunk>& chunks) {
 
 ParameterExchange::ParameterExchange(Options options)
     : options_(std::move(options)),
+      worker_(options_.worker),
       encoder_({.shard_map = options_.shard_map,
                 .layout = options_.layout,
                 .gradients = options_.gradients,
@@ -241,15 +242,26 @@ void ParameterExchange::Open(int ps) {
       options_.addresses[ps], kExchangeMethod,
       {.on_message = [this, ps](Message message) { OnMessage(ps, std::move(message)); },
        .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
+  SayHello(ps);
+}
+
+void ParameterExchange::SetWorker(uint32_t worker) {
+  if (std::exchange(worker_, worker) == worker) return;
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    if (peers_[ps].stream != nullptr) SayHello(ps);
+  }
+}
+
+void ParameterExchange::SayHello(int ps) {
   proto::ExchangeRequest request;
   proto::ExchangeHello* hello = request.mutable_hello();
   hello->set_version(kVersion);
-  hello->set_worker(options_.worker);
+  hello->set_worker(worker_);
   hello->set_shard_map_fingerprint(options_.shard_map->Fingerprint());
   hello->set_job_fingerprint(options_.job_fingerprint);
   if (options_.push_codec != nullptr) hello->set_push_codec(options_.push_codec->config());
   if (options_.pull_codec != nullptr) hello->set_pull_codec(options_.pull_codec->config());
-  peer.stream->Send(MakeMessage(request));
+  peers_[ps].stream->Send(MakeMessage(request));
 }
 
 void ParameterExchange::OnClosed(int ps, const absl::Status& status) {

@@ -63,6 +63,8 @@ class ParameterExchange {
   explicit ParameterExchange(Options options);
   ~ParameterExchange();
 
+  // The worker goes by another index from now on: says so to every ps, whose figures are by it.
+  void SetWorker(uint32_t worker);
   // Messages carry `timeline` from now on. Drops what is going on.
   void SetTimeline(uint64_t timeline);
 
@@ -131,6 +133,7 @@ class ParameterExchange {
     uint64_t received_bytes = 0;
   };
   void Open(int ps);
+  void SayHello(int ps);
   void OnMessage(int ps, Message message);
   void OnClosed(int ps, const absl::Status& status);
   void OnHello(int ps, const proto::ServerHello& hello);
@@ -166,6 +169,7 @@ class ParameterExchange {
   const Chunk& chunk(int ps, int index) const { return options_.shard_map->ps(ps).chunks[index]; }
 
   const Options options_;
+  uint32_t worker_ = 0;  // its index
   GradientEncoder encoder_;
   PayloadCopies copies_;
   std::vector<Peer> peers_;

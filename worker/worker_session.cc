@@ -230,6 +230,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   // A worker that is not listed may be given another one by a later coordinator.
   if (index_ != welcome.index()) {
     index_ = welcome.index();
+    if (exchange_ != nullptr) exchange_->SetWorker(*index_);
     if (options_.on_index != nullptr) options_.on_index(*index_);
   }
   const std::vector<std::string> ps(welcome.ps().begin(), welcome.ps().end());

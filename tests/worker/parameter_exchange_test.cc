@@ -35,6 +35,21 @@ TEST_F(ParameterExchangeTest, IntroducesItself) {
   EXPECT_THAT(ps(0).Take<proto::ExchangeRequest>(), SizeIs(1));
 }
 
+// What a ps counts, it counts by this index.
+TEST_F(ParameterExchangeTest, AnotherIndexIsSaidOnEveryStream) {
+  Connect();
+  exchange_->SetWorker(3);
+  EXPECT_THAT(ps(0).Take<proto::ExchangeRequest>(), IsEmpty()) << "it is the same";
+  exchange_->SetWorker(8);
+  for (int i = 0; i < 2; ++i) {
+    const auto requests = ps(i).Take<proto::ExchangeRequest>();
+    ASSERT_EQ(requests.size(), 1u);
+    EXPECT_EQ(requests[0].hello().worker(), 8u);
+  }
+  Break(0);
+  EXPECT_EQ(ps(0).Take<proto::ExchangeRequest>().at(0).hello().worker(), 8u);
+}
+
 TEST_F(ParameterExchangeTest, PullsEveryChunk) {
   Connect();
   exchange_->PullAll([this] { events_.push_back("pulled"); });

@@ -449,6 +449,8 @@ TEST_F(UnlistedWorkerSessionTest, TakesTheIndexThatItIsGiven) {
     Welcome(index);
   }
   EXPECT_THAT(TakeEvents(), ElementsAre("index 6"));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(ps(i).Take<proto::ExchangeRequest>().back().hello().worker(), 6u);
   EXPECT_FALSE(end_.has_value());
 }
 
