@@ -136,6 +136,12 @@ std::optional<uint64_t> RunView::RunningEpoch() const {
       ->EpochOf(std::min(parts_.handout->steps().base(), (*parts_.plan)->total_steps() - 1));
 }
 
+const char* RunView::StateOfPs(const PsFleet::Peer& peer) const {
+  if (peer.link == nullptr || !peer.link->connected())
+    return peer.hello.has_value() ? "lost" : "connecting";
+  return parts_.fleet->phase() == PsFleet::Phase::kLoading && !peer.loaded ? "loading" : "up";
+}
+
 void RunView::FillTasks(proto::StatusReply* reply) const {
   uint64_t applied = 0, repeated = 0, staleness_sum = 0, staleness_max = 0;
   for (int ps = 0; ps < parts_.fleet->size(); ++ps) {
@@ -144,10 +150,7 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
     task->set_type("ps");
     task->set_index(ps);
     task->set_address((*parts_.ps_addresses)[ps]);
-    const bool connected = peer.link != nullptr && peer.link->connected();
-    task->set_state(!connected ? "connecting"
-                    : parts_.fleet->phase() == PsFleet::Phase::kLoading && !peer.loaded ? "loading"
-                                                                                        : "up");
+    task->set_state(StateOfPs(peer));
     if (peer.link != nullptr) task->set_detail(peer.link->last_error());
     if (!peer.claimed.has_value()) continue;
     task->set_done(peer.claimed->applied_chunks());

@@ -83,6 +83,7 @@ class RunView {
   std::optional<uint64_t> RunningEpoch() const;
   void FillProgress(proto::StatusReply* reply) const;
   void FillCheckpoint(proto::StatusReply* reply) const;
+  const char* StateOfPs(const PsFleet::Peer& peer) const;
   void FillTasks(proto::StatusReply* reply) const;
   void FillEvaluator(proto::StatusReply* reply) const;
   // What the evaluator is at that the run waits for.

@@ -129,6 +129,19 @@ TEST_F(RunViewTest, StatusHasTheStepsTheTasksAndTheirHolders) {
   EXPECT_THAT(status.waiting(), IsEmpty());
 }
 
+TEST_F(RunViewTest, APsThatWasReachedAndIsGoneIsLost) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ps(0).Close(absl::UnavailableError("connection reset"));
+  loop_.RunUntilIdle();
+  EXPECT_EQ(View().Status().tasks(0).state(), "lost");
+  EXPECT_THAT(View().Status().tasks(0).detail(), HasSubstr("connection reset"));
+  EXPECT_EQ(View().Status().tasks(1).state(), "up");
+  loop_.Advance(seconds(2));
+  EXPECT_EQ(View().Status().tasks(0).state(), "lost") << "it tries again";
+  SayHello(0);
+  EXPECT_EQ(View().Status().tasks(0).state(), "up");
+}
+
 TEST_F(RunViewTest, WithoutAWorkerItWaitsForOneAndSaysHowOneComes) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Wait(seconds(3));
