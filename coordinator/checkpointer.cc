@@ -20,7 +20,14 @@ constexpr int kReportTries = 10;
 
 absl::Status RemoveOld(CheckpointStore* store, int keep,
                        const absl::StatusOr<std::set<std::string>>& spared) {
-  return spared.ok() ? store->RemoveOld(keep, *spared) : spared.status();
+  const absl::Status removed = spared.ok() ? store->RemoveOld(keep, *spared) : spared.status();
+  for (const std::string& link : store->TakeLinked()) {
+    LogWarning(absl::StrCat(link,
+                            " is a symbolic link: Shoal reads what is behind it, and removes "
+                            "nothing there; to have old checkpoints removed, replace the link by "
+                            "the directory itself"));
+  }
+  return removed;
 }
 
 }  // namespace

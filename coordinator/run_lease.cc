@@ -76,6 +76,7 @@ std::string PathOf(const std::string& directory, uint64_t number) {
 // The numbers of all files of leases, ascending.
 absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& directory, FileSystem* files) {
   std::vector<uint64_t> numbers;
+  if (files->IsLink(directory)) return LinkError(directory);
   const auto entries = files->List(directory);
   if (absl::IsNotFound(entries.status())) return numbers;
   SHOAL_RETURN_IF_ERROR(entries.status());

@@ -148,6 +148,7 @@ absl::Status CheckpointWriter::Write(const std::string& name, uint64_t offset_by
   const std::string& file_name = layout_->files[index].name;
   auto written = files_.find(index);
   if (written == files_.end()) {
+    if (file_system_->IsLink(directory_)) return LinkError(directory_);
     SHOAL_ASSIGN_OR_RETURN(
         std::unique_ptr<File> opened,
         file_system_->Open(absl::StrCat(directory_, "/", file_name), FileSystem::Mode::kWrite));

@@ -71,7 +71,8 @@ class CheckpointWriter {
   ~CheckpointWriter();
   // Writes `size_bytes` of tensor `name` at `offset_bytes` inside the tensor. A write that begins
   // where the last one in the same file ended lengthens its part. kInvalidArgument: there is no
-  // such tensor, or the bytes are beyond it.
+  // such tensor, or the bytes are beyond it. kFailedPrecondition: the directory or the file is a
+  // symbolic link.
   absl::Status Write(const std::string& name, uint64_t offset_bytes, const void* data,
                      uint64_t size_bytes);
   // Syncs and closes every file written to; returns what was written.

@@ -247,10 +247,20 @@ void CheckpointStore::Abandon(const std::string& directory) {
   // What cannot be removed now is no checkpoint either; RemoveOld tries again.
   (void)files_->RemoveTree(directory);
 }
+std::vector<std::string> CheckpointStore::TakeLinked() { return std::exchange(new_links_, {}); }
 
+bool CheckpointStore::LeaveLink(const std::string& path) {
+  if (!files_->IsLink(path)) return false;
+  if (links_.insert(path).second) new_links_.push_back(path);
+  return true;
+}
+
+
+  if (LeaveLink(root_)) return absl::OkStatus();
 absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& spared) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
   std::vector<StoredCheckpoint> finite;
+    if (LeaveLink(checkpoint.directory)) continue;
   for (const StoredCheckpoint& checkpoint : checkpoints) {
     if (checkpoint.manifest.finite()) {
       finite.push_back(checkpoint);
@@ -261,7 +271,7 @@ absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& s
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> orphans, StepDirectories(root_, files_));
   std::erase_if(orphans, [this](const std::string& directory) {
     return !StepOfName(directory).has_value() || unfinished_.count(directory) != 0 ||
-           HasManifest(directory, files_);
+           HasManifest(directory, files_) || LeaveLink(directory);
   });
   const size_t kept = std::max<size_t>(std::max(keep, 0), kWholeKept);
   if (finite.size() <= kept && orphans.empty()) return absl::OkStatus();

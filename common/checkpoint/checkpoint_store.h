@@ -68,13 +68,22 @@ class CheckpointStore {
   // One that is not finite stays only while it is the newest of all. What is damaged counts for
   // nothing, and stays for people to look at: until it is older than what is kept or, where its
   // manifest is, for good. The directories in `spared` stay, whatever came later.
+  // Follows no symbolic link: a directory that is one stays and counts for nothing here, and where
+  // the root is one, all stay.
   absl::Status RemoveOld(int keep, const std::set<std::string>& spared = {});
+  // The links that RemoveOld has come upon since the last call; each once in the life of this.
+  std::vector<std::string> TakeLinked();
 
  private:
+  // Whether it is a symbolic link, which is then noted for TakeLinked.
+  bool LeaveLink(const std::string& path);
+
   const std::string root_;
   FileSystem* const files_;
   mutable std::set<std::string> verified_;  // directories found whole, or committed, by this object
   std::set<std::string> unfinished_;  // directories created and neither committed nor abandoned
+  std::set<std::string> links_;       // that RemoveOld has come upon
+  std::vector<std::string> new_links_;
 };
 
 }  // namespace shoal

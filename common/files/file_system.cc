@@ -106,7 +106,7 @@ class RealFiles : public FileSystem {
         flags |= O_RDONLY | O_NONBLOCK;
         break;
       case Mode::kWrite:
-        flags |= O_WRONLY;
+        flags |= O_WRONLY | O_NOFOLLOW;
         verb = "open for writing";
         break;
       case Mode::kCreate:
@@ -115,7 +115,11 @@ class RealFiles : public FileSystem {
         break;
     }
     const int descriptor = open(path.c_str(), flags, 0644);
-    if (descriptor < 0) return FileError(errno, verb, path);
+    if (descriptor < 0) {
+      const int error = errno;
+      if (error == ELOOP && mode == Mode::kWrite && IsLink(path)) return LinkError(path);
+      return FileError(error, verb, path);
+    }
     return std::make_unique<RealFile>(descriptor, path);
   }
 
@@ -127,6 +131,11 @@ class RealFiles : public FileSystem {
   bool IsDirectory(const std::string& path) override {
     std::error_code ignored;
     return fs::is_directory(path, ignored);
+  }
+
+  bool IsLink(const std::string& path) override {
+    std::error_code ignored;
+    return fs::is_symlink(fs::symlink_status(path, ignored));
   }
 
   std::chrono::nanoseconds Age(const std::string& path) override {
@@ -210,3 +219,10 @@ absl::Status FileError(int error_number, const std::string& verb, const std::str
 }
 
 }  // namespace shoal
+absl::Status LinkError(const std::string& path) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path,
+      " is a symbolic link, and Shoal writes and removes nothing behind one; remove the link, "
+      "or put what it leads to in its place"));
+}
+

@@ -53,7 +53,7 @@ class FileSystem {
  public:
   enum class Mode {
     kRead,
-    kWrite,   // an existing file
+    kWrite,   // an existing file; kFailedPrecondition where `path` is a symbolic link
     kCreate,  // a new file, which must not exist
   };
   struct Entry {
@@ -65,6 +65,9 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   virtual bool Exists(const std::string& path) = 0;
   virtual bool IsDirectory(const std::string& path) = 0;
+  // Whether `path` itself is a symbolic link, wherever that leads. Reading follows links; deleting
+  // and overwriting do not. A file system without links keeps this.
+  virtual bool IsLink(const std::string&) { return false; }
   // How long ago a file was written, by its own time and the clock of this machine. Not less than
   // 0, whatever the two say; 0 also where it cannot be told.
   virtual std::chrono::nanoseconds Age(const std::string& path) = 0;
@@ -76,7 +79,7 @@ class FileSystem {
   // Both exist and change places at once; not every file system can do this.
   virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
   virtual absl::Status RemoveFile(const std::string& path) = 0;
-  // With everything in it; OK when there is none.
+  // With everything in it; OK when there is none. Of a link the link goes, never what it leads to.
   virtual absl::Status RemoveTree(const std::string& directory) = 0;
   // Makes entries that were created, renamed or removed in a directory last.
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
@@ -89,3 +92,6 @@ FileSystem* RealFileSystem();
 absl::Status FileError(int error_number, const std::string& verb, const std::string& path);
 
 }  // namespace shoal
+// kFailedPrecondition: `path` is a symbolic link where something is to be written or removed.
+absl::Status LinkError(const std::string& path);
+

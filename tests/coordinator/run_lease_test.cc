@@ -283,6 +283,30 @@ TEST_F(RunLeaseTest, WhatIsNoDirectoryIsRefusedAndNamed) {
   EXPECT_THAT(claimant->lease->Waiting(), IsEmpty());
 }
 
+TEST_F(RunLeaseTest, NothingIsWrittenOrRemovedBehindALink) {
+  const std::string elsewhere = run_.path() + "/elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  WriteAll(elsewhere + "/1", "kept");
+  std::filesystem::create_directory_symlink(elsewhere, directory_);
+  const auto claimant = Make("ada");
+  Acquire(*claimant, {1});
+  EXPECT_THAT(claimant->answer(), HasSubstr(directory_));
+  loop_.Advance(seconds(30));
+  EXPECT_THAT(NamesIn(elsewhere), ElementsAre("1"));
+  EXPECT_EQ(ReadAll(elsewhere + "/1"), "kept");
+}
+
+TEST_F(RunLeaseTest, ARenewalWritesThroughNoLink) {
+  const auto a = Make("a");
+  Acquire(*a, {1});
+  const std::string elsewhere = run_.path() + "/elsewhere";
+  WriteAll(elsewhere, "kept");
+  std::filesystem::remove(directory_ + "/1");
+  std::filesystem::create_symlink(elsewhere, directory_ + "/1");
+  loop_.Advance(seconds(5));
+  EXPECT_EQ(ReadAll(elsewhere), "kept");
+}
+
 TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
   UnlistedFileSystem disk;
   const auto a = Make("a", &disk);

@@ -16,6 +16,7 @@ class PassingFileSystem : public FileSystem {
   }
   bool Exists(const std::string& path) override { return real_->Exists(path); }
   bool IsDirectory(const std::string& path) override { return real_->IsDirectory(path); }
+  bool IsLink(const std::string& path) override { return real_->IsLink(path); }
   std::chrono::nanoseconds Age(const std::string& path) override { return real_->Age(path); }
   absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override {
     return real_->List(directory);

@@ -9,6 +9,7 @@
 #include "common/base/crc32c.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
@@ -102,15 +103,37 @@ TEST_F(CheckpointWriterTest, RefusesWhatIsNotLaidOut) {
 }
 
 TEST_F(CheckpointWriterTest, FullDiskNamesPathAndReason) {
-  const std::string path = directory_.path() + "/" + layout_.files[0].name;
-  std::filesystem::remove(path);
-  std::filesystem::create_symlink("/dev/full", path);
+  class FullDisk : public PassingFileSystem {
+    absl::StatusOr<std::unique_ptr<File>> Open(const std::string&, Mode mode) override {
+      return PassingFileSystem::Open("/dev/full", mode);
+    }
+  };
+  FullDisk disk;
   const float value = 0;
-  CheckpointWriter writer(&layout_, directory_.path());
+  CheckpointWriter writer(&layout_, directory_.path(), &disk);
   const absl::Status status = writer.Write("dense/kernel", 0, &value, 4);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/full"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("No space left on device"));
+}
+
+TEST_F(CheckpointWriterTest, WritesThroughNoLink) {
+  const TemporaryDirectory elsewhere;
+  const std::string& name = layout_.files[0].name;
+  const std::string target = elsewhere.path() + "/" + name;
+  WriteAll(target, "kept");
+  std::filesystem::remove(directory_.path() + "/" + name);
+  std::filesystem::create_symlink(target, directory_.path() + "/" + name);
+  const float value = 0;
+  CheckpointWriter linked_file(&layout_, directory_.path());
+  EXPECT_EQ(linked_file.Write("dense/kernel", 0, &value, 4).code(),
+            absl::StatusCode::kFailedPrecondition);
+  const std::string link = directory_.path() + "/link";
+  std::filesystem::create_directory_symlink(elsewhere.path(), link);
+  CheckpointWriter linked_directory(&layout_, link);
+  EXPECT_EQ(linked_directory.Write("dense/kernel", 0, &value, 4).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReadAll(target), "kept");
 }
 
 TEST_F(CheckpointWriterTest, MissingFileIsNotCreated) {

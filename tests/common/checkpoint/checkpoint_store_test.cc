@@ -368,6 +368,86 @@ TEST_F(CheckpointStoreTest, WhatIsFoundDamagedLaterCountsNoMore) {
   EXPECT_THAT(Steps(), ElementsAre(30, 20, 10));
 }
 
+// As of `ln -s BACKUP/step-... RUN/checkpoints/`.
+TEST_F(CheckpointStoreTest, RemoveOldLeavesLinkedCheckpointsWhole) {
+  const TemporaryDirectory backup;
+  CheckpointStore backups(backup.path());
+  const StoredCheckpoint kept = WriteSmallCheckpoint(&backups, 1, 10);
+  const StoredCheckpoint broken =
+      WriteNotFinite(1, 15, "dense/kernel", std::numeric_limits<float>::quiet_NaN());
+  const std::string broken_name = std::filesystem::path(broken.directory).filename();
+  std::filesystem::rename(broken.directory, backup / broken_name);
+  std::filesystem::create_directory(backup / "step-000000000005-0-00000001");
+  std::vector<std::string> names = NamesIn(backup.path());
+  for (const std::string& name : names)
+    std::filesystem::create_directory_symlink(backup / name, root_ + "/" + name);
+  for (const uint64_t step : {20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);
+
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 15, 10));
+  EXPECT_EQ(NamesIn(backup.path()), names);
+  EXPECT_TRUE(backups.Verify(kept).ok());
+  EXPECT_THAT(store_.TakeLinked(), testing::SizeIs(3));
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_THAT(store_.TakeLinked(), IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, LinkedCheckpointsTakeNoPlaceInKeep) {
+  const TemporaryDirectory backup;
+  CheckpointStore backups(backup.path());
+  for (const uint64_t step : {35, 45}) {
+    const std::string from = WriteSmallCheckpoint(&backups, 1, step).directory;
+    std::filesystem::create_directories(root_);
+    std::filesystem::create_directory_symlink(
+        from, root_ + "/" + std::filesystem::path(from).filename().string());
+  }
+  for (const uint64_t step : {10, 20, 30}) WriteSmallCheckpoint(&store_, 1, step);
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(45, 35, 30, 20));
+}
+
+TEST_F(CheckpointStoreTest, ALinkedCheckpointIsGoneOnFrom) {
+  const TemporaryDirectory backup;
+  CheckpointStore backups(backup.path());
+  const std::string from = WriteSmallCheckpoint(&backups, 1, 10).directory;
+  std::filesystem::create_directories(root_);
+  std::filesystem::create_directory_symlink(from, root_ + "/step-000000000010-0-00000001");
+  const auto newest = store_.NewestWhole({}, nullptr);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  ASSERT_TRUE(newest->has_value());
+  EXPECT_EQ((*newest)->manifest.cut_step, 10);
+}
+
+// The directory of a run may be a link; what lies behind a link inside it is not the run's own.
+TEST_F(CheckpointStoreTest, RemoveOldTakesNothingBehindALinkedRoot) {
+  for (const uint64_t step : {10, 20, 30}) WriteSmallCheckpoint(&store_, 1, step);
+  const std::string link = run_.path() + "/linked";
+  std::filesystem::create_directory_symlink(root_, link);
+  CheckpointStore linked(link);
+  ASSERT_TRUE(linked.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(30, 20, 10));
+  EXPECT_THAT(linked.TakeLinked(), ElementsAre(link));
+
+  std::filesystem::create_directory_symlink(run_.path() + "/deep", run_.path() + "/run");
+  CheckpointStore of_linked_run(run_.path() + "/run/checkpoints");
+  ASSERT_TRUE(of_linked_run.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(30, 20));
+}
+
+TEST_F(CheckpointStoreTest, RemoveOldTakesLinksInACheckpointAlone) {
+  const std::string elsewhere = run_.path() + "/elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  WriteAll(elsewhere + "/kept", "kept");
+  const StoredCheckpoint old = WriteSmallCheckpoint(&store_, 1, 10);
+  std::filesystem::create_directory_symlink(elsewhere, old.directory + "/folder");
+  std::filesystem::rename(old.directory + "/manifest.json", elsewhere + "/manifest.json");
+  std::filesystem::create_symlink(elsewhere + "/manifest.json", old.directory + "/manifest.json");
+  for (const uint64_t step : {20, 30}) WriteSmallCheckpoint(&store_, 1, step);
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(30, 20));
+  EXPECT_THAT(NamesIn(elsewhere), ElementsAre("kept", "manifest.json"));
+}
+
 TEST_F(CheckpointStoreTest, RemoveOldTakesOrphansThatAreOlder) {
   const std::string own = MakeLaidOutDirectory(5);
   CheckpointStore other(root_);

@@ -95,6 +95,18 @@ TEST_F(ModelExportTest, TheEarlierModelGoesWhenTheNewOneIsSureToBeInItsPlace) {
   EXPECT_THAT(files.calls, ElementsAre("sync model.partial", "sync out", "remove model.partial"));
 }
 
+TEST_F(ModelExportTest, TakesThePlaceOfALinkAndNotOfItsTarget) {
+  const std::string elsewhere = run_.path() + "/elsewhere";
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), elsewhere).ok());
+  std::filesystem::create_directory(run_.path() + "/out");
+  std::filesystem::create_directory_symlink(elsewhere, target_);
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 20), target_).ok());
+  EXPECT_FALSE(std::filesystem::is_symlink(target_));
+  ExpectModelOf(target_, 20);
+  ExpectModelOf(elsewhere, 10);
+  EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
+}
+
 TEST_F(ModelExportTest, LeavesOtherThingsAlone) {
   std::filesystem::create_directories(target_);
   WriteAll(target_ + "/thesis.txt", "years of work");

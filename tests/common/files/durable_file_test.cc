@@ -108,6 +108,51 @@ TEST(ReplaceFileTest, LeavesOneOrTheOtherWholeWhereverItFails) {
   EXPECT_GE(failures, 6) << "remove, create, write, sync, rename and sync of the directory";
 }
 
+// What is behind a link is somebody else's.
+TEST(LinkTest, NothingIsOverwrittenOrRemovedBehindOne) {
+  FileSystem* const files = RealFileSystem();
+  const TemporaryDirectory directory;
+  const std::string target = directory / "target", folder = directory / "folder";
+  ASSERT_TRUE(files->MakeDirectory(folder).ok());
+  ASSERT_TRUE(WriteNewFile(target, "kept").ok());
+  ASSERT_TRUE(WriteNewFile(folder + "/file", "kept").ok());
+  const std::string link = directory / "link", folder_link = directory / "folder_link";
+  const std::string dangling = directory / "dangling";
+  const auto make_links = [&] {
+    for (const std::string& each : {link, folder_link, dangling, link + ".tmp"})
+      std::filesystem::remove(each);
+    std::filesystem::create_symlink(target, link);
+    std::filesystem::create_symlink(target, link + ".tmp");
+    std::filesystem::create_symlink(folder, folder_link);
+    std::filesystem::create_symlink(directory / "nowhere", dangling);
+  };
+  make_links();
+  EXPECT_TRUE(files->IsLink(link));
+  EXPECT_TRUE(files->IsLink(folder_link));
+  EXPECT_TRUE(files->IsLink(dangling));
+  EXPECT_FALSE(files->IsLink(target));
+  EXPECT_FALSE(files->IsLink(folder_link + "/file"));
+
+  const absl::Status write = files->Open(link, FileSystem::Mode::kWrite).status();
+  EXPECT_EQ(write.code(), absl::StatusCode::kFailedPrecondition) << write;
+  EXPECT_THAT(std::string(write.message()), HasSubstr(link));
+  EXPECT_EQ(WriteNewFile(dangling, "new").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(ReplaceFile(link, "new").ok());
+  EXPECT_EQ(Content(link, files), "new");
+  make_links();
+  EXPECT_TRUE(files->RemoveFile(link).ok());
+  EXPECT_TRUE(files->RemoveTree(folder_link).ok());
+  make_links();
+  const std::string tree = directory / "tree";
+  ASSERT_TRUE(files->MakeDirectory(tree).ok());
+  ASSERT_TRUE(files->Rename(folder_link, tree + "/folder_link").ok());
+  EXPECT_TRUE(files->RemoveTree(tree).ok());
+
+  EXPECT_EQ(Content(target, files), "kept");
+  EXPECT_EQ(Content(folder + "/file", files), "kept");
+  EXPECT_FALSE(files->Exists(directory / "nowhere"));
+}
+
 TEST(WriteNewFileTest, RefusesAFileThatIsThere) {
   SimulatedDisk disk;
   ASSERT_TRUE(WriteNewFile("/file", "first", &disk).ok());

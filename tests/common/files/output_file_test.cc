@@ -55,6 +55,16 @@ TEST_F(OutputFileTest, IsThereOnlyWhenItIsWhole) {
   EXPECT_EQ(Content("a.csv"), "one,two");
 }
 
+TEST_F(OutputFileTest, TakesThePlaceOfALinkAndNotOfItsTarget) {
+  Write(Path("target"), "kept");
+  std::filesystem::create_symlink(Path("target"), Path("link"));
+  auto file = *OutputFile::Create(Path("link"), /*replace=*/true);
+  ASSERT_TRUE(file->Append("new").ok());
+  ASSERT_TRUE(file->Finish().ok());
+  EXPECT_EQ(Content("link"), "new");
+  EXPECT_EQ(Content("target"), "kept");
+}
+
 TEST_F(OutputFileTest, SomebodyElseMayWriteIt) {
   auto file = *OutputFile::Create(Path("runs/new/a"), /*replace=*/false);
   Write(file->partial(), "whole");
