@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/bind_address.h"
@@ -70,6 +71,11 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
+  if (!RealFileSystem()->SyncsDirectories(run_dir)) {
+    LogWarning(absl::StrCat(run_dir,
+                            " is on a file system that does not sync directories: the job goes on; "
+                            "after a power loss its newest checkpoints may be missing"));
+  }
   GoOnWithStrategy(run_dir, &job);
   TakeColumnsOfRun(run_dir, &job);
   std::unique_ptr<GrpcNetwork> network =

@@ -1,7 +1,6 @@
 #include "cli/train/run_directory.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,13 +43,14 @@ bool SameCallbacks(const Job& a, const Job& b) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
+    const std::string& path, const std::function<int(int, int)>& lock_file) {
   const std::string absolute = AbsolutePath(path);
   const std::string lock_path = RunPaths{absolute}.lock();
   for (;;) {
     const Made made{.directory = !fs::exists(absolute), .lock = !fs::exists(lock_path)};
     SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
-    const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (lock < 0) {
       const int error = errno;
       // Who had made the directory may have removed it.
@@ -58,16 +58,22 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::stri
       return absl::FailedPreconditionError(lock_path +
                                            ": cannot be written: " + std::strerror(error));
     }
-    if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (lock_file(lock, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
-      close(lock);
-      if (error != EWOULDBLOCK) {
-        return absl::FailedPreconditionError(lock_path +
-                                             ": cannot be locked: " + std::strerror(error));
+      if (error == EWOULDBLOCK) {
+        close(lock);
+        return absl::FailedPreconditionError(absolute +
+                                             ": another `shoal train` uses this run directory; "
+                                             "wait for it, or choose another --run_dir");
       }
-      return absl::FailedPreconditionError(absolute +
-                                           ": another `shoal train` uses this run directory; "
-                                           "wait for it, or choose another --run_dir");
+      // As on NFS without a lock server, and on some FUSE file systems. The lease of the run keeps
+      // two coordinators apart there.
+      std::unique_ptr<RunDirectory> run(new RunDirectory(absolute, lock, made));
+      run->not_locked_ =
+          absl::StrCat(lock_path, ": cannot be locked: ", std::strerror(error),
+                       "; training goes on, and the ", "lease of the run, ", run->paths().lease(),
+                       ", keeps a second coordinator out; start one `shoal train` at a time here");
+      return run;
     }
     // Its holder may have removed it since it was opened: that one keeps nobody out.
     if (IsFileAt(lock, lock_path))

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/file.h>
+
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,8 +23,9 @@ namespace shoal {
 class RunDirectory {
  public:
   // Makes the directory where there is none, which goes again while it is empty, and locks it until
-  // destruction; an error when another process has it, or it cannot be written.
-  static absl::StatusOr<std::unique_ptr<RunDirectory>> Open(const std::string& path);
+  // destruction; an error when another process has it, or it cannot be written. `lock` is flock(2).
+  static absl::StatusOr<std::unique_ptr<RunDirectory>> Open(
+      const std::string& path, const std::function<int(int, int)>& lock = flock);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
@@ -57,6 +61,8 @@ class RunDirectory {
   absl::Status Prepare(const Job& job);
 
   const RunPaths& paths() const { return paths_; }  // absolute
+  // Why nobody holds a lock, for people: the file system has none. Empty while this holds one.
+  const std::string& not_locked() const { return not_locked_; }
 
  private:
   struct Made {
@@ -71,6 +77,7 @@ class RunDirectory {
 
   const RunPaths paths_;
   const int lock_;
+  std::string not_locked_;
   Made made_;  // and it is to go again
 };
 

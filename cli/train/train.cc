@@ -148,6 +148,7 @@ class Training {
     }
     SHOAL_RETURN_IF_ERROR(WriteNames(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
+    if (!run_->not_locked().empty()) console_.PrintError(run_->not_locked());
     SHOAL_RETURN_IF_ERROR(run_->ResolveStrategy(options_.workers, &job_));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);

@@ -189,8 +189,25 @@ class RealFiles : public FileSystem {
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {
-    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened, Open(directory, Mode::kRead));
-    return opened->Sync();
+    bool refused = false;
+    return SyncDirectory(directory, &refused);
+  }
+
+  bool SyncsDirectories(const std::string& directory) override {
+    bool refused = false;
+    (void)SyncDirectory(directory, &refused);
+    return !refused;
+  }
+
+ private:
+  static absl::Status SyncDirectory(const std::string& directory, bool* refused) {
+    const int descriptor = open(directory.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return FileError(errno, "open", directory);
+    const int error = fsync(descriptor) == 0 ? 0 : errno;
+    close(descriptor);
+    *refused = error == EINVAL || error == ENOTSUP || error == ENOSYS;
+    if (error == 0 || *refused) return absl::OkStatus();
+    return FileError(error, "sync", directory);
   }
 };
 
@@ -214,11 +231,6 @@ FileSystem* RealFileSystem() {
   return &files;
 }
 
-absl::Status FileError(int error_number, const std::string& verb, const std::string& path) {
-  return absl::ErrnoToStatus(error_number, absl::StrCat("cannot ", verb, " ", path));
-}
-
-}  // namespace shoal
 absl::Status LinkError(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(
       path,
@@ -226,3 +238,8 @@ absl::Status LinkError(const std::string& path) {
       "or put what it leads to in its place"));
 }
 
+absl::Status FileError(int error_number, const std::string& verb, const std::string& path) {
+  return absl::ErrnoToStatus(error_number, absl::StrCat("cannot ", verb, " ", path));
+}
+
+}  // namespace shoal

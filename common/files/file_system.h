@@ -81,17 +81,21 @@ class FileSystem {
   virtual absl::Status RemoveFile(const std::string& path) = 0;
   // With everything in it; OK when there is none. Of a link the link goes, never what it leads to.
   virtual absl::Status RemoveTree(const std::string& directory) = 0;
-  // Makes entries that were created, renamed or removed in a directory last.
+  // Makes entries that were created, renamed or removed in a directory last. OK, too, where the
+  // file system does not sync directories (SyncsDirectories).
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
+  // False where the file system refuses to sync `directory`, as some of networks and of FUSE do:
+  // what it holds lasts when that file system sees to it.
+  virtual bool SyncsDirectories(const std::string&) { return true; }
 };
 
 // The machine's. Stateless, thread-safe; lives as long as the process.
 FileSystem* RealFileSystem();
 
+// kFailedPrecondition: `path` is a symbolic link where something is to be written or removed.
+absl::Status LinkError(const std::string& path);
+
 // "cannot VERB PATH: No space left on device", from `error_number` (an errno).
 absl::Status FileError(int error_number, const std::string& verb, const std::string& path);
 
 }  // namespace shoal
-// kFailedPrecondition: `path` is a symbolic link where something is to be written or removed.
-absl::Status LinkError(const std::string& path);
-

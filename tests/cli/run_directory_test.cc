@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -255,6 +256,28 @@ TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {
               HasSubstr("another `shoal train` uses this run directory"));
   first.reset();
   EXPECT_TRUE(RunDirectory::Open(path()).ok());
+}
+
+// As on NFS without a lock server: the lease of the run guards it.
+TEST_F(RunDirectoryTest, WithoutLocksOnTheFileSystemItGoesOnAndSaysSo) {
+  for (const int error : {ENOLCK, ENOTSUP, ENOSYS, EINVAL}) {
+    const auto run = RunDirectory::Open(path(), [error](int, int) {
+      errno = error;
+      return -1;
+    });
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_THAT((*run)->not_locked(), HasSubstr(path() + "/.lock"));
+    EXPECT_TRUE((*run)->Prepare(SmallJob()).ok());
+  }
+  EXPECT_EQ(Open()->not_locked(), "");
+}
+
+TEST_F(RunDirectoryTest, LocksNoFileBehindALink) {
+  std::filesystem::create_directories(path());
+  std::filesystem::create_symlink(temporary_.path() + "/elsewhere", path() + "/.lock");
+  const auto run = RunDirectory::Open(path());
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kFailedPrecondition) << run.status();
+  EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/elsewhere"));
 }
 
 TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {

@@ -37,6 +37,9 @@ class PassingFileSystem : public FileSystem {
   absl::Status SyncDirectory(const std::string& directory) override {
     return real_->SyncDirectory(directory);
   }
+  bool SyncsDirectories(const std::string& directory) override {
+    return real_->SyncsDirectories(directory);
+  }
 
  private:
   FileSystem* const real_ = RealFileSystem();

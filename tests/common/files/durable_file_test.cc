@@ -254,6 +254,17 @@ TEST(MakeDirectoriesTest, SaysWhatIsInTheWay) {
   EXPECT_TRUE(absl::IsNotFound(MakeDirectories("/a/b", &bare)));
 }
 
+// /proc stands for the file systems that refuse it with EINVAL.
+TEST(SyncDirectoryTest, AFileSystemThatDoesNotSyncThemIsNoError) {
+  FileSystem* const files = RealFileSystem();
+  EXPECT_TRUE(files->SyncDirectory("/proc/self").ok());
+  EXPECT_FALSE(files->SyncsDirectories("/proc/self"));
+  const TemporaryDirectory directory;
+  EXPECT_TRUE(files->SyncDirectory(directory.path()).ok());
+  EXPECT_TRUE(files->SyncsDirectories(directory.path()));
+  EXPECT_EQ(files->SyncDirectory(directory / "nowhere").code(), absl::StatusCode::kNotFound);
+}
+
 TEST(FileAgeTest, IsNeverLessThanNothing) {
   namespace fs = std::filesystem;
   const TemporaryDirectory directory;
