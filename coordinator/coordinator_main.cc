@@ -14,6 +14,11 @@ int main(int argc, char** argv) {
                    "\": N into the one that --job names, and check it with `shoal validate`");
   }
   daemon.settings().AddText("run_dir", &run_dir, "Directory of the run; runs/NAME if not given");
+  bool take_over = false;
+  daemon.settings().AddSwitch(
+      "take_over", &take_over,
+      "Take the ps even from a coordinator of another run that still trains "
+      "with them; that one ends");
   daemon.SetExamples(
       "Examples:\n"
       "  TF_CONFIG='{\"cluster\": {\"chief\": [\"a:2222\"], \"ps\": [\"b:2222\"], \"worker\": "
@@ -22,5 +27,6 @@ int main(int argc, char** argv) {
       "--job=job.json\n"
       "  shoal-coordinator --cluster_spec=spec.json --job=job.json --run_dir=/srv/runs/first\n"
       "Started again with the same --run_dir, it goes on where the run was.");
-  return daemon.Run(argc, argv, [&] { return shoal::RunCoordinator(daemon, job_file, run_dir); });
+  return daemon.Run(argc, argv,
+                    [&] { return shoal::RunCoordinator(daemon, job_file, run_dir, take_over); });
 }

@@ -15,6 +15,7 @@
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "common/run/checkpoint_job.h"
+#include "common/run/run_id.h"
 #include "common/run/run_outcome.h"
 #include "common/run/run_paths.h"
 #include "coordinator/run_lease.h"
@@ -51,6 +52,16 @@ void WriteAddress(const std::string& run_dir, const std::string& address, EventL
       });
 }
 
+// Without a disk that takes it, the ps take a successor for another run's until they miss this one.
+std::string RunIdOf(const std::string& run_dir) {
+  const absl::StatusOr<std::string> id =
+      ReadOrMakeRunId(RunPaths{run_dir}.run_id(), RealFileSystem());
+  if (id.ok()) return *id;
+  LogWarning(absl::StrCat("the id of the run: ", std::string(id.status().message()),
+                          "; the job goes on with one that only this process knows"));
+  return DrawRunId();
+}
+
 // Where the data are on other machines, the columns are known here by the run alone.
 void TakeColumnsOfRun(const std::string& run_dir, Job* job) {
   const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
@@ -62,7 +73,8 @@ void TakeColumnsOfRun(const std::string& run_dir, Job* job) {
 
 }  // namespace
 
-absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir) {
+absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir,
+                            bool take_over) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
   if (job_file.empty()) {
     return absl::InvalidArgumentError(
@@ -97,6 +109,8 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .run_dir = run_dir,
       .coordinator_id = std::random_device()(),
       .holder = ThisProcess(),
+      .run_id = RunIdOf(run_dir),
+      .take_over = take_over,
       .is_gone = IsProcessGone,
       .on_lead = [run_dir, address = cluster.chief_address().ToString(),
                   loop = network.get()] { WriteAddress(run_dir, address, loop); },

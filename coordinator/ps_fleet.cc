@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/printable.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
@@ -18,6 +19,8 @@ constexpr Time kProbePeriod = std::chrono::seconds(1);
 constexpr Time kSettled = std::chrono::seconds(1);
 // A checkpoint that a disk could not read is read again after this time.
 constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
+// Longer than the 10 s after which a ps forgets a coordinator that it does not hear of.
+constexpr Time kHolderPatience = std::chrono::seconds(12);
 
 }  // namespace
 
@@ -27,7 +30,7 @@ PsFleet::PsFleet(Options options)
 
 PsFleet::~PsFleet() {
   *alive_ = false;
-  Close();
+  CloseLinks(/*resign=*/false);
 }
 
 void PsFleet::Start() {
@@ -133,11 +136,17 @@ void PsFleet::Dismiss() {
   Broadcast(request);
 }
 
-void PsFleet::Close() {
+void PsFleet::Close() { CloseLinks(/*resign=*/true); }
+
+void PsFleet::CloseLinks(bool resign) {
   closed_ = true;
   rows_.reset();
+  proto::ControlRequest request;
+  request.set_term(term_);
+  request.mutable_resign();
   for (Peer& peer : peers_) {
-    if (peer.link != nullptr) peer.link->Close();
+    if (peer.link == nullptr) continue;
+    resign ? peer.link->Finish(request) : peer.link->Close();
   }
   if (probe_ != 0) options_.loop->CancelTimer(probe_);
   if (claim_again_ != 0) options_.loop->CancelTimer(claim_again_);
@@ -190,6 +199,9 @@ proto::ControlRequest PsFleet::ClaimRequest() const {
   request.mutable_claim()->set_version(kVersion);
   request.mutable_claim()->set_job_fingerprint(options_.job_fingerprint);
   request.mutable_claim()->set_training_examples(options_.training_examples());
+  *request.mutable_claim()->mutable_claimant() = options_.self;
+  request.mutable_claim()->set_leads(phase_ != Phase::kClaiming);
+  request.mutable_claim()->set_take_over(options_.take_over);
   if (phase_ == Phase::kLeading) request.mutable_claim()->set_done_below(options_.done_below());
   return request;
 }
@@ -268,11 +280,13 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   if (restarted) {
     ++peer.restarts;
     peer.departure = Departure::kNone;
+    peer.held.reset();
   }
   peer.hello = hello;
   peer.claimed_now = false;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
-  if (hello.promised_term() > term_) return OnTermRefused(ps, hello.promised_term());
+  if (hello.promised_term() > term_)
+    return OnTermRefused(ps, hello.promised_term(), hello.claimant());
   if (phase_ != Phase::kClaiming && restarted) {
     return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
   }
@@ -286,7 +300,10 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kClaimed:
       return OnClaimed(ps, reply.claimed());
     case proto::ControlReply::kTermRefused:
-      return OnTermRefused(ps, reply.term_refused().promised_term());
+      return OnTermRefused(ps, reply.term_refused().promised_term(),
+                           reply.term_refused().claimant());
+    case proto::ControlReply::kClaimRefused:
+      return OnClaimRefused(ps, reply.claim_refused());
     case proto::ControlReply::kLoaded:
       if (phase_ == Phase::kLoading && reply.loaded().timeline() == term_) OnLoaded(ps);
       return;
@@ -307,6 +324,7 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
 void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   Peer& peer = peers_[ps];
   peer.claimed = claimed;
+  peer.held.reset();
   if (phase_ == Phase::kLeading) {
     if (claimed.timeline() != timeline_) {
       StartOver(absl::StrCat("ps ", ps, " is in timeline ", TermText(claimed.timeline()),
@@ -340,7 +358,7 @@ void PsFleet::FailOfAnotherJob(int ps, const proto::Claimed& claimed) {
 
 // Rule 1 seen from here. Losing a race while claiming is ordinary; losing office later is final.
 // What no coordinator can have come to is not outbid: above it there would soon be no term.
-void PsFleet::OnTermRefused(int ps, uint64_t promised_term) {
+void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by) {
   if (promised_term <= term_) return;  // of a claim made before a newer one of ours
   if (!PlausibleTermNumber(TermNumber(promised_term), highest_term_number_)) {
     return Fail(absl::FailedPreconditionError(
@@ -352,17 +370,41 @@ void PsFleet::OnTermRefused(int ps, uint64_t promised_term) {
                      "checkpoint")));
   }
   highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
-  if (phase_ != Phase::kClaiming) {
-    return Fail(
-        absl::AbortedError(absl::StrCat("fenced off by term ", TermText(promised_term),
-                                        ": another coordinator has taken over "
-                                        "this job (own term: ",
-                                        TermText(term_), "); this one has nothing left to do")));
-  }
+  if (phase_ != Phase::kClaiming) return FailOfFenced(promised_term, by);
   // A pause that differs between coordinators, so that two of them do not outbid each other for
   // ever.
   const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
   ClaimAfter(std::max(pause, claims_.Next()));
+}
+
+void PsFleet::FailOfFenced(uint64_t promised_term, const proto::Claimant& by) {
+  Fail(absl::AbortedError(absl::StrCat("fenced off by term ", TermText(promised_term), ": ",
+                                       Describe(by), " has taken over this job (own term: ",
+                                       TermText(term_), "); this one has nothing left to do")));
+}
+
+// Another run's coordinator has the ps while it renews that by its claims. One that was killed does
+// not, so whoever waits for longer than that expires waits for nobody.
+void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
+  if (refused.term() != term_) return;
+  if (phase_ != Phase::kClaiming) return FailOfFenced(refused.term(), refused.holder());
+  Peer& peer = peers_[ps];
+  const Time now = options_.loop->Now();
+  if (!peer.held.has_value()) peer.held = Held{.since = now};
+  peer.held->refusal = refused;
+  if (now - peer.held->since < kHolderPatience) return;
+  Fail(absl::FailedPreconditionError(absl::StrCat(
+      "ps ", ps, " at ", options_.addresses[ps], " is in use by ", Describe(refused.holder()),
+      ", which trains with it. Stop that coordinator first, or give this one other ps; "
+      "--take_over takes them away from it, and it ends")));
+}
+
+std::string PsFleet::Describe(const proto::Claimant& claimant) {
+  if (claimant.address().empty()) return "a coordinator that does not say where it is";
+  const auto shown = [](const std::string& text) { return Printable(text, kMostNameBytes); };
+  return absl::StrCat("the coordinator at ", shown(claimant.address()), " (host ",
+                      shown(claimant.host()), ", pid ", claimant.pid(), ", run directory ",
+                      shown(claimant.run_directory()), ")");
 }
 
 void PsFleet::Decide() {
@@ -462,6 +504,8 @@ std::optional<PsFleet::Wait> PsFleet::WaitFor(int ps) const {
   const Peer& peer = peers_[ps];
   if (peer.link == nullptr) return std::nullopt;
   if (!peer.link->connected()) return Wait{"not reachable", peer.link->since()};
+  if (phase_ == Phase::kClaiming && peer.held.has_value())
+    return Wait{"in use by another run", peer.held->since};
   if (phase_ == Phase::kClaiming && !peer.claimed_now)
     return Wait{"has not answered the claim", phase_since_};
   if (phase_ == Phase::kLoading && !peer.loaded) return Wait{"loading its variables", phase_since_};
@@ -477,6 +521,12 @@ std::vector<std::string> PsFleet::Waiting() const {
     lines.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ": ", wait->why,
                                  " since ", WholeSeconds(now - wait->since), " s"));
     const PsLink& link = *peers_[ps].link;
+    if (link.connected() && peers_[ps].held.has_value()) {
+      const proto::ClaimRefused& refusal = peers_[ps].held->refusal;
+      absl::StrAppend(&lines.back(), ": ", Describe(refusal.holder()), ", of which it has heard ",
+                      refusal.silent_ms() / 1000, " s ago; it counts as gone after ",
+                      WholeSeconds(kHolderPatience), " s");
+    }
     if (link.connected()) continue;
     absl::StrAppend(&lines.back(), " (",
                     link.last_error().empty() ? "connecting" : link.last_error(), ")");

@@ -60,6 +60,8 @@ class PsFleet {
     uint64_t most_applied_after_base = std::numeric_limits<uint64_t>::max();
     uint64_t most_written_ranges = std::numeric_limits<uint64_t>::max();
     uint32_t coordinator_id = 0;  // random
+    proto::Claimant self;         // as other coordinators are told it
+    bool take_over = false;       // the ps of another run, too
     // Whether training may begin at step 0; asked where there is no checkpoint, not even a damaged
     // one, which is refused here. On another thread.
     std::function<absl::Status()> may_begin_anew;
@@ -125,7 +127,7 @@ class PsFleet {
   // Tells all ps to end; losing one is no news from then on.
   void Dismiss();
   bool dismissed() const { return dismissed_; }
-  // No more claims, probes or reconnecting.
+  // No more claims, probes or reconnecting. The ps hear that they are free.
   void Close();
 
   int size() const { return static_cast<int>(peers_.size()); }
@@ -146,12 +148,18 @@ class PsFleet {
   //   kNone ── Departing ──▶ kAsked ── LetLeave ──▶ kAllowed ── gone, or ForgetDeparture
   //                            ▲ Departing, over a new stream: it has not heard ──┘
   enum class Departure { kNone, kAsked, kAllowed };
+  // By the coordinator of another run.
+  struct Held {
+    proto::ClaimRefused refusal;
+    Time since{};  // it was refused first
+  };
   struct Peer {
     std::unique_ptr<PsLink> link;
     std::optional<proto::ServerHello> hello;
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
     bool loaded = false;                    // it answered Loaded for term_
+    std::optional<Held> held;               // it has refused a Claim of term_
     Departure departure = Departure::kNone;
     Time departure_since{};
     int rows_wanted = 0;    // of loading_, that are being read
@@ -181,7 +189,12 @@ class PsFleet {
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
   void FailOfAnotherJob(int ps, const proto::Claimed& claimed);
-  void OnTermRefused(int ps, uint64_t promised_term);
+  // `by`: whom it was promised to.
+  void OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by);
+  void OnClaimRefused(int ps, const proto::ClaimRefused& refused);
+  // "the coordinator at HOST:PORT (...)".
+  static std::string Describe(const proto::Claimant& claimant);
+  void FailOfFenced(uint64_t promised_term, const proto::Claimant& by);
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
@@ -193,6 +206,8 @@ class PsFleet {
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);
   void Adopt();
+  // `resign`: in order, so that the ps hear of it.
+  void CloseLinks(bool resign);
   // The timeline is over; claims again under a fresh term. At once, but where the one before did
   // not last: a ps that always has a reason may not cost more than a claim a second.
   void StartOver(const std::string& why);

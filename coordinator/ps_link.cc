@@ -27,6 +27,12 @@ void PsLink::Send(const proto::ControlRequest& request) {
   if (hello_seen_) stream_->Send(MakeMessage(request));
 }
 
+void PsLink::Finish(const proto::ControlRequest& request) {
+  Send(request);
+  if (hello_seen_) stream_->Finish(absl::OkStatus());
+  Close();
+}
+
 void PsLink::Close() {
   closed_ = true;
   hello_seen_ = false;

@@ -33,6 +33,8 @@ class PsLink {
 
   // Dropped while there is no stream: whatever matters is sent again after a hello.
   void Send(const proto::ControlRequest& request);
+  // Sends the last request, which is still on its way when this returns; no more tries.
+  void Finish(const proto::ControlRequest& request);
   bool connected() const { return hello_seen_; }
   // Since when it has been connected, or not.
   Time since() const { return since_; }

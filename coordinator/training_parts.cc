@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/files/durable_file.h"
 #include "common/run/new_run.h"
 #include "coordinator/training_run.h"
 
@@ -29,6 +30,12 @@ void TrainingRun::MakePs() {
   const Job& job = options_.job;
   LeaseHolder self = options_.holder;
   self.address = options_.chief_address;
+  proto::Claimant claimant;
+  claimant.set_run_id(options_.run_id);
+  claimant.set_run_directory(AbsolutePath(paths_.directory));
+  claimant.set_address(self.address);
+  claimant.set_host(self.host);
+  claimant.set_pid(self.pid);
   lease_ = std::make_unique<RunLease>(
       RunLease::Options{.loop = options_.loop,
                         .files = options_.files,
@@ -61,6 +68,8 @@ void TrainingRun::MakePs() {
       .most_applied_after_base = job.strategy.window_steps + kWindowBits,
       .most_written_ranges = MostWrittenRanges(),
       .coordinator_id = options_.coordinator_id,
+      .self = std::move(claimant),
+      .take_over = options_.take_over,
       .may_begin_anew = [paths = paths_,
                          files = options_.files] { return CheckNothingIsReplaced(paths, files); },
       .make_first = std::move(make_first),

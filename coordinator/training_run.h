@@ -68,6 +68,8 @@ class TrainingRun {
     std::string run_dir;                                      // absolute; ps may see it, or not
     uint32_t coordinator_id = 0;                              // random
     LeaseHolder holder;                                       // this process, but for its address
+    std::string run_id;                                       // of run_dir; empty: it has none
+    bool take_over = false;                                   // the ps of another run, too
     std::function<bool(const std::string& process)> is_gone;  // as RunLease::Options has them
     std::function<void()> on_lead;
     // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.

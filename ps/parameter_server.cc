@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
@@ -117,6 +118,7 @@ void ParameterServer::Greet(const SessionPtr& session) {
   if (session->control) {
     proto::ControlReply reply;
     fill(reply.mutable_hello());
+    *reply.mutable_hello()->mutable_claimant() = holder_.who();
     session->Send(reply);
     if (leaving_ != 0) SayDeparting(session);
   } else {
@@ -181,6 +183,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
     last_command_ = options_.loop->Now();
     proto::ControlReply reply;
     reply.mutable_term_refused()->set_promised_term(promised_term_);
+    *reply.mutable_term_refused()->mutable_claimant() = holder_.who();
     return session->Send(reply);
   }
   // Rule 1 too: no coordinator could lead a ps that has promised such a term.
@@ -193,7 +196,9 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
                    " at most; a coordinator that did come to it goes on "
                    "once this ps is started anew")));
   }
+  if (RefusedByHolder(session, request)) return;
   last_command_ = options_.loop->Now();
+  if (term == promised_term_) holder_.Heard(last_command_);
   switch (request.kind_case()) {
     case proto::ControlRequest::kClaim:
       return OnClaim(session, term, request.claim());
@@ -217,12 +222,41 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
       return;
     case proto::ControlRequest::kStop:
       return OnStop(session, term);
+    case proto::ControlRequest::kResign:
+      return holder_.Resign();
     case proto::ControlRequest::KIND_NOT_SET:
       return;
   }
 }
 
 // --- The coordinator ---
+
+// The ps of a run that goes on are not another run's to take. What is sent under a higher term
+// without a claim would take them, too.
+bool ParameterServer::RefusedByHolder(const SessionPtr& session,
+                                      const proto::ControlRequest& request) {
+  const Time now = options_.loop->Now();
+  if (request.term() == promised_term_ || !holder_.Refuses(request.claim(), now)) return false;
+  const proto::Claim& claim = request.claim();
+  // It hears of that by Claimed, and need not wait for anybody.
+  if (timeline_ && claim.job_fingerprint() != 0 &&
+      claim.job_fingerprint() != timeline_->variables.job_fingerprint)
+    return false;
+  if (std::exchange(refused_term_, request.term()) != request.term()) {
+    LogWarning("not claimed: this ps keeps to the run of another coordinator",
+               {{"term", TermText(request.term())},
+                {"by", session->stream->peer()},
+                {"holder", Printable(holder_.who().address(), kMostNameBytes)}});
+  }
+  proto::ControlReply reply;
+  proto::ClaimRefused* refused = reply.mutable_claim_refused();
+  refused->set_term(request.term());
+  *refused->mutable_holder() = holder_.who();
+  refused->set_silent_ms(
+      static_cast<uint64_t>((now - holder_.heard()) / std::chrono::milliseconds(1)));
+  session->Send(reply);
+  return true;
+}
 
 // Rule 2. A cut in progress goes on; a Load of a lower term ends when it has been read
 // (FinishLoad).
@@ -240,7 +274,9 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
     LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
   }
   if (!of_another_job) {
-    promised_term_ = term;
+    const bool again = std::exchange(promised_term_, term) == term;
+    again ? holder_.FollowOn(claim, options_.loop->Now())
+          : holder_.Follow(claim, options_.loop->Now());
     training_examples_ = claim.training_examples();
     TakePlan();
   }

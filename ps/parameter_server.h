@@ -13,6 +13,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/network.h"
 #include "ps/cuts.h"
+#include "ps/holder.h"
 #include "ps/push_plan.h"
 #include "ps/row_fetch.h"
 #include "ps/server_figures.h"
@@ -129,6 +130,8 @@ class ParameterServer {
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   // The plan of the timeline, once there is one and training_examples_ are known.
   void TakePlan();
+  // Whether the holder keeps the sender of a command of a higher term out, which is then told.
+  bool RefusedByHolder(const SessionPtr& session, const proto::ControlRequest& request);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
   void OnLoadRead(uint64_t term, LoadOutcome outcome);
   void FinishLoad(uint64_t term, LoadOutcome outcome);
@@ -146,6 +149,8 @@ class ParameterServer {
   const Options options_;
   uint64_t promised_term_ = 0;
   uint64_t training_examples_ = 0;    // by the newest Claim; 0: its coordinator does not know
+  Holder holder_;              // whom that was promised to
+  uint64_t refused_term_ = 0;  // the last claim that the holder had refused was under this term
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
   bool stopped_ = false;

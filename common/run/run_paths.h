@@ -19,6 +19,8 @@ struct RunPaths {
   std::string end() const { return directory + "/end.json"; }
   // Who leads the run (coordinator/run_lease.h).
   std::string lease() const { return directory + "/.lease"; }
+  // Tells the run from all others (common/run/run_id.h).
+  std::string run_id() const { return directory + "/.run-id"; }
   // Of `shoal train`: the resolved job, and what each task said.
   std::string job() const { return directory + "/job.json"; }
   std::string logs() const { return directory + "/logs"; }

@@ -6,7 +6,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from endless_job import EPOCHS
-from real_cluster import Cluster, shoal, wait_for, write_job
+from real_cluster import Cluster, free_ports, shoal, wait_for, write_job
 
 
 def write_floats(directory, bad):
@@ -210,6 +210,47 @@ def table_job(directory, header, test_columns="a,b,price"):
     data = {part: {"format": "csv", "path": f"{name}.csv", "labels": "price" if header else "2", "header": header}
             for part, name in (("training", "train"), ("test", "test"))}
     return write_job(directory, model=model, data=data, loss="mean_squared_error", metrics=[], epochs=1)
+
+
+def test_the_ps_of_a_run_are_not_taken_by_another_run_while_it_trains(tmp_path):
+    job = write_job(tmp_path, epochs=EPOCHS)
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    with Cluster(tmp_path / "logs", workers=1) as cluster:
+        def steps():
+            return (cluster.status() or {}).get("steps_done", 0)
+
+        def begin_other(*arguments, name):
+            """A coordinator of the other run, at another address, with the same ps."""
+            cluster.spec["chief"] = [f"127.0.0.1:{free_ports(1)[0]}"]
+            return cluster.start("chief", 0, [f"--job={job}", f"--run_dir={other}", *arguments], name=name)
+
+        cluster.start("ps")
+        chief, worker = cluster.start_chief(job, ours), cluster.start_worker(0)
+        wait_for(steps, "steps")
+        late = begin_other(name="late")
+        assert late.wait() == 78, late.output()
+        for word in (cluster.chief, f"pid {chief.popen.pid}", str(ours), "--take_over"):
+            assert word in late.output(), late.output()
+        done = steps()
+        wait_for(lambda: steps() > done, "more steps of the first")
+
+        taker = begin_other("--take_over", name="taker")
+        assert chief.wait() == 77, chief.output()
+        for word in (cluster.spec["chief"][0], f"pid {taker.popen.pid}", str(other)):
+            assert word in chief.output(), chief.output()
+        worker.kill()
+
+        # One that was killed holds the ps for a while only, one that ends in order not at all; a successor of its run takes over.
+        taker.kill()
+        again = begin_other(name="again")
+        again.wait_for_output("adopted timeline")
+        again.kill()
+        cluster.spec["chief"] = [cluster.chief]
+        heir = cluster.start_chief(job, ours, name="heir")
+        heir.wait_for_output("adopted timeline")
+        cluster.start_worker(0, name="worker-of-heir")
+        done = steps()
+        wait_for(lambda: steps() > done, "steps of the heir")
 
 
 def test_a_run_goes_on_with_its_columns_whether_they_are_named_or_not(tmp_path):

@@ -52,6 +52,8 @@ class PsFleetTest : public testing::Test {
         .job_fingerprint = fingerprint_,
         .shard_map_fingerprint = kShardMap,
         .coordinator_id = kCoordinator,
+        .self = self_,
+        .take_over = take_over_,
         .may_begin_anew = [] { return absl::OkStatus(); },
         .on_stored = [](const std::vector<StoredCheckpoint>&) {},
         .on_opened =
@@ -145,6 +147,24 @@ class PsFleetTest : public testing::Test {
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
+  // The ps keeps to the run of ada; the answer to the claim of `term`, the newest where it is 0.
+  void RefuseClaim(int index, uint64_t silent_ms, uint64_t term = 0) {
+    proto::ControlReply reply;
+    proto::ClaimRefused* refused = reply.mutable_claim_refused();
+    refused->set_term(term == 0 ? fleet_->term() : term);
+    refused->set_silent_ms(silent_ms);
+    *refused->mutable_holder() = Ada();
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  static proto::Claimant Ada() {
+    proto::Claimant ada;
+    ada.set_run_directory("/runs/ada");
+    ada.set_address("ada:2222");
+    ada.set_host("host-of-ada");
+    ada.set_pid(7);
+    return ada;
+  }
   // The Load that was sent to a ps, which must be the only one.
   proto::ControlRequest TakeLoad(int index) {
     std::vector<proto::ControlRequest> loads;
@@ -202,6 +222,8 @@ class PsFleetTest : public testing::Test {
   CheckpointStore store_{directory_.path(), &files_};
   std::string job_text_ = "the job";
   uint32_t fingerprint_ = JobFingerprint();
+  proto::Claimant self_;
+  bool take_over_ = false;
   bool nobody_trains_ = false;
   uint64_t done_below_ = 0;
   uint64_t training_examples_ = 0;

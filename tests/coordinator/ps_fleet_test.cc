@@ -93,6 +93,95 @@ TEST_F(PsFleetTest, OutbidWhileClaimingItTakesAHigherTerm) {
 }
 
 // A stray Claim at a ps that knew of no term: there would be nothing above it before long.
+TEST_F(PsFleetTest, ItWaitsForAnotherRunUntilThatIsSureToBeAlive) {
+  Start();
+  SayHello(0);
+  SayHello(1);
+  AnswerClaim(0);
+  for (int second = 0; second < 12; ++second) {
+    RefuseClaim(1, 500);
+    EXPECT_THAT(TakeEvents(), IsEmpty()) << second;
+    EXPECT_THAT(fleet_->Waiting(),
+                ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("ada:2222"),
+                                  HasSubstr("host-of-ada"), HasSubstr("pid 7"))));
+    loop_.Advance(seconds(1));
+  }
+  RefuseClaim(1, 500);
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("ada:2222"),
+                                              HasSubstr("host-of-ada"), HasSubstr("pid 7"),
+                                              HasSubstr("/runs/ada"), HasSubstr("--take_over"))));
+}
+
+// Its coordinator was killed.
+TEST_F(PsFleetTest, APsThatAnotherRunHasLeftIsClaimed) {
+  Start();
+  SayHello(0);
+  SayHello(1);
+  AnswerClaim(0);
+  for (int second = 0; second < 10; ++second) {
+    RefuseClaim(1, 1000 * second);
+    loop_.Advance(seconds(1));
+  }
+  AnswerClaim(1);
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLoading);
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(fleet_->Waiting(), testing::Not(testing::Contains(HasSubstr("ada:2222"))));
+}
+
+TEST_F(PsFleetTest, ARefusalOfAnEarlierClaimIsNoNews) {
+  Start();
+  SayHello(0);
+  SayHello(1);
+  const uint64_t first = fleet_->term();
+  RefuseTerm(0, MakeTerm(6, 999));
+  loop_.Advance(seconds(1));
+  RefuseClaim(1, 500, first);
+  EXPECT_THAT(fleet_->Waiting(), testing::Not(testing::Contains(HasSubstr("ada:2222"))));
+}
+
+TEST_F(PsFleetTest, ItsClaimsSayWhoItIsAndWhetherItLeads) {
+  self_.set_run_id("ours");
+  take_over_ = true;
+  Start();
+  SayHello(0);
+  SayHello(1);
+  const auto claim_of = [this] {
+    const auto requests = ps(0).Take<proto::ControlRequest>();
+    EXPECT_FALSE(requests.empty());
+    return requests.empty() ? proto::Claim() : requests.back().claim();
+  };
+  const proto::Claim first = claim_of();
+  EXPECT_EQ(first.claimant().run_id(), "ours");
+  EXPECT_TRUE(first.take_over());
+  EXPECT_FALSE(first.leads());
+  loop_.Advance(seconds(1));
+  AnswerClaim(0);
+  AnswerClaim(1);
+  ps(0).Take<proto::ControlRequest>();
+  loop_.Advance(seconds(1));
+  EXPECT_TRUE(claim_of().leads());
+}
+
+TEST_F(PsFleetTest, AtItsEndItLeavesThePsToAnybody) {
+  Lead();
+  const uint64_t term = fleet_->term();
+  fleet_->Close();
+  for (int i = 0; i < kPsCount; ++i) {
+    const auto requests = ps(i).Take<proto::ControlRequest>();
+    ASSERT_FALSE(requests.empty());
+    EXPECT_TRUE(requests.back().has_resign());
+    EXPECT_EQ(requests.back().term(), term);
+    EXPECT_TRUE(ps(i).finished().has_value());
+  }
+}
+
+// As after kill -9: whoever comes has to know that it may come back.
+TEST_F(PsFleetTest, DestroyedItDoesNotResign) {
+  Lead();
+  fleet_.reset();
+  EXPECT_THAT(ps(0).Take<proto::ControlRequest>(), IsEmpty());
+}
+
 TEST_F(PsFleetTest, ATermThatNoCoordinatorCameToIsNotOutbid) {
   Start();
   SayHello(0, {.promised = UINT64_MAX});
@@ -292,6 +381,29 @@ TEST_F(PsFleetTest, FencedOffByANewerTermItFails) {
   loop_.Advance(seconds(5));
   EXPECT_EQ(network_.opened().size(), size_t{kPsCount}) << "it leaves the ps alone";
   EXPECT_TRUE(ps(0).gone());
+}
+
+TEST_F(PsFleetTest, WhoFencedItOffIsNamed) {
+  const auto names_ada = AllOf(HasSubstr("failed: fenced off"), HasSubstr("ada:2222"),
+                               HasSubstr("host-of-ada"), HasSubstr("pid 7"));
+  Lead();
+  proto::ControlReply reply;
+  reply.mutable_term_refused()->set_promised_term(MakeTerm(8, 1));
+  *reply.mutable_term_refused()->mutable_claimant() = Ada();
+  ps(1).Send(reply);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre(names_ada));
+
+  Lead();
+  ps(0).Close(absl::UnavailableError("reset"));
+  loop_.Advance(seconds(1));
+  reply.mutable_hello()->set_incarnation(10);
+  reply.mutable_hello()->set_promised_term(MakeTerm(8, 1));
+  reply.mutable_hello()->set_version(kVersion);
+  *reply.mutable_hello()->mutable_claimant() = Ada();
+  ps(0).Send(reply);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre(names_ada));
 }
 
 TEST_F(PsFleetTest, FencedOffByAHelloItFailsToo) {

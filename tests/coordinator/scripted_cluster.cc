@@ -130,6 +130,8 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       if (!answers_stop) return;
       reply.mutable_stopping();
       return stream.Send(reply);
+    case proto::ControlRequest::kResign:
+      return;
     case proto::ControlRequest::kReadCut:
     case proto::ControlRequest::kRows:
       EXPECT_TRUE(lied_about) << "it sees the directory";

@@ -15,9 +15,9 @@ class ControlOfPs(ForeignStream):
     def order(self, **kind):
         self.send(parameter_server.ControlRequest(term=self.term, **kind))
 
-    def claim(self, training_examples=0):
-        """A ps takes pushes once it has been told of examples."""
-        self.order(claim=parameter_server.Claim(version=VERSION, training_examples=training_examples))
+    def claim(self, **fields):
+        """A ps takes pushes once a claim has told it of training_examples."""
+        self.order(claim=parameter_server.Claim(version=VERSION, **fields))
         return self.read("claimed")
 
     def load_seed(self, job):

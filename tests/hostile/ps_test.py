@@ -97,11 +97,26 @@ def test_a_claim_of_the_highest_term_of_all_unseats_nobody(tmp_path):
         assert cluster.status()["base_step"] >= had
 
 
-def test_a_claim_by_nobody_costs_the_coordinator_no_steps(tmp_path):
+def test_a_claim_by_nobody_is_refused_while_the_run_goes_on(tmp_path):
     with HonestCluster(tmp_path).start_all() as cluster:
         with ControlOfPs(cluster.spec["ps"][0]) as stranger:
             stranger.term += 1000 << 32
-            timeline = stranger.claim().timeline
+            stranger.order(claim=parameter_server.Claim(version=VERSION))
+            refused = stranger.read("claim_refused")
+            assert (refused.holder.address, refused.holder.pid) == (cluster.chief, cluster.coordinator.popen.pid)
+            # Nor does it get by without one what it is refused with it.
+            stranger.order(stop=parameter_server.Stop())
+            stranger.read("claim_refused")
+            stranger.order(resign=parameter_server.Resign())
+            stranger.read("claim_refused")
+        cluster.check_serves()
+
+
+def test_a_takeover_by_nobody_costs_the_coordinator_no_steps(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
+            stranger.term += 1000 << 32
+            timeline = stranger.claim(take_over=True).timeline
         assert cluster.coordinator.wait() == 77
         had = newest_step(cluster.run)
         cluster.coordinator = cluster.start_chief(cluster.job, cluster.run, name="heir")
