@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/printable.h"
+#include "common/checkpoint/cut_directory.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
 
@@ -62,7 +63,7 @@ void Checkpointer::Begin(const Cut& cut) {
   directory_.clear();
   all_accepted_ = committing_ = files_done_ = false;
   held_ = kept_ = cut.hold;
-  marker_ = absl::StrCat(".cut-", options_.coordinator_id, "-", ++attempt_);
+  marker_ = CutMarkerName(options_.coordinator_id, ++attempt_);
   began_ = options_.loop->Now();
   deadline_timer_ = options_.loop->CallAfter(options_.deadline, [this] {
     deadline_timer_ = 0;
@@ -159,11 +160,16 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
-// Rule 6 seen from here: it has applied a step from the cut on, of which the job has only so many.
+// Rule 6 seen from here: somebody else has fenced it under this term, which ends with a fresh one;
+// or it has applied a step from the cut on, of which the job has only so many.
 // Any other refusal is none, and no next cut is put where it says.
 void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const uint64_t highest = refused.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
+  if (refused.superseded()) {
+    options_.on_superseded();
+    return GiveUp(who + Printable(refused.reason(), kMostReasonBytes));
+  }
   const bool known = cut_->total_steps > 0;
   if (highest >= cut_->step && (!known || highest < cut_->total_steps))
     return GiveUp(who + Printable(refused.reason(), kMostReasonBytes), highest);

@@ -56,6 +56,9 @@ class Checkpointer {
     // Sends to all ps.
     std::function<void(const proto::ControlRequest&)> broadcast;
     std::function<void(int ps, const proto::ControlRequest&)> send;
+    // A ps was asked for a newer cut by somebody else under this term: the next cut needs a fresh
+    // one.
+    std::function<void()> on_superseded = [] {};
     // Every ps has accepted: steps from the cut on may be leased.
     std::function<void(uint64_t cut_step)> on_accepted;
     // Every ps serves the values of the held cut.

@@ -204,6 +204,10 @@ void TrainingRun::MakeCheckpoints() {
           },
       .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
       .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
+      .on_superseded =
+          [this] {
+            if (fleet_->phase() == PsFleet::Phase::kLeading) fleet_->RenewTerm();
+          },
       .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
       .on_ready = [this](uint64_t step) { OnCutReady(step); },
       .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },

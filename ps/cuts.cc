@@ -3,28 +3,67 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/term.h"
 #include "common/daemon/logging.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
+namespace {
 
-void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence) {
-  const auto name = std::pair(term, fence.cut_step());
-  if (cut_ && name < std::pair(cut_->term, cut_->step)) return;
-  const bool repeated = cut_ && name == std::pair(cut_->term, cut_->step);
+// Leases, and what is added until a Fence arrives, come to far fewer. A higher one would keep every
+// later cut of its term waiting for ever.
+constexpr uint64_t kMostStepsAhead = uint64_t{1} << 32;
+
+}  // namespace
+
+absl::Status Cuts::CheckPlausible(const CutPlace& place) const {
+  const uint64_t base = store_->base();
+  if (place.cut_step > base && place.cut_step - base > kMostStepsAhead) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no coordinator cuts at step ", place.cut_step, ": ps ", ps_index_,
+                     " has applied all steps below ", base, ", and takes cuts up to ",
+                     kMostStepsAhead, " above that"));
+  }
+  return place.directory.empty() ? absl::OkStatus() : CheckCutNames(place);
+}
+
+void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence,
+                   const std::string& checkpoints) {
+  const CutPlace place{.cut_step = fence.cut_step(),
+                       .term = term,
+                       .directory = fence.directory(),
+                       .marker = fence.marker(),
+                       .checkpoints = checkpoints};
   proto::ControlReply reply;
+  const auto refuse = [&](const std::string& reason) {
+    LogWarning(absl::StrCat("a fence is refused: ", reason),
+               {{"term", TermText(term)}, {"by", session->stream->peer()}});
+    proto::FenceRefused* refused = reply.mutable_fence_refused();
+    refused->set_term(term);
+    refused->set_cut_step(place.cut_step);
+    refused->set_reason(reason);
+    session->Send(reply);
+  };
+  if (const absl::Status plausible = CheckPlausible(place); !plausible.ok())
+    return refuse(std::string(plausible.message()));
+  const auto name = std::pair(term, place.cut_step);
+  const bool repeated =
+      cut_ && name == std::pair(cut_->term, cut_->step) && place.directory == cut_->place.directory;
+  if (cut_ && !repeated && name <= std::pair(cut_->term, cut_->step)) {
+    reply.mutable_fence_refused()->set_superseded(true);
+    return refuse(absl::StrCat("ps ", ps_index_, " was asked for a cut at step ", cut_->step,
+                               " under the term ", TermText(cut_->term),
+                               " before; it takes one at step ", place.cut_step,
+                               " under a higher term"));
+  }
   uint64_t highest_step = 0;
-  if (!repeated && !store_->StartCut(fence.cut_step(), &highest_step)) {
-    reply.mutable_fence_refused()->set_term(term);
-    reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
+  if (!repeated && !store_->StartCut(place.cut_step, &highest_step)) {
     reply.mutable_fence_refused()->set_highest_step(highest_step);
-    reply.mutable_fence_refused()->set_reason(absl::StrCat("ps ", ps_index_, " has applied step ",
-                                                           highest_step, " already; a cut at ",
-                                                           fence.cut_step(), " comes too late"));
-    return session->Send(reply);
+    return refuse(absl::StrCat("ps ", ps_index_, " has applied step ", highest_step,
+                               " already; a cut at ", place.cut_step, " comes too late"));
   }
   reply.mutable_fence_accepted()->set_term(term);
-  reply.mutable_fence_accepted()->set_cut_step(fence.cut_step());
+  reply.mutable_fence_accepted()->set_cut_step(place.cut_step);
   session->Send(reply);
   if (repeated) {
     cut_->session = session;
@@ -32,43 +71,67 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
     if (cut_->written || cut_->not_seen) SendWritten();
     return;
   }
+  SayReplaced(session);
   looking_.reset();
-  LogInfo("cut begins", {{"step", absl::StrCat(fence.cut_step())}});
+  LogInfo("cut begins", {{"step", absl::StrCat(place.cut_step)}});
   cut_.emplace();
   cut_->term = term;
-  cut_->step = fence.cut_step();
-  cut_->directory = fence.directory();
-  cut_->marker = fence.marker();
+  cut_->step = place.cut_step;
+  cut_->place = place;
   cut_->hold = fence.hold();
   cut_->session = session;
   Advance();
+}
+
+// Its coordinator has it begun anew, and need not wait for it till its deadline.
+void Cuts::SayReplaced(const SessionPtr& by) const {
+  if (!cut_) return;
+  const SessionPtr former = cut_->session.lock();
+  if (former == nullptr || former == by) return;
+  proto::ControlReply reply;
+  proto::FenceRefused* refused = reply.mutable_fence_refused();
+  refused->set_term(cut_->term);
+  refused->set_cut_step(cut_->step);
+  refused->set_superseded(true);
+  refused->set_reason(absl::StrCat("ps ", ps_index_, " was asked for another cut by ",
+                                   by->stream->peer(), ", which ends this one"));
+  former->Send(reply);
 }
 
 void Cuts::Advance() {
   if (!cut_ || cut_->ready || !store_->CutReady()) return;
   cut_->ready = true;
   SendReady();
-  if (cut_->directory.empty()) {
+  if (cut_->place.directory.empty()) {
     cut_->hold ? LetGoOfSlots() : store_->EndCut();
     return;
   }
-  const auto seen = looking_ = std::make_shared<bool>(false);
-  loop_->Offload([files = files_, marker = cut_->directory + "/" + cut_->marker,
-                  seen] { *seen = files->Exists(marker); },
-                 [this, seen, alive = std::weak_ptr<bool>(alive_)] {
-                   if (!alive.expired() && looking_ == seen) Write(*seen);
-                 });
+  Look();
+}
+
+void Cuts::Look() {
+  const auto seen = looking_ = std::make_shared<absl::StatusOr<bool>>(false);
+  loop_->Offload(
+      [files = files_, place = cut_->place, seen] { *seen = SeesCutDirectory(place, files); },
+      [this, seen, alive = std::weak_ptr<bool>(alive_)] {
+        if (!alive.expired() && looking_ == seen) OnLooked(*seen);
+      });
+}
+
+void Cuts::OnLooked(const absl::StatusOr<bool>& seen) {
+  if (seen.ok()) return Write(*seen);
+  OnWritten(seen.status());
 }
 
 void Cuts::Write(bool seen) {
   if (!seen) {
     LogInfo("this machine does not see the directory of the cut: the coordinator reads the rows",
-            {{"directory", cut_->directory}});
+            {{"directory", cut_->place.directory}});
     cut_->not_seen = true;
     return SendWritten();
   }
   cut_->writer = std::make_unique<CutWriter>(
-      loop_, files_, store_, cut_->directory,
+      loop_, files_, store_, cut_->place.directory,
       [this](int chunk) {
         cut_->let_go = true;
         store_->LetGoOfCut(chunk, /*values=*/!cut_->hold);
@@ -85,7 +148,7 @@ void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
   }
   const std::string step = absl::StrCat(cut_->step);
   if (result.ok()) {
-    LogInfo("cut written", {{"step", step}, {"directory", cut_->directory}});
+    LogInfo("cut written", {{"step", step}, {"directory", cut_->place.directory}});
   } else {
     LogError("cut not written",
              {{"step", step}, {"reason", std::string(result.status().message())}});
@@ -105,7 +168,7 @@ void Cuts::LetGoOfSlots() {
 void Cuts::OnRelease(const proto::Release& release) {
   if (!cut_ || cut_->step != release.cut_step() || !(cut_->hold || cut_->not_seen)) return;
   cut_->hold = false;
-  const bool to_be_written = !cut_->directory.empty() && !cut_->written && !cut_->not_seen;
+  const bool to_be_written = !cut_->place.directory.empty() && !cut_->written && !cut_->not_seen;
   if (!to_be_written) store_->EndCut();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_layout.h"
+#include "common/checkpoint/cut_directory.h"
 #include "ps/cut_writer.h"
 #include "ps/session.h"
 
@@ -32,8 +33,10 @@ class Cuts {
   Cuts(int ps_index, EventLoop* loop, FileSystem* files, VariableStore* store)  // outlive this
       : ps_index_(ps_index), loop_(loop), files_(files), store_(store) {}
 
-  // Rule 6, for a Fence of this timeline and of no lower term than promised.
-  void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence);
+  // Rule 6, for a Fence of this timeline and of no lower term than promised. `checkpoints`: where
+  // the coordinator keeps them; empty where it has not told. Every refusal is answered.
+  void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence,
+               const std::string& checkpoints);
   void OnRelease(const proto::Release& release);
   void OnReadCut(const SessionPtr& session, uint64_t term, const proto::ReadCut& request);
   // Rule 7, after every push.
@@ -45,8 +48,7 @@ class Cuts {
     Cut() {}  // spelt out: clang 14 cannot deduce it for std::optional inside this class
     uint64_t term = 0;
     uint64_t step = 0;
-    std::string directory;  // empty: the cut is not written
-    std::string marker;     // file in it that shows it is the coordinator's
+    CutPlace place;  // without a directory the cut is not written
     bool hold = false;
     bool let_go = false;             // a written chunk is dropped: nobody else can read the cut
     bool not_seen = false;           // this machine does not see the directory
@@ -56,6 +58,12 @@ class Cuts {
     std::optional<absl::StatusOr<std::vector<WrittenPart>>> written;
   };
 
+  // Why no coordinator asks for such a cut.
+  absl::Status CheckPlausible(const CutPlace& place) const;
+  // Tells whoever asked for the cut that a Fence over another stream replaces it.
+  void SayReplaced(const SessionPtr& by) const;
+  void Look();
+  void OnLooked(const absl::StatusOr<bool>& seen);
   void Write(bool seen);
   void LetGoOfSlots();
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
@@ -69,7 +77,8 @@ class Cuts {
   FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
-  std::shared_ptr<bool> looking_;  // whether the marker of this cut was seen
+  // For the marker of this cut: whether it is there.
+  std::shared_ptr<absl::StatusOr<bool>> looking_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -207,7 +207,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
     case proto::ControlRequest::kFence:
       // Rule 6: a Fence of another timeline is ignored.
       if (timeline_ && request.fence().timeline() == timeline_->term) {
-        timeline_->cuts.OnFence(session, term, request.fence());
+        timeline_->cuts.OnFence(session, term, request.fence(), holder_.checkpoints());
       }
       return;
     case proto::ControlRequest::kRelease:
@@ -327,6 +327,14 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
     loading_->session = session;
     if (loading_->rows) loading_->rows->AskAt(session);
     return;
+  }
+  if (!load.checkpoint().empty() && !holder_.checkpoints().empty()) {
+    const absl::Status ours = CheckInCheckpoints(load.checkpoint(), holder_.checkpoints());
+    if (!ours.ok()) {
+      reply.mutable_load_failed()->set_term(term);
+      reply.mutable_load_failed()->set_reason(Text(ours));
+      return session->Send(reply);
+    }
   }
   LogInfo("loading", {{"term", TermText(term)},
                       {"from", load.checkpoint().empty() ? "seed" : load.checkpoint()}});

@@ -8,11 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_verification.h"
+#include "common/checkpoint/cut_directory.h"
 #include "common/files/durable_file.h"
 
 namespace shoal {
@@ -202,10 +202,9 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
 
 absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step, uint64_t term) {
   SHOAL_RETURN_IF_ERROR(MakeDirectories(root_, files_));
-  SHOAL_ASSIGN_OR_RETURN(std::string directory,
-                         MakeNewDirectory(absl::StrFormat("%s/%s%012d-%s", root_, kDirectoryPrefix,
-                                                          cut_step, TermText(term)),
-                                          files_));
+  SHOAL_ASSIGN_OR_RETURN(
+      std::string directory,
+      MakeNewDirectory(absl::StrCat(root_, "/", CutDirectoryName(cut_step, term)), files_));
   unfinished_.insert(directory);
   return directory;
 }
@@ -247,6 +246,7 @@ void CheckpointStore::Abandon(const std::string& directory) {
   // What cannot be removed now is no checkpoint either; RemoveOld tries again.
   (void)files_->RemoveTree(directory);
 }
+
 std::vector<std::string> CheckpointStore::TakeLinked() { return std::exchange(new_links_, {}); }
 
 bool CheckpointStore::LeaveLink(const std::string& path) {
@@ -255,13 +255,12 @@ bool CheckpointStore::LeaveLink(const std::string& path) {
   return true;
 }
 
-
-  if (LeaveLink(root_)) return absl::OkStatus();
 absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& spared) {
+  if (LeaveLink(root_)) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
   std::vector<StoredCheckpoint> finite;
-    if (LeaveLink(checkpoint.directory)) continue;
   for (const StoredCheckpoint& checkpoint : checkpoints) {
+    if (LeaveLink(checkpoint.directory)) continue;
     if (checkpoint.manifest.finite()) {
       finite.push_back(checkpoint);
     } else if (checkpoint.directory != checkpoints.front().directory) {

@@ -40,6 +40,7 @@ class CheckpointerTest : public testing::Test {
               if (request.has_fence()) return resent_.emplace_back(ps, request.fence());
               questions_.emplace_back(ps, request.read_cut());
             },
+        .on_superseded = [this] { events_.push_back("superseded"); },
         .on_accepted =
             [this](uint64_t step) { events_.push_back(absl::StrCat("accepted ", step)); },
         .on_ready = [this](uint64_t step) { events_.push_back(absl::StrCat("ready ", step)); },

@@ -260,6 +260,19 @@ TEST_F(CheckpointerTest, TheFenceIsSentAgainToThePsWhoseStreamIsNew) {
   EXPECT_THAT(sent_, IsEmpty());
 }
 
+// Somebody fenced far ahead under this term: only a fresh one gets a cut accepted.
+TEST_F(CheckpointerTest, ASupersededFenceAsksForAFreshTerm) {
+  Begin(40);
+  proto::ControlReply reply;
+  reply.mutable_fence_refused()->set_term(term_);
+  reply.mutable_fence_refused()->set_cut_step(40);
+  reply.mutable_fence_refused()->set_superseded(true);
+  reply.mutable_fence_refused()->set_reason("why");
+  checkpointer_->OnReply(1, reply);
+  EXPECT_THAT(TakeEvents(), ElementsAre("superseded", "given up 40: ps 1: why", "idle"));
+  EXPECT_THAT(errors_, IsEmpty());
+}
+
 TEST_F(CheckpointerTest, TheNextMayBeginFromOnIdle) {
   on_idle_ = [this] {
     checkpointer_->Begin({.timeline = kTimeline, .step = 50, .total_steps = 200});

@@ -1,5 +1,6 @@
 """Strangers at a ps: workers that do not read, coordinators that nobody started."""
 import json
+import shutil
 
 import grpc
 import pytest
@@ -95,6 +96,38 @@ def test_a_claim_of_the_highest_term_of_all_unseats_nobody(tmp_path):
         had = newest_step(cluster.run)
         cluster.start_all(name="again")
         assert cluster.status()["base_step"] >= had
+
+
+def test_a_fence_at_the_last_step_of_all_holds_up_no_checkpoint(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
+            timeline = stranger.claim().timeline
+            stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**64 - 1))
+            assert not stranger.read("fence_refused").superseded
+            # As far ahead as a ps takes it: every cut of the coordinator's term is older from then on.
+            stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**31))
+            stranger.read("fence_accepted")
+        had = newest_step(cluster.run)
+        wait_for(lambda: newest_step(cluster.run) > had, "another checkpoint")
+        cluster.check_serves()
+
+
+def test_a_fence_writes_into_no_directory_but_those_of_its_run(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        wait_for(lambda: newest_step(cluster.run), "a checkpoint")
+        committed = next(path.parent for path in cluster.run.glob("checkpoints/*/manifest.json"))
+        other = tmp_path / "other" / "checkpoints" / committed.name
+        shutil.copytree(committed, other)
+        before = {path: path.read_bytes() for path in other.iterdir()}
+        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
+            timeline = stranger.claim().timeline
+            for directory, marker in ((other, "manifest.json"), (other, ".cut-1-1"), (committed / ".." / committed.name, "manifest.json"),
+                                      (committed, "manifest.json")):
+                step = stranger.claim().base + 1000
+                stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=step, directory=str(directory), marker=marker))
+                assert stranger.read("fence_refused").reason
+        assert {path: path.read_bytes() for path in other.iterdir()} == before
+        cluster.check_serves()
 
 
 def test_a_claim_by_nobody_is_refused_while_the_run_goes_on(tmp_path):

@@ -1,6 +1,8 @@
 // Rules 6 and 7 of the protocol: fences, cuts, and what is written of them.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "common/checkpoint/checkpoint_store.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/ps/parameter_server_fixture.h"
@@ -22,14 +24,38 @@ class ParameterServerCutTest : public ParameterServerTest {
 
   CheckpointLayout Layout() const { return LayOutCheckpoint(JobVariables(job_), {}); }
   // A directory with the files laid out.
-  std::string Prepare(uint64_t cut_step) {
-    const std::string directory = *checkpoints().CreateDirectory(cut_step, kTerm);
+  std::string Prepare(uint64_t cut_step, uint64_t term = kTerm) {
+    const std::string directory = PrepareEmpty(cut_step, term);
     EXPECT_TRUE(CreateCheckpointFiles(Layout(), directory).ok());
     return directory;
   }
+  // The same, without the files.
+  std::string PrepareEmpty(uint64_t cut_step, uint64_t term = kTerm) {
+    const std::string directory = *checkpoints().CreateDirectory(cut_step, term);
+    EXPECT_TRUE(WriteNewFile(directory + "/" + kMarker, "").ok());
+    return directory;
+  }
   CheckpointStore& checkpoints() {
-    if (!checkpoints_) checkpoints_.emplace(root_.path());
+    if (!checkpoints_) checkpoints_.emplace(root_ / "checkpoints");
     return *checkpoints_;
+  }
+  // The answer to the fence, which must be a refusal that changes nothing.
+  proto::FenceRefused Refused(const proto::ControlRequest& fence) {
+    SendOnly(control_, fence);
+    const proto::ControlReply reply = TakeControl();
+    EXPECT_TRUE(reply.has_fence_refused()) << reply.DebugString();
+    EXPECT_EQ(reply.fence_refused().term(), fence.term());
+    EXPECT_EQ(reply.fence_refused().cut_step(), fence.fence().cut_step());
+    EXPECT_NE(reply.fence_refused().reason(), "");
+    EXPECT_TRUE(control_.quiet());
+    return reply.fence_refused();
+  }
+  // What is written of a fence that is accepted, of a cut that is ready.
+  proto::Written WrittenOf(const proto::ControlRequest& fence) {
+    Accepted(fence);
+    EXPECT_TRUE(TakeControl().has_cut_ready());
+    loop_->RunUntilIdle();
+    return TakeControl().written();
   }
   proto::ControlReply TakeControl() { return control_.Take<proto::ControlReply>(); }
   // Sends a Fence and expects that it is accepted.
@@ -69,7 +95,7 @@ TEST_F(ParameterServerCutTest, AnswersNameTheTermOfTheirFence) {
   EXPECT_EQ(TakeControl().fence_accepted().term(), kTerm);
   EXPECT_EQ(Ask(control_, Claim(kNext)).claimed().promised_term(), kNext);
   EXPECT_EQ(Ask(control_, Fence(kNext, kTerm, 7)).fence_refused().term(), kNext);
-  const proto::ControlRequest fence = Fence(kNext, kTerm, 8, Prepare(8), /*hold=*/true);
+  const proto::ControlRequest fence = Fence(kNext, kTerm, 8, Prepare(8, kNext), /*hold=*/true);
   for (const uint64_t step : {0, 1, 2, 3, 4, 5, 6}) PushStep(worker_, kTerm, step);
   SendOnly(control_, fence);
   EXPECT_EQ(TakeControl().fence_accepted().term(), kNext);
@@ -179,10 +205,11 @@ TEST_F(ParameterServerCutTest, NewerFenceReplacesACutThatIsBeingWritten) {
   EXPECT_TRUE(control_.quiet());
 }
 
-TEST_F(ParameterServerCutTest, OlderFenceIsIgnored) {
+TEST_F(ParameterServerCutTest, OlderFenceIsRefusedAsSuperseded) {
   Accepted(Fence(kTerm, kTerm, 3, "", true));
-  SendOnly(control_, Fence(kTerm, kTerm, 2, "", true));
-  EXPECT_TRUE(control_.quiet());
+  EXPECT_TRUE(Refused(Fence(kTerm, kTerm, 2, "", true)).superseded());
+  EXPECT_TRUE(Refused(Fence(kTerm, kTerm, 3, Prepare(3), true)).superseded())
+      << "into another directory";
   // A lower cut of a higher term is newer.
   Ask(control_, Claim(kTerm + 1));
   Accepted(Fence(kTerm + 1, kTerm, 2, "", true));
@@ -207,17 +234,106 @@ TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
 }
 
 TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
-  Accepted(Fence(kTerm, kTerm, 0, root_.path()));
-  EXPECT_TRUE(TakeControl().has_cut_ready());
-  loop_->RunUntilIdle();
-  const proto::Written written = TakeControl().written();
-  EXPECT_THAT(written.error(), HasSubstr(root_ / "model-"));
+  const std::string directory = PrepareEmpty(0);
+  const proto::Written written = WrittenOf(Fence(kTerm, kTerm, 0, directory));
+  EXPECT_THAT(written.error(), HasSubstr(directory + "/model-"));
   EXPECT_EQ(written.ranges_size(), 0);
   PushStep(worker_, kTerm, 0);
   Accepted(Fence(kTerm, kTerm, 1, Prepare(1)));
   loop_->RunUntilIdle();
   EXPECT_TRUE(TakeControl().has_cut_ready());
   EXPECT_EQ(TakeControl().written().error(), "");
+}
+
+// It would be newer than every cut of its term.
+TEST_F(ParameterServerCutTest, AStepThatNobodyComesToIsRefusedAndChangesNothing) {
+  for (const uint64_t step : {UINT64_MAX, UINT64_MAX / 2, (uint64_t{1} << 32) + 1}) {
+    EXPECT_FALSE(Refused(Fence(kTerm, kTerm, step)).superseded()) << step;
+  }
+  Accepted(Fence(kTerm, kTerm, uint64_t{1} << 32));
+  Accepted(Fence(kTerm + 1, kTerm, 1));
+}
+
+TEST_F(ParameterServerCutTest, WhoseCutAStrangerReplacesHearsIt) {
+  Accepted(Fence(kTerm, kTerm, 2));
+  Client stranger = ConnectControl();
+  SendOnly(stranger, Fence(kTerm, kTerm, 9));
+  EXPECT_TRUE(stranger.Take<proto::ControlReply>().has_fence_accepted());
+  const proto::FenceRefused refused = TakeControl().fence_refused();
+  EXPECT_EQ(refused.cut_step(), 2u);
+  EXPECT_EQ(refused.term(), kTerm);
+  EXPECT_TRUE(refused.superseded());
+  Accepted(Fence(kTerm + 1, kTerm, 2));
+}
+
+TEST_F(ParameterServerCutTest, ADirectoryThatNoCoordinatorMakesIsRefused) {
+  const std::string root = root_ / "checkpoints", name = "/step-000000000000-1-00000005";
+  for (const std::string& directory :
+       {root_.path(), root, root + name + "/", root + name + "/..", root + "/../checkpoints" + name,
+        root + "/./" + name, std::string("checkpoints") + name, root_.path() + name,
+        root + "/step-000000000001-1-00000005", root + "/step-000000000000-1-00000006",
+        root + name + "-", root + name + "-x", root + name + "x", root + "//" + name.substr(1),
+        root + name + std::string(1, '\0')}) {
+    EXPECT_FALSE(Refused(Fence(kTerm, kTerm, 0, directory)).superseded()) << directory;
+  }
+  for (const std::string marker : {"", "manifest.json", ".cut-", ".cut-1", ".cut-1-",
+                                   ".cut-1-2/../x", "../.cut-1-2", ".cut-1-x"}) {
+    proto::ControlRequest fence = Fence(kTerm, kTerm, 0, root + name);
+    fence.mutable_fence()->set_marker(marker);
+    EXPECT_FALSE(Refused(fence).superseded()) << marker;
+  }
+  EXPECT_EQ(WrittenOf(Fence(kTerm, kTerm, 0, Prepare(0))).error(), "");
+  EXPECT_EQ(WrittenOf(Fence(kTerm + 1, kTerm, 0, Prepare(0, kTerm + 1))).error(), "");
+  Prepare(0, kTerm + 2);
+  EXPECT_EQ(WrittenOf(Fence(kTerm + 2, kTerm, 0, Prepare(0, kTerm + 2))).error(), "")
+      << "its name was taken";
+}
+
+TEST_F(ParameterServerCutTest, ADirectoryOfAnotherRunIsRefused) {
+  proto::ControlRequest claim = Claim(kTerm);
+  claim.mutable_claim()->mutable_claimant()->set_run_directory(root_ / "ours");
+  Ask(control_, claim);
+  EXPECT_THAT(Refused(Fence(kTerm, kTerm, 0, Prepare(0))).reason(),
+              HasSubstr(root_ / "ours/checkpoints"));
+  claim.mutable_claim()->mutable_claimant()->set_run_directory(root_.path());
+  Ask(control_, claim);
+  EXPECT_EQ(WrittenOf(Fence(kTerm, kTerm, 0, Prepare(0))).error(), "");
+}
+
+TEST_F(ParameterServerCutTest, ACheckpointIsNeverOverwritten) {
+  const std::string directory = Prepare(0);
+  const std::string model = directory + "/" + Layout().files[0].name;
+  WriteNewFile(directory + "/manifest.json", "{}").IgnoreError();
+  const std::string before = *ReadSmallFile(model, 1 << 20);
+  const proto::Written written = WrittenOf(Fence(kTerm, kTerm, 0, directory));
+  EXPECT_THAT(written.error(), HasSubstr(directory));
+  EXPECT_FALSE(written.not_seen());
+  EXPECT_EQ(*ReadSmallFile(model, 1 << 20), before);
+}
+
+TEST_F(ParameterServerCutTest, NothingIsWrittenBehindALink) {
+  const std::string directory = Prepare(0);
+  const std::string file = Layout().files[0].name;
+  const std::string before = *ReadSmallFile(directory + "/" + file, 1 << 20);
+  const auto unchanged = [&] { return *ReadSmallFile(directory + "/" + file, 1 << 20) == before; };
+
+  const std::string link = PrepareEmpty(0, kTerm + 1);
+  std::filesystem::remove_all(link);
+  std::filesystem::create_directory_symlink(directory, link);
+  EXPECT_THAT(WrittenOf(Fence(kTerm + 1, kTerm, 0, link)).error(), HasSubstr(link));
+  EXPECT_TRUE(unchanged());
+
+  const std::string linked_file = PrepareEmpty(0, kTerm + 2);
+  std::filesystem::create_symlink(directory + "/" + file, linked_file + "/" + file);
+  EXPECT_THAT(WrittenOf(Fence(kTerm + 2, kTerm, 0, linked_file)).error(),
+              HasSubstr(linked_file + "/" + file));
+  EXPECT_TRUE(unchanged());
+
+  const std::string linked_marker = Prepare(0, kTerm + 3);
+  std::filesystem::remove(linked_marker + "/" + kMarker);
+  std::filesystem::create_symlink(directory + "/" + kMarker, linked_marker + "/" + kMarker);
+  EXPECT_THAT(WrittenOf(Fence(kTerm + 3, kTerm, 0, linked_marker)).error(),
+              HasSubstr(linked_marker + "/" + kMarker));
 }
 
 TEST_F(ParameterServerCutTest, DestroyedWhileWriting) {

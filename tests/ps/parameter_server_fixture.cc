@@ -131,6 +131,7 @@ proto::ControlRequest ParameterServerTest::Fence(uint64_t term, uint64_t timelin
   request.mutable_fence()->set_timeline(timeline);
   request.mutable_fence()->set_cut_step(cut_step);
   request.mutable_fence()->set_directory(directory);
+  if (!directory.empty()) request.mutable_fence()->set_marker(kMarker);
   request.mutable_fence()->set_hold(hold);
   return request;
 }

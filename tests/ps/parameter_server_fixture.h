@@ -26,6 +26,7 @@ class ParameterServerTest : public testing::Test {
  protected:
   static constexpr uint64_t kIncarnation = 77;
   static constexpr uint64_t kExamples = 3200;  // all steps of TestJob are of one epoch
+  static constexpr char kMarker[] = ".cut-5-1";  // of the fences
 
   struct Client {
     StreamCallbacks callbacks;

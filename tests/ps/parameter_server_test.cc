@@ -295,6 +295,21 @@ TEST_F(ParameterServerTest, AStrangersClaimOfThePromisedTermUnseatsNobody) {
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
 }
 
+TEST_F(ParameterServerTest, ACheckpointOfAnotherRunIsNotLoaded) {
+  Client ada = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  Ask(ada, Load(kTerm, job_.ResolvedText()));
+  Ask(ada, ClaimOf("ada", kNextTerm, true));
+  for (const std::string directory :
+       {"/runs/bob/checkpoints/step-1", "/runs/ada/checkpoints", "/runs/ada/checkpoints/../../bob",
+        "runs/ada/checkpoints/x"}) {
+    const proto::ControlReply reply = Ask(ada, Load(kNextTerm, job_.ResolvedText(), directory));
+    EXPECT_TRUE(reply.has_load_failed()) << directory;
+    EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
+    EXPECT_EQ(server_->timeline(), kTerm) << directory;
+  }
+}
+
 TEST_F(ParameterServerTest, WhoDoesNotLeadYetIsOutbid) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, false));

@@ -19,6 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+constexpr char kUnseen[] = "/nowhere/checkpoints/step-000000000002-1-00000005";
 
 // That of another user: all is there, and closed.
 class ClosedFileSystem : public BareFileSystem {
@@ -53,9 +54,7 @@ class RemoteRowsTest : public ParameterServerTest {
   // A cut at 2 whose directory is not there, and step 2 applied after it.
   void CutUnseen() {
     PushStep(worker_, kTerm, 0);
-    proto::ControlRequest fence = Fence(kTerm, kTerm, 2, "/nowhere/step-2");
-    fence.mutable_fence()->set_marker(".cut-1");
-    SendOnly(control_, fence);
+    SendOnly(control_, Fence(kTerm, kTerm, 2, kUnseen));
     EXPECT_TRUE(control_.Take<proto::ControlReply>().has_fence_accepted());
     PushStep(worker_, kTerm, 2);
     PushStep(worker_, kTerm, 1);
@@ -107,7 +106,7 @@ TEST_F(RemoteRowsTest, ACutIsKeptForReadingUntilItsRelease) {
 
 TEST_F(RemoteRowsTest, ARepeatedFenceIsAnsweredAgain) {
   CutUnseen();
-  SendOnly(control_, Fence(kTerm, kTerm, 2, "/nowhere/step-2"));
+  SendOnly(control_, Fence(kTerm, kTerm, 2, kUnseen));
   EXPECT_TRUE(control_.Take<proto::ControlReply>().has_fence_accepted());
   EXPECT_TRUE(control_.Take<proto::ControlReply>().has_cut_ready());
   EXPECT_TRUE(control_.Take<proto::ControlReply>().written().not_seen());
@@ -115,14 +114,14 @@ TEST_F(RemoteRowsTest, ARepeatedFenceIsAnsweredAgain) {
 
 TEST_F(RemoteRowsTest, ADirectoryOfTheSameNameWithoutTheMarkerIsNotWrittenTo) {
   const TemporaryDirectory stranger;
-  proto::ControlRequest fence = Fence(kTerm, kTerm, 0, stranger.path());
-  fence.mutable_fence()->set_marker(".cut-1");
-  SendOnly(control_, fence);
+  const std::string directory = stranger / "checkpoints/step-000000000000-1-00000005";
+  std::filesystem::create_directories(directory);
+  SendOnly(control_, Fence(kTerm, kTerm, 0, directory));
   loop_->RunUntilIdle();
   control_.Take<proto::ControlReply>();
   control_.Take<proto::ControlReply>();
   EXPECT_TRUE(control_.Take<proto::ControlReply>().written().not_seen());
-  EXPECT_TRUE(std::filesystem::is_empty(stranger.path()));
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
 TEST_F(RemoteRowsTest, ADirectoryThatIsClosedToThisPsCountsAsUnseen) {
