@@ -1,5 +1,5 @@
-// JPEG by libjpeg-turbo, with its defaults (the slow integer transform, smooth upsampling), which
-// are TensorFlow's.
+// JPEG by libjpeg-turbo, with its defaults: smooth upsampling and the slow integer transform, which
+// TensorFlow calls INTEGER_ACCURATE. TensorFlow's default is INTEGER_FAST, a few levels away.
 
 #include <csetjmp>
 #include <cstdio>

@@ -36,9 +36,10 @@ struct DecodeOptions {
   MemoryBudget* memory = nullptr;
 };
 
-// Decodes a JPEG or PNG, told apart by content, into `out`, whose memory is used again; with the
-// same result as tf.io.decode_image. Errors are kDataLoss, or kUnimplemented for what is a picture
-// that Shoal does not read; they say at which byte, not of which file. Thread-safe.
+// Decodes a JPEG or PNG, told apart by content, into `out`, whose memory is used again. The pixels
+// are those of tf.io.decode_png, or of tf.io.decode_jpeg with dct_method="INTEGER_ACCURATE". Errors
+// are kDataLoss, or kUnimplemented for what is a picture that Shoal does not read; they say at
+// which byte, not of which file. Thread-safe.
 absl::Status DecodePicture(std::span<const uint8_t> file, const DecodeOptions& options,
                            Picture* out);
 

@@ -1,5 +1,5 @@
-// PNG by libpng, in the way of TensorFlow: 16 bits lose the lower 8, no gamma, grey from colour by
-// libpng's weights of TensorFlow's call.
+// PNG by libpng, in the way of TensorFlow: 16 bits lose the lower 8. Grey from colour has the
+// weights of kRed and kGreen, in linear light where the file says a gamma; nothing else heeds it.
 
 #include <png.h>
 
@@ -19,6 +19,9 @@ constexpr png_alloc_size_t kMostChunkBytes = 8 << 20;
 constexpr png_uint_32 kMostChunks = 1000;
 // What deflate makes of a byte at best.
 constexpr int64_t kMostInflation = 1032;
+// The weights in grey, of ITU-R BT.601; blue has the rest.
+constexpr double kRed = 0.299;
+constexpr double kGreen = 0.587;
 
 // libpng's way out of an error is a jump, so nothing between setjmp and the library has a
 // destructor.
@@ -72,7 +75,7 @@ void Transform(png_structp png, png_infop info, int channels) {
   png_set_packing(png);
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   if (is_gray && bits < 8) png_set_expand_gray_1_2_4_to_8(png);
-  if (channels == 1 && !is_gray) png_set_rgb_to_gray(png, PNG_ERROR_ACTION_NONE, 0.299, 0.114);
+  if (channels == 1 && !is_gray) png_set_rgb_to_gray(png, PNG_ERROR_ACTION_NONE, kRed, kGreen);
   if (channels > 1 && is_gray) png_set_gray_to_rgb(png);
 }
 
