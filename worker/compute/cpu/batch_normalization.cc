@@ -204,11 +204,11 @@ ParameterPlaces AddParameters(const Parameters& parameters, std::vector<TensorId
   ParameterPlaces places;
   if (parameters.gamma != kNoValue) {
     places.gamma = static_cast<int>(tensors->size());
-    tensors->push_back(program.builder().tensor(parameters.gamma));
+    tensors->push_back(program.RowMajor(parameters.gamma));
   }
   if (parameters.beta != kNoValue) {
     places.beta = static_cast<int>(tensors->size());
-    tensors->push_back(program.builder().tensor(parameters.beta));
+    tensors->push_back(program.RowMajor(parameters.beta));
   }
   return places;
 }
@@ -225,7 +225,7 @@ absl::Status BatchNormalization(int index, CpuProgram& program) {
   const TensorId x = ChannelRows::In(node.inputs[0], layout, program);
   const TensorId table = builder.AddTensor(ChannelTable::SizeBytes(rows));
   const TensorId sums = builder.AddTensor(UnitSumsBytes(rows));
-  TensorId mean = builder.tensor(node.inputs[1]), variance = builder.tensor(node.inputs[2]);
+  TensorId mean = program.RowMajor(node.inputs[1]), variance = program.RowMajor(node.inputs[2]);
   if (of_batch) {
     AddLoopStep(
         rows.units(), rows.grain(), {x, sums},
@@ -301,8 +301,8 @@ absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
   const TensorId gradient = ChannelRows::In(dy, layout, program);
   const TensorId table = builder.AddTensor(ChannelTable::SizeBytes(rows));
   const TensorId sums = builder.AddTensor(UnitSumsBytes(rows));
-  std::vector<TensorId> tensors = {table, builder.tensor(node.inputs[2]),
-                                   builder.tensor(node.inputs[3])};
+  std::vector<TensorId> tensors = {table, program.RowMajor(node.inputs[2]),
+                                   program.RowMajor(node.inputs[3])};
   const ParameterPlaces places = AddParameters(parameters, &tensors, program);
   AddLoopStep(
       rows.padded_channels(), kElementGrain, std::move(tensors),
@@ -344,7 +344,7 @@ absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
       program);
   AddLoopStep(
       rows.padded_channels(), kElementGrain,
-      {table, sums, builder.tensor(node.inputs[3]), builder.Output(node.outputs[1]),
+      {table, sums, program.RowMajor(node.inputs[3]), builder.Output(node.outputs[1]),
        builder.Output(node.outputs[2])},
       [rows, frozen = op.frozen, epsilon = op.epsilon](const RunContext&, float* const* data,
                                                        int64_t begin, int64_t end) {

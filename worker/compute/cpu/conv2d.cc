@@ -71,11 +71,11 @@ absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgra
   std::vector<CpuProgram::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_WEIGHTS,
-       program.Reordered(builder.tensor(node.inputs[1]), geometry.kernel_canonical,
+       program.Reordered(program.RowMajor(node.inputs[1]), geometry.kernel_canonical,
                          pd.weights_desc()),
        pd.weights_desc()},
       {DNNL_ARG_DST, y, pd.dst_desc()}};
-  if (bias) arguments.push_back({DNNL_ARG_BIAS, builder.tensor(node.inputs[2]), pd.bias_desc()});
+  if (bias) arguments.push_back({DNNL_ARG_BIAS, program.RowMajor(node.inputs[2]), pd.bias_desc()});
   program.AddPrimitive(dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
   AddFusedRelu(index, y, pd.dst_desc().get_size(), program);
   return absl::OkStatus();
@@ -93,7 +93,7 @@ absl::Status AddConvolutionBackwardData(int index, const Convolution& convolutio
       geometry.strides, geometry.dilates, geometry.padding_before, geometry.padding_after);
   const dnnl::convolution_backward_data::primitive_desc pd(desc, CpuProgram::Attributes(),
                                                            program.engine(), forward);
-  const TensorId kernel = program.Reordered(builder.tensor(node.inputs[1]),
+  const TensorId kernel = program.Reordered(program.RowMajor(node.inputs[1]),
                                             geometry.kernel_canonical, pd.weights_desc());
   program.AddPrimitive(
       dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 
 namespace shoal::cpu {
 namespace {
@@ -116,7 +117,12 @@ void CpuProgram::AddPrimitive(const dnnl::primitive& primitive,
         {DNNL_ARG_SCRATCHPAD, builder_.AddTensor(scratchpad.get_size()), scratchpad});
   }
   std::vector<TensorId> tensors;
-  for (const Argument& argument : arguments) tensors.push_back(argument.tensor);
+  for (const Argument& argument : arguments) {
+    const auto* own =
+        static_cast<const DnnlLayout*>(builder_.tensor_info(argument.tensor).layout.get());
+    SHOAL_CHECK(own == nullptr || own->desc == argument.desc, "tensor ", argument.tensor);
+    tensors.push_back(argument.tensor);
+  }
   builder_.AddStep(std::make_unique<PrimitiveKernel>(primitive, stream_, engine_, arguments),
                    std::move(tensors));
 }

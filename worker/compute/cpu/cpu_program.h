@@ -77,7 +77,7 @@ class CpuProgram {
   // The tensor of `value` as it is needed, reordered if it lies otherwise.
   TensorId ImageIn(ValueId value, const dnnl::memory::desc& wanted);
   TensorId RowMajor(ValueId value);
-  // `tensor` in another layout: itself, or a copy, which is made once.
+  // `tensor`, which lies as `from`, in another layout: itself, or a copy, which is made once.
   TensorId Reordered(TensorId tensor, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
   // Copies `from` to `to` in another layout.
   void AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
@@ -85,7 +85,8 @@ class CpuProgram {
   // The tensor for an image that is about to be computed.
   TensorId ImageOutput(ValueId value, const dnnl::memory::desc& desc);
 
-  // Appends a primitive. `scratchpad` is its scratchpad_desc().
+  // Appends a primitive. `scratchpad` is its scratchpad_desc(). An argument's desc must be the
+  // layout of its tensor, where the tensor has one.
   void AddPrimitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
                     std::vector<Argument> arguments);
 

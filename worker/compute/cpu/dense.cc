@@ -70,13 +70,13 @@ absl::Status Dense(int index, CpuProgram& program) {
   const int64_t n = builder.shape(node.inputs[1])[1];
   const bool bias = node.inputs.size() == 3;
   const TensorId x = program.RowMajor(node.inputs[0]);
-  const TensorId kernel = builder.tensor(node.inputs[1]);
+  const TensorId kernel = program.RowMajor(node.inputs[1]);
   const TensorId y = builder.Output(FusedOutput(index, program));
   const int64_t y_bytes = m * n * static_cast<int64_t>(sizeof(float));
   if (!program.prefer_onednn_matmul(m * n * k)) {
     const BlasKernel::Product product = {.bias = bias, .m = m, .n = n, .k = k};
     std::vector<TensorId> tensors = {x, kernel};
-    if (bias) tensors.push_back(builder.tensor(node.inputs[2]));
+    if (bias) tensors.push_back(program.RowMajor(node.inputs[2]));
     tensors.push_back(y);
     builder.AddStep(std::make_unique<BlasKernel>(product), std::move(tensors));
     AddFusedRelu(index, y, y_bytes, program);
@@ -91,7 +91,7 @@ absl::Status Dense(int index, CpuProgram& program) {
   std::vector<CpuProgram::Argument> arguments = {{DNNL_ARG_SRC, x, x_desc},
                                                  {DNNL_ARG_WEIGHTS, kernel, kernel_desc},
                                                  {DNNL_ARG_DST, y, y_desc}};
-  if (bias) arguments.push_back({DNNL_ARG_BIAS, builder.tensor(node.inputs[2]), bias_desc});
+  if (bias) arguments.push_back({DNNL_ARG_BIAS, program.RowMajor(node.inputs[2]), bias_desc});
   program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(arguments));
   AddFusedRelu(index, y, y_bytes, program);
   return absl::OkStatus();
@@ -103,7 +103,7 @@ absl::Status DenseBackwardData(int index, CpuProgram& program) {
   const auto [m, n] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t k = builder.shape(node.inputs[1])[0];
   const TensorId dy = program.RowMajor(node.inputs[0]);
-  const TensorId kernel = builder.tensor(node.inputs[1]);
+  const TensorId kernel = program.RowMajor(node.inputs[1]);
   const TensorId dx = builder.Output(node.outputs[0]);
   if (!program.prefer_onednn_matmul(m * n * k)) {
     const BlasKernel::Product product = {.transpose_b = true, .m = m, .n = k, .k = n};

@@ -95,7 +95,8 @@ absl::Status LayerNormalization(int index, CpuProgram& program) {
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
                                    builder.Output(node.outputs[0])};
-  for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(builder.tensor(node.inputs[i]));
+  for (size_t i = 1; i < node.inputs.size(); ++i)
+    tensors.push_back(program.RowMajor(node.inputs[i]));
   AddLoopStep(
       rows, RowGrain(columns), std::move(tensors),
       [columns = columns, epsilon = op.epsilon, scale = op.scale, center = op.center](
@@ -119,7 +120,7 @@ absl::Status LayerNormalizationBackward(int index, CpuProgram& program) {
   const TensorId x = program.RowMajor(node.inputs[0]), dy = program.RowMajor(node.inputs[1]);
   const TensorId statistics = builder.AddTensor(rows * static_cast<int64_t>(sizeof(RowStatistics)));
   std::vector<TensorId> tensors = {x, dy, statistics, builder.Output(node.outputs[0])};
-  if (op.scale) tensors.push_back(builder.tensor(node.inputs[2]));
+  if (op.scale) tensors.push_back(program.RowMajor(node.inputs[2]));
   AddLoopStep(
       rows, RowGrain(columns), std::move(tensors),
       [columns = columns, epsilon = op.epsilon, scale = op.scale](

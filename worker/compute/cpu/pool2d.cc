@@ -161,7 +161,7 @@ absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
   const auto forward = Forward(program, true, Pool2DOp::Kind::kAverage, geometry,
                                AveragedImage(index, program), CpuProgram::AnyImage(y_shape));
   const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
-  const TensorId dy = program.Reordered(builder.tensor(node.inputs[0]),
+  const TensorId dy = program.Reordered(program.RowMajor(node.inputs[0]),
                                         CpuProgram::RowMajorImage(y_shape), pd.diff_dst_desc());
   program.AddPrimitive(
       dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
