@@ -35,6 +35,13 @@ ValueId OpCase::Tensor(Shape shape, Fill fill, Regularizer regularizer) {
   return type_ == ComputeDtype::kFloat32 ? variable : AddIdentity(variable, type_);
 }
 
+ValueId OpCase::Kernel(Shape shape, int64_t terms) {
+  const ValueId kernel = Tensor(std::move(shape));
+  const float factor = 1.4f / std::sqrt(static_cast<float>(terms));
+  for (float& value : variables_.back()) value = ToType(type_, value * factor);
+  return kernel;
+}
+
 ValueId OpCase::AddIdentity(ValueId value, ComputeDtype type) {
   auto op = std::make_shared<ActivationOp>();
   op->attributes = {.kind = ActivationAttributes::Kind::kLeakyRelu, .negative_slope = 1};

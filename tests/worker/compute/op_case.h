@@ -36,6 +36,9 @@ class OpCase {
   };
   // A variable.
   ValueId Tensor(Shape shape, Fill fill = Fill::kNormal, Regularizer regularizer = {});
+  // A variable of a layer that sums up `terms` products: the sums are about as large as what goes
+  // in, whatever the number of layers.
+  ValueId Kernel(Shape shape, int64_t terms);
   // A moving average, whose gradient is what SetSample says.
   ValueId MovingAverage(Shape shape, Fill fill);
   void SetSample(ValueId average, ValueId sample) { graph_.SetSample(average, sample); }
@@ -92,8 +95,14 @@ struct NamedOpCase {
   std::string name;
   void (*build)(OpCase& test_case);
   double bound = 2e-5;
+  // Rounding may decide on which side of a jump a gradient is: draws near one are skipped
+  // (jumps.h).
+  bool jumps_inside = false;
 };
 std::vector<NamedOpCase> OpCases();
+// Chains and blocks of ops as models have them, whose layouts differ on a backend with layouts of
+// its own.
+std::vector<NamedOpCase> OpBlockCases();
 inline void PrintTo(const NamedOpCase& named, std::ostream* out) { *out << named.name; }
 
 }  // namespace shoal
