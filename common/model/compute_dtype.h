@@ -2,8 +2,8 @@
 
 namespace shoal {
 
-// What a layer computes in, by its dtype policy in Keras: float32, or the compute dtype of
-// mixed_bfloat16 and mixed_float16. Variables are float32 under each of them.
+// The type that a layer computes in, by its dtype policy in Keras: float32, or the compute dtype of
+// mixed_bfloat16 and mixed_float16. Variables are float32 under every policy.
 enum class ComputeDtype { kFloat32, kBfloat16, kFloat16 };
 
 // Keras's name of it: "bfloat16".

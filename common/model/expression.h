@@ -9,25 +9,26 @@
 #include "common/model/graph.h"
 #include "common/model/ops/activation.h"
 
-// Formulas over the values of a graph, written as such: each operator appends a node.
+// Formulas over the values of a graph, written as C++ expressions. Each operator appends a node.
 //   const Expression error = prediction - target;
 //   return Mean(Square(error));
 
 namespace shoal {
 
-// The graph that a formula is appended to, and the first error in it, after which nothing more is.
-// Not thread-safe.
+// The graph to which formulas append their nodes, and the first error in them. After an error,
+// nothing more is appended. Not thread-safe.
 class FormulaContext {
  public:
-  // Nodes bear the name of `layer` and what it computes in. The graph outlives this.
+  // Appended nodes get the name of `layer` and its compute dtype. The graph outlives this.
   FormulaContext(Graph* graph, std::string layer,
                  ComputeDtype compute_dtype = ComputeDtype::kFloat32)
       : graph_(graph), layer_(std::move(layer)), compute_dtype_(compute_dtype) {}
 
   const Graph& graph() const { return *graph_; }
-  // kNoValue after an error, and where an input is that.
+  // Appends a node and returns its output. Returns kNoValue after an error, or if an input is
+  // kNoValue.
   ValueId Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
-  // Makes `error` that of the formula, unless it has one.
+  // Records `error`, unless an earlier one is recorded.
   void Fail(absl::Status error) {
     if (status_.ok()) status_ = std::move(error);
   }
@@ -45,11 +46,11 @@ struct Expression {
   FormulaContext* context = nullptr;
   ValueId id = kNoValue;
 
-  // Of a value that is there.
+  // Requires a value other than kNoValue.
   const Shape& shape() const { return context->graph().value(id).shape; }
 };
 
-// Shapes broadcast (BinaryOp).
+// Shapes broadcast, as BinaryOp's do.
 Expression operator+(Expression a, Expression b);
 Expression operator-(Expression a, Expression b);
 Expression operator*(Expression a, Expression b);
@@ -64,26 +65,27 @@ Expression operator-(Expression a);
 Expression Exp(Expression x);
 Expression Log(Expression x);
 Expression Abs(Expression x);
-Expression Sign(Expression x);  // 0 of 0; without a gradient
+Expression Sign(Expression x);  // Sign(0) is 0; has no gradient
 Expression Square(Expression x);
 Expression SquareRoot(Expression x);
 Expression Power(Expression x, double exponent);
-// The nearest in [low, high], infinite ones included.
+// The nearest number in [low, high]. The bounds may be infinite.
 Expression Clip(Expression x, double low, double high);
 Expression AtLeast(Expression x, double low);
 Expression AtMost(Expression x, double high);
 Expression Activate(Expression x, ActivationAttributes::Kind kind);
 Expression Softmax(Expression x);
 
-// Over the last axis, which stays, with extent 1. Of x with one axis, x itself.
+// Reduce the last axis to extent 1. If x has one axis, they return x itself.
 Expression SumOfRows(Expression x);
 Expression MaximumOfRows(Expression x);
-// Sums along `axes`, which stay, with extent 1; along all, the batch's too, where there are none.
+// Sums along `axes` and keeps them with extent 1. If `axes` is empty, sums along all axes, the
+// batch's included.
 Expression SumOver(Expression x, const std::vector<int>& axes);
-// The sum of each example, and the mean, one along the first axis: (None, ...) -> (None).
+// The sum, or the mean, of each example: (None, ...) -> (None).
 Expression SumOfExamples(Expression x);
 Expression MeanOfExamples(Expression x);
-// The mean of x for each example of `like`: -> (None).
+// The mean of all of x, repeated for each example of `like`: -> (None).
 Expression RepeatForExamples(Expression x, Expression like);
 
 }  // namespace shoal

@@ -11,13 +11,14 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-// A window of `length` points, in scipy.signal.windows' words: the value at point `n`, length > 1.
+// A window of scipy.signal.windows. `at` returns the value at point `n` of `length` points, length
+// > 1.
 struct NamedWindow {
   const char* name;
   double (*at)(int64_t n, int64_t length);
 };
 
-// From 0 at the first point to 1 at the last.
+// The position of point n: 0 at the first point, 1 at the last.
 double Share(int64_t n, int64_t length) {
   return static_cast<double>(n) / static_cast<double>(length - 1);
 }
@@ -78,7 +79,8 @@ constexpr NamedWindow kWindows[] = {
     {"triang", Triangle},
 };
 
-// Of a window of that many points; periodic, it is one of a point more, without the last.
+// The values of the window at `length` points. A periodic window has one point more, of which the
+// last is dropped.
 std::vector<double> WindowOf(const FourierKernel& kernel, int64_t length) {
   if (!kernel.values.empty()) return kernel.values;
   if (length == 1) return {1};
@@ -118,7 +120,7 @@ void FillFourierKernel(const FourierKernel& kernel, const Shape& shape, int64_t 
   for (size_t i = 0; i < out.size(); ++i) {
     const int64_t t = (begin + static_cast<int64_t>(i)) / frequencies;
     const int64_t f = (begin + static_cast<int64_t>(i)) % frequencies;
-    // The cosine's period is 2 (F - 1) of t f: of that the rest, so that no digits are lost.
+    // The cosine has period 2 (F - 1) in t f. Taking the remainder first keeps all digits.
     const int64_t period = 2 * (frequencies - 1);
     const double angle =
         -2 * kPi * static_cast<double>(t * f % period) / static_cast<double>(period);

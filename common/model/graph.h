@@ -19,7 +19,7 @@ namespace shoal {
 using ValueId = int;
 inline constexpr ValueId kNoValue = -1;
 
-// Which whole numbers an input of a model takes, by its dtype.
+// The range of whole numbers that an input of a model accepts, by its dtype.
 struct WholeNumbers {
   int64_t least = 0;
   int64_t most = 0;
@@ -35,8 +35,8 @@ struct Value {
   std::string name;  // for messages: "conv2d/kernel", "conv2d", "gradient of conv2d"
   Shape shape;
   int variable = -1;
-  // Of an input of a dtype of whole numbers, and of what is those numbers moved or chosen: in Keras
-  // they are integers until a layer computes with them.
+  // Set for an input with an integer dtype, and for values that ops only move or choose from it.
+  // Keras keeps these as integers until a layer computes with them.
   std::optional<WholeNumbers> whole_numbers = {};
 };
 
@@ -44,28 +44,29 @@ struct Node {
   std::shared_ptr<const Op> op;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  std::string layer;  // Keras name of the layer it came from
-  // What the model says that it is computed in; a backend that lacks it computes in float32
+  std::string layer;  // Keras name of the layer that it comes from
+  // The type that the model asks for. A backend without this type computes in float32
   // (Backend::compute_dtypes).
   ComputeDtype compute_dtype = ComputeDtype::kFloat32;
 };
 
-// The most elements that one tensor may have (an example's, where the batch leads): far beyond what
-// a machine holds, and small enough that sizes in bytes do not overflow.
+// Max elements of one tensor, or of one example if the batch axis leads. It is far more than a
+// machine holds, and small enough that sizes in bytes do not overflow.
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-// An error when an extent is negative (kBatch is not) or their product is above kMaxElements.
+// Rejects a shape with a negative extent, or with more than kMaxElements elements. kBatch is
+// allowed and counts as 1.
 absl::Status CheckElementCount(const Shape& shape);
 
-// A directed acyclic graph of ops over float32 tensors, nodes in an order in which they can run.
-// Built once, then constant; thread-safe when constant. Whole numbers (inputs of such a dtype,
-// class ids as target) are held as float32 too: exact up to 2^24.
+// A directed acyclic graph of ops over float32 tensors. Its nodes are in an order in which they can
+// run. It is built once, then constant; thread-safe when constant. Whole numbers (inputs of an
+// integer dtype, class ids as target) are also stored as float32, which is exact up to 2^24.
 class Graph {
  public:
   ValueId AddInput(std::string name, Shape shape, std::optional<WholeNumbers> whole_numbers = {});
   ValueId AddVariable(Variable variable);
-  // Appends a node and returns its outputs, which are named `value_name`, or after the layer when
-  // that is empty. Errors are InferShapes's, prefixed with the layer, and CheckElementCount's.
+  // Appends a node and returns its outputs. They are named `value_name`, or after the layer if that
+  // is empty. Returns the errors of InferShapes, prefixed with the layer, and of CheckElementCount.
   absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
                                                std::vector<ValueId> inputs,
                                                const std::string& layer,
@@ -76,16 +77,16 @@ class Graph {
                               const std::string& layer, const std::string& value_name = "",
                               ComputeDtype compute_dtype = ComputeDtype::kFloat32);
 
-  // In training, each step pushes `sample` for the moving average whose value `variable` is: a
-  // value of the same shape, computed of its batch. Once for each moving average, which all have
-  // one.
+  // Makes each training step push `sample` for the moving average `variable`. The sample has the
+  // variable's shape and is computed from the step's batch. Call this exactly once for each moving
+  // average.
   void SetSample(ValueId variable, ValueId sample);
-  // The same again for one that has a sample, in whose place comes one of several samples, with the
-  // momentum that those have together.
+  // Replaces the sample of a moving average that has one. The new `sample` combines several
+  // samples, and `momentum` is their combined momentum.
   void ReplaceSample(ValueId variable, ValueId sample, double momentum);
 
-  // What the regularizer adds to the loss for `value`, a value for each example: Keras's
-  // activity_regularizer. Several of one value add up.
+  // Adds the regularizer's penalty on `value` to the loss, for each example: Keras's
+  // activity_regularizer. Several penalties on one value add up.
   void AddActivityPenalty(ValueId value, const Regularizer& regularizer) {
     activity_penalties_.push_back({value, regularizer});
   }
@@ -96,7 +97,7 @@ class Graph {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Variable>& variables() const { return variables_; }
   const std::vector<ValueId>& variable_values() const { return variable_values_; }
-  // By variable; kNoValue where it is no moving average.
+  // By variable; kNoValue if it is not a moving average.
   const std::vector<ValueId>& samples() const { return samples_; }
   struct ActivityPenalty {
     ValueId value;
@@ -108,21 +109,21 @@ class Graph {
   const Value& value(ValueId id) const { return values_[id]; }
 
  private:
-  // What all of `values` are together; nothing where one is not of whole numbers.
+  // The range that covers all of `values`; empty if any of them has no range of whole numbers.
   std::optional<WholeNumbers> Joined(const std::vector<ValueId>& values) const;
 
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<Variable> variables_;       // in the order of Keras's model.weights
   std::vector<ValueId> variable_values_;  // value of each variable
-  std::vector<ValueId> samples_;          // of each variable
+  std::vector<ValueId> samples_;          // sample of each variable
   std::vector<ActivityPenalty> activity_penalties_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
 };
 
-// What Op::Gradient sees of its node: inputs, outputs, the gradients of the outputs; and where it
-// leaves the gradients of the inputs.
+// Op::Gradient's view of its node: the inputs, the outputs and the gradients of the outputs.
+// Op::Gradient stores the gradients of the inputs here.
 class GradientBuilder {
  public:
   GradientBuilder(Graph* graph, const Node* node, std::vector<ValueId> output_gradients,
@@ -133,17 +134,19 @@ class GradientBuilder {
   ValueId output(int i) const { return node_->outputs[i]; }
   ValueId output_gradient(int i) const { return output_gradients_[i]; }
   const Shape& input_shape(int i) const;
-  // False for inputs whose gradient nobody needs (the images): skip the work.
+  // False for inputs whose gradient is not needed (the images). Skip the work for these.
   bool wanted(int i) const { return input_wanted_[i]; }
 
-  // Appends a gradient node, of the precision of the node, and returns its outputs.
+  // Appends a gradient node with the compute dtype of the forward node, and returns its outputs.
   absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
                                                std::vector<ValueId> inputs);
   // The same for an op with one output.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
-  // Appends `op` on `inputs` as the gradient of input `i`, if that is wanted.
+  // Appends `op` on `inputs` as the gradient of input `i`. Does nothing if that gradient is not
+  // wanted.
   absl::Status AddInputGradient(int i, std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
-  // Sets the gradient of input `i`; it may be an existing value (Add passes its own through).
+  // Sets the gradient of input `i`. It may be an existing value: Add passes its output's gradient
+  // through.
   void SetInputGradient(int i, ValueId gradient) { input_gradients_[i] = gradient; }
   const std::vector<ValueId>& input_gradients() const { return input_gradients_; }
 

@@ -12,8 +12,8 @@
 namespace shoal {
 namespace {
 
-// Standard deviation of a standard normal distribution cut at two: Keras divides by it, so that
-// what is drawn has the deviation that was asked for.
+// Standard deviation of a standard normal distribution truncated at two deviations. Keras divides
+// by it, which gives the drawn values the requested deviation.
 constexpr double kTruncatedNormalStddev = 0.87962566103423978;
 
 // The finalizer of SplitMix64: spreads each bit of `x` over all bits.
@@ -38,7 +38,7 @@ class RandomField {
            0x1p-53;
   }
 
-  // Standard normal, by Box and Muller's transform; takes draws 2 * draw and 2 * draw + 1.
+  // Standard normal, by Box and Muller's transform. Uses draws 2 * draw and 2 * draw + 1.
   double Normal(int64_t index, int draw = 0) const {
     const double radius = std::sqrt(-2 * std::log(1 - Uniform(index, 2 * draw)));
     return radius * std::cos(2 * std::numbers::pi * Uniform(index, 2 * draw + 1));
@@ -80,7 +80,7 @@ double Fan(const Shape& shape, Initializer::FanMode mode) {
   return fan_in;
 }
 
-// Variance scaling as the plain distribution that it comes down to for this shape.
+// Turns variance scaling into the plain distribution for this shape.
 Initializer Resolve(const Initializer& initializer, const Shape& shape) {
   if (initializer.kind != Initializer::Kind::kVarianceScaling) return initializer;
   const double variance = initializer.a / std::max(1.0, Fan(shape, initializer.fan_mode));
@@ -103,7 +103,7 @@ Initializer Resolve(const Initializer& initializer, const Shape& shape) {
   return plain;
 }
 
-// Scalar product in eight lanes, which the compiler can keep in vector registers.
+// Scalar product in eight lanes. The compiler can keep them in vector registers.
 double Dot(std::span<const double> a, std::span<const double> b) {
   std::array<double, 8> lanes = {};
   size_t i = 0;
@@ -116,10 +116,10 @@ double Dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// The orthogonal factor of a normal matrix of `length` rows and `count` <= length columns, column
-// after column. Its R has a positive diagonal, which is what Keras gets by flipping signs. Modified
-// Gram-Schmidt loses orthogonality in proportion to the condition number, for such matrices about
-// `count`: in double nothing that a float would show.
+// The orthogonal factor of a random normal matrix with `length` rows and `count` <= length columns,
+// stored column after column. Its R has a positive diagonal; Keras reaches this by flipping signs.
+// Modified Gram-Schmidt loses orthogonality in proportion to the condition number, which is about
+// `count` here. In double this loss is too small to show in a float.
 std::vector<double> OrthogonalColumns(const RandomField& random, int64_t length, int64_t count) {
   std::vector<double> columns(length * count);
   for (int64_t i = 0; i < length * count; ++i) columns[i] = random.Normal(i);
@@ -136,7 +136,7 @@ std::vector<double> OrthogonalColumns(const RandomField& random, int64_t length,
   return columns;
 }
 
-// The whole matrix is made for any part of it: its rows depend on each other.
+// Computes the whole matrix for any part of it, because its rows depend on each other.
 void FillOrthogonal(double gain, const RandomField& random, const Shape& shape, int64_t begin,
                     std::span<float> out) {
   const int64_t columns = shape.back();

@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// How a variable gets its first values; the distributions of Keras's initializers.
+// How a variable gets its first values: the distributions of Keras's initializers.
 struct Initializer {
   enum class Kind {
     kConstant,         // a = value (Zeros, Ones, Constant)
@@ -31,12 +31,13 @@ struct Initializer {
   FanMode fan_mode = FanMode::kFanAvg;
   Distribution distribution = Distribution::kUniform;
   std::shared_ptr<const FourierKernel> fourier = nullptr;
-  int64_t seed = -1;  // from the Keras config; -1: none was given
+  int64_t seed = -1;  // from the Keras config; -1 if it gives none
 };
 
-// Writes rows [row_begin, row_end) (along axis 0; a scalar has one row) of the variable's first
-// values into `out`, which holds exactly those rows. Each value is a pure function of (job_seed,
-// variable name, flat index), so that the whole is the same however it is cut over ps. Thread-safe.
+// Writes rows [row_begin, row_end) of the variable's first values into `out`, which holds exactly
+// these rows. Rows are along axis 0; a scalar has one row. Each value is a pure function of
+// (job_seed, variable name, flat index). This keeps the variable the same for every split over ps.
+// Thread-safe.
 void InitializeRows(const Initializer& initializer, const std::string& variable_name,
                     const Shape& shape, uint64_t job_seed, int64_t row_begin, int64_t row_end,
                     std::span<float> out);

@@ -5,18 +5,18 @@
 
 namespace shoal {
 
-// What models may be made of, for people: docs/layers.md.
+// A layer that models may use, described for docs/layers.md.
 
 struct KerasLayerDescription {
   std::string class_name;
-  std::string documentation;         // a line
-  std::vector<std::string> options;  // of its config, but those that all layers have
+  std::string documentation;         // one line
+  std::vector<std::string> options;  // of its config, without those common to all layers
 };
 
 // Sorted by name.
 std::vector<KerasLayerDescription> DescribeKerasLayers();
 
-// Names by which an option can ask for an activation or an initializer, sorted.
+// The names of activations and of initializers that an option can give, sorted.
 std::vector<std::string> KerasActivationNames();
 std::vector<std::string> KerasInitializerNames();
 

@@ -14,7 +14,8 @@ struct LayerSummary {
   std::string class_name;  // "Conv2D"
   Shape output_shape;
   int64_t parameters = 0;
-  // What it reads, for Functional models: "conv2d[0][0]" is output 0 of the first call of conv2d.
+  // The layer's inputs in a Functional model: "conv2d[0][0]" is output 0 of the first call of
+  // conv2d.
   std::vector<std::string> connected_to;
 };
 
@@ -26,9 +27,9 @@ struct KerasModel {
 };
 
 // Reads the text of Keras 2's or Keras 3's model.to_json(), Sequential or Functional. Errors name
-// the JSON path ("$.config.layers[3].config.padding"), the value, and what is known. Input that is
-// not a model is kInvalidArgument; a layer or option that Shoal lacks is kUnimplemented, which
-// lists what there is.
+// the JSON path ("$.config.layers[3].config.padding"), the value and the known choices. Returns
+// kInvalidArgument if the input is not a model. Returns kUnimplemented, with a list of the choices,
+// for a layer or option that Shoal lacks.
 absl::StatusOr<KerasModel> ParseKerasModel(const std::string& json_text);
 
 }  // namespace shoal

@@ -7,9 +7,9 @@
 
 namespace shoal {
 
-// Where the variables lie in one buffer that holds a whole model: end to end in model order, each
-// beginning on a multiple of 16 floats (64 bytes). Offsets and sizes in floats. Gaps are not
-// defined.
+// The places of the variables in one buffer that holds a whole model. They follow each other in
+// model order; each begins on a multiple of 16 floats (64 bytes). Offsets and sizes are in floats.
+// The content of the gaps is undefined.
 struct ModelLayout {
   struct Extent {
     int64_t offset = 0;

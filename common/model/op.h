@@ -10,37 +10,36 @@ namespace shoal {
 
 class GradientBuilder;
 
-// What a node computes: an operation's type and attributes, free of any device. Immutable.
-// A backend has a kernel per type(). The ops are in ops/NAME.{h,cc}, a family a file, each with its
-// inputs -> outputs in the comment. Images are NHWC, convolution kernels HWIO (Keras's own
-// layouts). Gradient ops carry the shape they must produce where it does not follow from their
-// inputs; its leading kBatch stands for the batch.
+// The operation of a node: its type and attributes, independent of any device. Immutable. A backend
+// has one kernel for each type(). Each family of ops is one file, ops/NAME.{h,cc}; each op's
+// comment gives its inputs -> outputs. Images are NHWC and convolution kernels are HWIO, as in
+// Keras. A gradient op has its output shape as an attribute if the inputs do not determine it. A
+// leading kBatch in it means the batch.
 class Op {
  public:
   virtual ~Op() = default;
 
-  // "Conv2D". The key under which backends register kernels.
+  // The key under which backends register kernels: "Conv2D".
   virtual const char* type() const = 0;
 
-  // Shapes of the outputs from those of the inputs; kBatch may lead any of them and is passed
-  // through. Errors say which extent does not fit, with both shapes.
+  // Returns the shapes of the outputs for these shapes of the inputs. kBatch may lead any of them
+  // and is passed through. Errors state which extent does not fit, with both shapes.
   virtual absl::StatusOr<std::vector<Shape>> InferShapes(
       const std::vector<Shape>& inputs) const = 0;
 
-  // Whether it reads input `i` in a program of training, or in one of inference. What nobody reads
-  // is not computed.
+  // Whether the op reads input `i` in a training program or in an inference program. A value that
+  // no op reads is not computed.
   virtual bool Reads(int i, bool training) const;
 
-  // Whether whole numbers come out as whole numbers because each element is one that went in: it
-  // moves, chooses or leaves out.
+  // Whether whole numbers at the inputs give whole numbers at the outputs.
   virtual bool KeepsWholeNumbers() const { return false; }
 
   // Appends the nodes that compute the gradients of the inputs from those of the outputs
-  // (GradientBuilder). An op without a gradient (a gradient op itself) leaves this as it is.
+  // (GradientBuilder). An op without a gradient, such as a gradient op, does not override this.
   virtual absl::Status Gradient(GradientBuilder& builder) const;
 };
 
-// Declares what every op has, by the name of its type.
+// Declares the members that every op has. NAME is its type.
 #define SHOAL_OP(NAME)                                \
   const char* type() const override { return #NAME; } \
   absl::StatusOr<std::vector<Shape>> InferShapes(const std::vector<Shape>& inputs) const override

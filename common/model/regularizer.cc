@@ -11,11 +11,11 @@
 namespace shoal {
 namespace {
 
-// keras.ops.normalize takes no vector to be shorter than its root.
+// keras.ops.normalize treats a vector as no shorter than the square root of this.
 constexpr double kLeastSquare = 1e-14;
 
-// The sum of all elements, [1]. First along all axes but the last, for which backends have fast
-// code.
+// The sum of all elements, [1]. It sums along all axes but the last first, for which backends have
+// fast code.
 Expression Sum(Expression x) {
   const auto sum_to = [](Expression of, Shape shape) {
     auto op = std::make_shared<SumToOp>();
@@ -26,14 +26,14 @@ Expression Sum(Expression x) {
   return sum_to(x.shape().size() > 1 ? sum_to(x, {x.shape().back()}) : x, {1});
 }
 
-// Adds up what is there.
+// The sum of all terms. Requires at least one.
 Expression Total(const std::vector<Expression>& terms) {
   Expression total = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) total = total + terms[i];
   return total;
 }
 
-// The vectors that are to be orthogonal, and what follows from them.
+// The vectors that the penalty makes orthogonal, and values computed from them.
 struct Orthogonality {
   Orthogonality(const Regularizer& regularizer, Expression w)
       : columns(regularizer.of_columns),
@@ -41,13 +41,13 @@ struct Orthogonality {
         unit(w / length) {
     const Shape& shape = w.shape();
     const auto count = static_cast<double>(shape[columns ? 1 : 0]);
-    // One vector has no other to be orthogonal to; Keras divides by zero then.
+    // A single vector has no other to be orthogonal to. Keras divides by zero in this case.
     weight = count > 1 ? regularizer.orthogonal / (count * (count - 1)) : 0;
     product = columns ? Multiply<DenseBackwardWeightsOp>(unit, unit)  // u^T u
                       : Multiply<DenseBackwardDataOp>(unit, unit);    // u u^T
   }
 
-  // Along each vector; the axis stays, with extent 1.
+  // Sums along each vector and keeps the axis with extent 1.
   Expression SumAlong(Expression x) const { return SumOver(x, {columns ? 0 : 1}); }
 
   template <typename Product>
@@ -58,7 +58,7 @@ struct Orthogonality {
   const bool columns;
   const Expression length, unit;
   double weight;
-  Expression product;  // of each with each
+  Expression product;  // products of all pairs of unit vectors
 };
 
 }  // namespace
@@ -75,7 +75,7 @@ Expression Penalty(const Regularizer& regularizer, Expression w) {
   if (regularizer.l2 != 0) terms.push_back(regularizer.l2 * Sum(Square(w)));
   if (regularizer.orthogonal != 0) {
     const Orthogonality all(regularizer, w);
-    // The product of each with itself does not count.
+    // Subtracts the product of each vector with itself, which does not count.
     terms.push_back(all.weight * (Sum(Abs(all.product)) - Sum(Square(all.unit))));
   }
   return Total(terms);
@@ -97,7 +97,7 @@ Expression PenaltyGradient(const Regularizer& regularizer, Expression w) {
     const Expression sign = Sign(all.product);
     const Expression of_all = all.columns ? Orthogonality::Multiply<DenseOp>(all.unit, sign)
                                           : Orthogonality::Multiply<DenseOp>(sign, all.unit);
-    const Expression of_units = of_all - all.unit;  // each counts in two products
+    const Expression of_units = of_all - all.unit;  // each pair counts twice
     const Expression along = all.SumAlong(of_units * all.unit);
     terms.push_back((2 * all.weight) * ((of_units - along * all.unit) / all.length));
   }

@@ -18,11 +18,11 @@
 namespace shoal {
 namespace {
 
-// Walks a graph's nodes backwards and appends the gradients of whatever depends on a variable
-// that the optimizer updates.
+// Walks a graph's nodes backwards. Appends gradients for all values that depend on a variable that
+// the optimizer updates.
 class ReversePass {
  public:
-  // `loss_scale`: TrainingGraph's.
+  // `loss_scale` is TrainingGraph::loss_scale.
   ReversePass(Graph* graph, ValueId loss_scale)
       : graph_(graph),
         loss_scale_(loss_scale),
@@ -45,7 +45,7 @@ class ReversePass {
     }
   }
 
-  // From the mean of `loss` over the examples.
+  // Starts from the mean of `loss` over the examples.
   absl::Status Run(ValueId loss) {
     while (node_count_ > 0 && graph_->nodes()[node_count_ - 1].outputs[0] != loss) --node_count_;
     if (node_count_ == 0) return absl::InvalidArgumentError("the loss does not depend on anything");
@@ -57,7 +57,7 @@ class ReversePass {
       SHOAL_RETURN_IF_ERROR(Scale(&gradients_[loss], last.layer));
     }
     for (int i = node_count_ - 1; i >= 0; --i) SHOAL_RETURN_IF_ERROR(Visit(i));
-    // What no node reads may still be penalised.
+    // A variable that no node reads may still have a penalty.
     for (const ValueId value : std::vector<ValueId>(graph_->variable_values())) {
       if (first_user_[value] < 0) SHOAL_RETURN_IF_ERROR(Complete(value, ""));
     }
@@ -71,7 +71,7 @@ class ReversePass {
     const Node node =
         graph_->nodes()[index];  // a copy: the graph's own move when nodes are appended
     std::vector<ValueId> output_gradients;
-    // The gradient of a LossOp at the end is the mean's own.
+    // A LossOp at the end of the forward pass computes the gradient of the mean itself.
     const bool begins = index == node_count_ - 1 && gradients_[node.outputs[0]] == kNoValue;
     bool reached = begins;
     for (const ValueId output : node.outputs) {
@@ -90,15 +90,15 @@ class ReversePass {
         contributions_[node.inputs[i]].push_back(gradient);
       }
     }
-    // A value's gradient is whole once its first user has added its part: nodes come after their
-    // inputs.
+    // Nodes come after their inputs, so the value's first user is visited last. Once it has added
+    // its part, the value's gradient is complete.
     for (const ValueId input : node.inputs) {
       if (first_user_[input] == index) SHOAL_RETURN_IF_ERROR(Complete(input, node.layer));
     }
     return absl::OkStatus();
   }
 
-  // Makes it a multiple of the loss scale, if there is one.
+  // Multiplies the gradient by the loss scale, if there is one.
   absl::Status Scale(ValueId* gradient, const std::string& layer) {
     if (loss_scale_ == kNoValue) return absl::OkStatus();
     FormulaContext context(graph_, layer);
@@ -106,7 +106,7 @@ class ReversePass {
     return context.status();
   }
 
-  // Adds up the parts that the users of `value` left, and its regularizer's.
+  // Adds up the gradient's parts from all users of `value` and from its regularizer.
   absl::Status Complete(ValueId value, const std::string& layer) {
     std::vector<ValueId> parts = std::exchange(contributions_[value], {});
     if (const int variable = graph_->value(value).variable; variable >= 0 && wanted_[value]) {
@@ -121,7 +121,8 @@ class ReversePass {
     if (parts.empty()) return absl::OkStatus();
     gradients_[value] = parts[0];
     if (parts.size() == 1) return absl::OkStatus();
-    // Of what a layer computed in less than float32, no part is more exact; a variable's are.
+    // Sums in the layer's compute dtype, because no part is more exact than this. The sum for a
+    // variable is in float32.
     const bool of_variable = graph_->value(value).variable >= 0;
     const ComputeDtype type =
         of_variable ? ComputeDtype::kFloat32 : graph_->nodes()[first_user_[value]].compute_dtype;
@@ -134,15 +135,15 @@ class ReversePass {
 
   Graph* const graph_;  // outlives this
   const ValueId loss_scale_;
-  int node_count_;  // those that the loss may depend on
+  int node_count_;  // nodes that the loss may depend on
   // By value of the forward pass:
-  std::vector<bool> wanted_;     // whether it depends on such a variable
+  std::vector<bool> wanted_;     // whether it depends on a variable that the optimizer updates
   std::vector<int> first_user_;  // the first node that reads it; -1: none
   std::vector<std::vector<ValueId>> contributions_;
   std::vector<ValueId> gradients_;
 };
 
-// The loss of each example with what the outputs of layers add to it.
+// The loss of each example plus the penalties on outputs of layers.
 absl::StatusOr<ValueId> AddActivityPenalties(Graph* graph, ValueId loss) {
   if (graph->activity_penalties().empty()) return loss;
   FormulaContext context(graph, "regularizer");
@@ -154,7 +155,7 @@ absl::StatusOr<ValueId> AddActivityPenalties(Graph* graph, ValueId loss) {
   return total;
 }
 
-// The loss of each example with what the regularizers of variables add to it.
+// The loss of each example plus the penalties on variables.
 absl::StatusOr<ValueId> AddPenalties(Graph* graph, ValueId loss) {
   FormulaContext context(graph, "regularizer");
   std::vector<ValueId> penalties;
@@ -201,8 +202,8 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss&
   }
   if (options.scales_loss) result.loss_scale = graph.AddInput("loss scale", {1});
   SHOAL_ASSIGN_OR_RETURN(loss_of_outputs, AddActivityPenalties(&graph, loss_of_outputs));
-  // Those of variables have their gradients from formulas: what is appended from here on is not
-  // walked.
+  // The penalties on variables have formulas for their gradients. The reverse pass therefore does
+  // not walk the nodes appended from here on.
   ReversePass reverse(&graph, result.loss_scale);
   SHOAL_ASSIGN_OR_RETURN(result.loss_per_example, AddPenalties(&graph, loss_of_outputs));
   result.loss_nodes_end = static_cast<int>(graph.nodes().size());

@@ -8,23 +8,23 @@
 
 namespace shoal {
 
-// How a variable gets its next value from what a step pushes for it. What is pushed is applied
-// exactly once and lies in the cut, whatever the rule.
+// How a variable gets its next value from the value that a step pushes. Under every rule, a pushed
+// value is applied exactly once and is part of the cut.
 enum class UpdateRule {
-  kOptimizer,      // by the optimizer, from the gradient; the only ones with slots
-  kMovingAverage,  // UpdateMovingAverage, from the sample that the step takes of its batch
-  kFrozen,         // never: it keeps its first value, and nothing is pushed
+  kOptimizer,      // by the optimizer, from the gradient; only these have slots
+  kMovingAverage,  // by UpdateMovingAverage(), from the step's sample of its batch
+  kFrozen,         // never: keeps its first value; no step pushes it
 };
 
-// A named float32 tensor of the model. Its name is Keras's path with the outer model's name left
-// out: "conv2d/kernel".
+// A named float32 tensor of the model. Its name is Keras's path without the outer model's name:
+// "conv2d/kernel".
 struct Variable {
   std::string name;
   Shape shape = {};  // all extents known
   UpdateRule rule = UpdateRule::kOptimizer;
-  double momentum = 0;  // of a moving average
+  double momentum = 0;  // for kMovingAverage
   Initializer initializer = {};
-  Regularizer regularizer = {};  // of one that the optimizer updates
+  Regularizer regularizer = {};  // for kOptimizer
 
   bool pushed() const { return rule != UpdateRule::kFrozen; }
   bool has_slots() const { return rule == UpdateRule::kOptimizer; }
