@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// Keras 3's activations of single elements; gelu is the exact one. relu: max_value < 0 means none.
+// Keras 3's elementwise activations; gelu is the exact form. For relu, max_value < 0 means no max.
 struct ActivationAttributes {
   enum class Kind {
     kRelu,
@@ -32,7 +32,7 @@ struct ActivationAttributes {
   Kind kind = Kind::kRelu;
   double max_value = -1;      // relu
   double negative_slope = 0;  // relu, leaky relu; alpha of elu
-  double threshold = 0;       // relu; of the shrinking ones 0.5 in Keras
+  double threshold = 0;       // relu; hard and soft shrink, with Keras's default 0.5
   double slope = 1.0 / 6;     // hard sigmoid
 };
 
@@ -40,7 +40,8 @@ struct ActivationAttributes {
 struct ActivationOp : Op {
   ActivationAttributes attributes;
   SHOAL_OP(Activation);
-  // The bare relu is a maximum; what has numbers of its own makes floats.
+  // A relu without attributes is a maximum. Attributes such as a slope turn whole numbers into
+  // floats.
   bool KeepsWholeNumbers() const override {
     return attributes.kind == ActivationAttributes::Kind::kHardTanh ||
            (attributes.kind == ActivationAttributes::Kind::kRelu && attributes.max_value < 0 &&

@@ -25,7 +25,8 @@ std::shared_ptr<const Op> Negation() {
   return op;
 }
 
-// Adds `gradient`, which has the output's shape, to input `i`: summed where that was repeated.
+// Sets the gradient of input `i` from `gradient`, which has the output's shape. Sums it along the
+// axes on which the input was repeated.
 absl::Status SetGradient(GradientBuilder& builder, int i, ValueId gradient,
                          const Shape& output_shape) {
   const Shape& shape = builder.input_shape(i);

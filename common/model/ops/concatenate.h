@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// (x1, x2, ...), equal in all axes but `axis` -> one after the other along it
+// (x1, x2, ...), equal in all axes but `axis` -> their concatenation along it
 struct ConcatenateOp : Op {
   int axis = 1;  // not the first
   SHOAL_OP(Concatenate);

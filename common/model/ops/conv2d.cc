@@ -32,7 +32,8 @@ absl::StatusOr<std::vector<Shape>> Conv2DOp::InferShapes(const std::vector<Shape
   return OneShape(y);
 }
 
-// The variables' gradients come first: they can leave the worker while the input's is computed.
+// The gradients of the variables come first. The worker can send them while it computes the
+// input's.
 absl::Status Conv2DOp::Gradient(GradientBuilder& builder) const {
   const ValueId dy = builder.output_gradient(0);
   if (builder.input_count() == 3) {
@@ -62,7 +63,7 @@ absl::StatusOr<std::vector<Shape>> Conv2DBackwardDataOp::InferShapes(
   return OneShape(x_shape);
 }
 
-// It is linear in both.
+// The op is linear in both inputs.
 absl::Status Conv2DBackwardDataOp::Gradient(GradientBuilder& builder) const {
   const ValueId gradient = builder.output_gradient(0);
   auto weights = std::make_shared<Conv2DBackwardWeightsOp>();

@@ -9,15 +9,16 @@
 namespace shoal {
 
 // (x [B, H, W, C], kernel [kh, kw, C / groups, F], bias [F] optional) -> [B, H', W', F].
-// window.size is that of the kernel.
+// window.size is the kernel's size.
 struct Conv2DOp : Op {
   Window window;
   int64_t groups = 1;
   SHOAL_OP(Conv2D);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (dy [B, H', W', F], kernel) -> dx. A transposed convolution is this, with an `x_shape` of which
-// the window leaves what comes in, and therefore has a gradient of its own.
+// (dy [B, H', W', F], kernel) -> dx. It is also the transposed convolution, and therefore has a
+// gradient. Its `x_shape` is then the output's shape, which the window maps to the shape of its
+// input.
 struct Conv2DBackwardDataOp : Op {
   Window window;
   int64_t groups = 1;

@@ -28,7 +28,8 @@ absl::StatusOr<std::vector<Shape>> DenseOp::InferShapes(const std::vector<Shape>
   return OneShape(y);
 }
 
-// The variables' gradients come first: they can leave the worker while the input's is computed.
+// The gradients of the variables come first. The worker can send them while it computes the
+// input's.
 absl::Status DenseOp::Gradient(GradientBuilder& builder) const {
   const ValueId dy = builder.output_gradient(0);
   if (builder.input_count() == 3) {

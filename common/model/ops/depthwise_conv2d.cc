@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<Shape>> DepthwiseConv2DOp::InferShapes(
                                                    " does not fit the kernel of shape ",
                                                    ShapeToString(kernel)));
   }
-  // Before the product: the factors may be anything a file says.
+  // Check before computing the product, because the factors come from a file.
   SHOAL_RETURN_IF_ERROR(CheckElementCount(kernel));
   const int64_t filters = kernel[2] * kernel[3];
   if (inputs.size() == 3) SHOAL_RETURN_IF_ERROR(CheckSameShape("bias", inputs[2], {filters}));
@@ -32,7 +32,8 @@ absl::StatusOr<std::vector<Shape>> DepthwiseConv2DOp::InferShapes(
   return OneShape(y);
 }
 
-// The variables' gradients come first: they can leave the worker while the input's is computed.
+// The gradients of the variables come first. The worker can send them while it computes the
+// input's.
 absl::Status DepthwiseConv2DOp::Gradient(GradientBuilder& builder) const {
   const ValueId dy = builder.output_gradient(0);
   if (builder.input_count() == 3) {

@@ -7,7 +7,7 @@
 namespace shoal {
 
 // (x [B, H, W, C], kernel [kh, kw, C, M], bias [C * M] optional) -> [B, H', W', C * M]: output
-// channel c * M + m sees input channel c alone. window.size is that of the kernel.
+// channel c * M + m reads only input channel c. window.size is the kernel's size.
 struct DepthwiseConv2DOp : Op {
   Window window;
   SHOAL_OP(DepthwiseConv2D);

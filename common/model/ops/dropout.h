@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// Which elements are kept or dropped together: element i goes the way of element
-// i / block * period + i % period of a smaller tensor. A block of 1: each goes its own.
+// Groups of elements that are kept or dropped together. Element i belongs to group i / block *
+// period + i % period. With a block of 1, each element is a group of its own.
 struct DropoutGroups {
   int64_t block = 1;
   int64_t period = 1;  // <= block
@@ -15,9 +15,9 @@ struct DropoutGroups {
   int64_t Of(int64_t element) const { return element / block * period + element % period; }
 };
 
-// (x) -> x in inference; in training, each element, or group of them, is kept with probability 1 -
-// rate and scaled by 1 / (1 - rate). The mask is a pure function of (job seed, step, layer_seed,
-// position in the step's batch), so that a step computed twice is the same.
+// (x) -> x in inference. In training, each group of elements is kept with probability 1 - rate and
+// scaled by 1 / (1 - rate). The mask is a pure function of (job seed, step, layer_seed, position in
+// the step's batch). A step that is computed twice therefore gets the same mask.
 struct DropoutOp : Op {
   double rate = 0;
   uint64_t layer_seed = 0;
@@ -25,7 +25,7 @@ struct DropoutOp : Op {
   SHOAL_OP(Dropout);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (dy) -> dx, by the mask of the forward op
+// (dy) -> dx, with the mask of the forward op
 struct DropoutBackwardOp : Op {
   double rate = 0;
   uint64_t layer_seed = 0;

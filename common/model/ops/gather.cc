@@ -13,7 +13,7 @@ namespace shoal {
 absl::StatusOr<std::vector<Shape>> GatherOp::InferShapes(const std::vector<Shape>& inputs) const {
   SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
   SHOAL_RETURN_IF_ERROR(CheckRank("table", inputs[0], 2));
-  // Ids are float32, exact up to there.
+  // Ids are float32, which is exact up to 2^24.
   if (inputs[0][0] > (int64_t{1} << 24)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a table of ", inputs[0][0], " rows; ids can number 2^24 at most"));

@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-// (table [V, D], ids [...]) -> [..., D]: the rows that the ids number. An id that is none, not a
-// whole number from 0 to V - 1, yields not-a-number, as in JAX.
+// (table [V, D], ids [...]) -> [..., D]: the rows of the table with these ids. An invalid id, which
+// is not a whole number from 0 to V - 1, yields not-a-number, as in JAX.
 struct GatherOp : Op {
   SHOAL_OP(Gather);
   absl::Status Gradient(GradientBuilder& builder) const override;

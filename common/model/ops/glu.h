@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// (x [..., 2 n]) -> a sigmoid(b) [..., n], a and b being the halves along the last axis
+// (x [..., 2 n]) -> a sigmoid(b) [..., n], where a and b are the halves along the last axis
 struct GluOp : Op {
   SHOAL_OP(Glu);
   absl::Status Gradient(GradientBuilder& builder) const override;

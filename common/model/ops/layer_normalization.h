@@ -5,9 +5,8 @@
 namespace shoal {
 
 // (x [..., C], gamma [C] if `scale`, beta [C] if `center`)
-//   -> (x - mean) / sqrt(variance + epsilon) * gamma + beta, mean and variance (the mean square)
-//   being
-// those of each row of C.
+//   -> (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+// Mean and variance (the mean square deviation) are those of each row of C.
 struct LayerNormalizationOp : Op {
   double epsilon = 1e-3;
   bool scale = true;

@@ -33,7 +33,8 @@ absl::StatusOr<std::vector<Shape>> LossOp::InferShapes(const std::vector<Shape>&
   return OneShape({inputs[0][0]});
 }
 
-// Where the reverse pass starts here there is no gradient of the output: that of the mean is meant.
+// If the reverse pass starts here, the output has no gradient. The result is then the gradient of
+// the mean.
 absl::Status LossOp::Gradient(GradientBuilder& builder) const {
   if (!builder.wanted(0)) return absl::OkStatus();
   auto op = std::make_shared<LossBackwardOp>();
@@ -41,7 +42,7 @@ absl::Status LossOp::Gradient(GradientBuilder& builder) const {
   op->of_sum = builder.output_gradient(0) != kNoValue;
   SHOAL_ASSIGN_OR_RETURN(ValueId gradient, builder.Add(op, {builder.input(0), builder.input(1)}));
   if (op->of_sum) {
-    // Of each example, along all axes of its prediction.
+    // Repeat each example's gradient along all axes of its prediction.
     auto reshape = std::make_shared<ReshapeOp>();
     reshape->shape = Shape(builder.input_shape(0).size(), 1);
     reshape->shape[0] = builder.input_shape(0)[0];

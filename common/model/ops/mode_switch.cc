@@ -10,7 +10,7 @@ absl::StatusOr<std::vector<Shape>> ModeSwitchOp::InferShapes(
   return SameShapes(inputs, 2);
 }
 
-// Gradients are those of training.
+// The gradient goes to the training value.
 absl::Status ModeSwitchOp::Gradient(GradientBuilder& builder) const {
   builder.SetInputGradient(0, builder.output_gradient(0));
   return absl::OkStatus();

@@ -4,7 +4,8 @@
 
 namespace shoal {
 
-// (in training, in inference), of one shape -> the one of the mode; the other is not computed
+// (training value, inference value), of one shape -> the value of the current mode. The other value
+// is not computed.
 struct ModeSwitchOp : Op {
   SHOAL_OP(ModeSwitch);
   bool Reads(int i, bool training) const override { return i == (training ? 0 : 1); }

@@ -8,14 +8,13 @@
 
 namespace shoal {
 
-// How far a smaller box lies from the sides of a larger one: an element for each axis but the
-// first.
+// The distances of a smaller box from the sides of a larger one, for each axis but the first.
 struct Margins {
   std::vector<int64_t> before;
   std::vector<int64_t> after;
 };
 
-// (x) -> x within zeros
+// (x) -> x surrounded by zeros
 struct PadOp : Op {
   Margins margins;
   SHOAL_OP(Pad);

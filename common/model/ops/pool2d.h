@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// (x [B, H, W, C]) -> [B, H', W', C]. Only elements inside the image count, and each window has
-// one.
+// (x [B, H, W, C]) -> [B, H', W', C]. Only elements inside the image count. Each window has at
+// least one.
 struct Pool2DOp : Op {
   enum class Kind { kMax, kAverage };
   Kind kind = Kind::kMax;
@@ -16,7 +16,7 @@ struct Pool2DOp : Op {
   bool KeepsWholeNumbers() const override { return kind == Kind::kMax; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (x, y, dy) -> dx. Max: the first of equal maxima in row-major order gets all.
+// (x, y, dy) -> dx. For kMax, the first of equal maxima in row-major order gets the whole gradient.
 struct Pool2DBackwardOp : Op {
   Pool2DOp::Kind kind = Pool2DOp::Kind::kMax;
   Window window;

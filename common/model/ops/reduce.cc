@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// That values of `shape` can be repeated to give `repeated`.
+// Returns an error unless `shape` broadcasts to `repeated`.
 absl::Status CheckRepeats(const Shape& shape, const Shape& repeated) {
   const absl::StatusOr<Shape> both = BroadcastShape(shape, repeated);
   if (both.ok() && *both == repeated) return absl::OkStatus();
@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<Shape>> MaxToOp::InferShapes(const std::vector<Shape>
   return OneShape(shape);
 }
 
-// Twice the greater of x and its own maximum is 1 where x is the maximum and 0 elsewhere.
+// Twice kGreater of x and its own maximum is 1 where x is the maximum and 0 elsewhere.
 absl::Status MaxToOp::Gradient(GradientBuilder& builder) const {
   if (!builder.wanted(0)) return absl::OkStatus();
   auto greater = std::make_shared<BinaryOp>();

@@ -4,27 +4,27 @@
 
 namespace shoal {
 
-// (x) -> the sums over those axes along which values of `shape` would be repeated to give x's shape
-// (BinaryOp says how): those of extent 1 in `shape`, and those that it lacks. With `shape` (None,
-// 1) the sums of the rows of x (None, 5); with (1, 1) that of all of it.
+// (x) -> x summed to `shape`, over all axes that have extent 1 in `shape` or that it lacks. This is
+// the inverse of broadcasting (BinaryOp) `shape` to x's shape. For x (None, 5), `shape` (None, 1)
+// gives the sum of each row, and (1, 1) the sum of all elements.
 struct SumToOp : Op {
   Shape shape;
   SHOAL_OP(SumTo);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (x) -> the largest instead of the sum. Equal ones share the gradient.
+// As SumToOp, with the maximum instead of the sum. Equal maxima share the gradient.
 struct MaxToOp : Op {
   Shape shape;
   SHOAL_OP(MaxTo);
   bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (x, like) -> x repeated to the shape of `like`, whose values do not matter
+// (x, like) -> x repeated to the shape of `like`, whose values are ignored
 struct BroadcastLikeOp : Op {
   SHOAL_OP(BroadcastLike);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (x [B, ...]) -> 1 / B everywhere: the gradient that the mean over the examples has
+// (x [B, ...]) -> 1 / B everywhere: the gradient of the mean over the examples
 struct MeanGradientOp : Op {
   SHOAL_OP(MeanGradient);
 };

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// (x) -> x * scale + offset; one value each, or one per channel (last axis)
+// (x) -> x * scale + offset, each with one value, or one per channel (last axis)
 struct RescaleOp : Op {
   std::vector<double> scale = {1};
   std::vector<double> offset = {0};

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Elements of one example, or of the whole where no batch leads.
+// The number of elements of one example, or of all if no batch leads.
 int64_t CountElements(const Shape& shape) {
   const bool batch = !shape.empty() && shape[0] == kBatch;
   return ElementCount(Shape(shape.begin() + (batch ? 1 : 0), shape.end()));

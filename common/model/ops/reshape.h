@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// (x) -> the same elements as `shape`, which kBatch leads where it leads x's shape
+// (x) -> the same elements in `shape`. kBatch leads `shape` exactly if it leads x's shape.
 struct ReshapeOp : Op {
   Shape shape;
   SHOAL_OP(Reshape);

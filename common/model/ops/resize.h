@@ -7,9 +7,9 @@
 
 namespace shoal {
 
-// (x [B, H, W, C]) -> [B, height, width, C], pixels being areas whose centres lie at halves, as in
-// keras.ops.image.resize without antialias: element i of an output axis stands at
-// (i + 0.5) * in / out - 0.5 of the input's.
+// (x [B, H, W, C]) -> [B, height, width, C]. Same as keras.ops.image.resize without antialias:
+// pixels are areas with centres at halves. Element i of an output axis is at (i + 0.5) * in / out -
+// 0.5 on the input's axis.
 struct ResizeOp : Op {
   enum class Interpolation { kNearest, kBilinear };
   int64_t height = 1;

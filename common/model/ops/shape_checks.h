@@ -7,27 +7,27 @@
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
 
-// Checks that several ops' InferShapes share. Errors name what was wanted and the shape that came.
+// Checks that InferShapes of several ops share. Errors name the expected and the actual shape.
 
 namespace shoal {
 
-// One shape as a result of InferShapes.
+// One shape, as a result of InferShapes.
 inline std::vector<Shape> OneShape(Shape shape) { return {std::move(shape)}; }
 
-// That there are `least` to `most` inputs.
+// Returns an error unless there are `least` to `most` inputs.
 absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t least, size_t most);
 
-// That `shape` has `rank` axes.
+// Returns an error unless `shape` has `rank` axes. `what` names the tensor.
 absl::Status CheckRank(const std::string& what, const Shape& shape, size_t rank);
 
-// That `actual` is `expected`.
+// Returns an error unless `actual` is `expected`.
 absl::Status CheckSameShape(const std::string& what, const Shape& actual, const Shape& expected);
 
-// The rule of an op of `count` inputs, all of the shape of its output.
+// InferShapes of an op with `count` inputs that all have the shape of its output.
 absl::StatusOr<std::vector<Shape>> SameShapes(const std::vector<Shape>& inputs, size_t count);
 
-// Of a normalization: that there are `count` inputs, x with axes beside the batch's and, after it,
-// variables with a number for each of x's channels.
+// Checks the inputs of a normalization. Requires `count` inputs: x with more axes than the batch's,
+// then variables with one number for each of x's channels.
 absl::Status CheckNormalization(const std::vector<Shape>& inputs, size_t count);
 
 }  // namespace shoal

@@ -4,17 +4,17 @@
 
 namespace shoal {
 
-// (x) -> f(x), element by element. What serves as an activation of a layer is an ActivationOp.
+// (x) -> f(x), element by element. Activations of layers are ActivationOps instead.
 struct UnaryOp : Op {
   enum class Kind {
     kExp,
     kLog,
     kAbs,
-    kSign,  // 0 of 0; no gradient
+    kSign,  // sign of 0 is 0; no gradient
     kSquare,
     kSquareRoot,
     kPower,   // x ^ exponent
-    kClip,    // the nearest in [low, high]
+    kClip,    // the nearest number in [low, high]
     kInside,  // 1 where x is in ]low, high[, 0.5 at the ends, else 0: the derivative of kClip
   };
   Kind kind = Kind::kSquare;

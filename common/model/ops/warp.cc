@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// That there are numbers for each example, as many as the kind takes.
+// Returns an error unless each example has the count of numbers that the kind takes.
 absl::Status CheckNumbers(WarpAttributes::Kind kind, const Shape& numbers, int64_t examples) {
   using Kind = WarpAttributes::Kind;
   SHOAL_RETURN_IF_ERROR(CheckRank("numbers", numbers, 2));

@@ -8,16 +8,16 @@
 
 namespace shoal {
 
-// An affine map of images onto images, with numbers for each example, and what becomes of places
-// beside pixels and beyond the sides: as in keras.ops.image.affine_transform, and as the layers of
-// Keras that augment images make its matrix.
+// An affine map of images, with numbers for each example. It also defines how to fill places
+// between pixels and beyond the sides. Same as keras.ops.image.affine_transform, with the matrices
+// of Keras's layers that augment images.
 struct WarpAttributes {
   enum class Kind {
-    kFlip,       // (share): mirrored where it is at most 0.5
-    kTranslate,  // (down, right): shares of the height and the width
-    kRotate,     // (turns), counter-clockwise
-    kZoom,       // (height, width), or one number for both: more of the image above 1, less below
-    kCrop,       // (row, column): where the output's first pixel is
+    kFlip,       // (number): mirrors if it is at most 0.5
+    kTranslate,  // (down, right), as fractions of the height and the width
+    kRotate,     // (angle) in turns, counter-clockwise
+    kZoom,       // (height, width), or one number for both: above 1 shows more of the image
+    kCrop,       // (row, column) of the output's first pixel
   };
   enum class Fill {
     kConstant,  // k k k | a b c | k k k
@@ -33,7 +33,7 @@ struct WarpAttributes {
   ResizeOp::Interpolation interpolation = ResizeOp::Interpolation::kNearest;
 };
 
-// (x [B, H, W, C], numbers [B, n]) -> [B, height, width, C]; of a crop alone those are not x's own
+// (x [B, H, W, C], numbers [B, n]) -> [B, height, width, C]. Only kCrop changes the size of x.
 struct WarpOp : Op {
   WarpAttributes attributes;
   int64_t height = 1;

@@ -17,17 +17,17 @@ struct Window {
   std::array<int64_t, 2> strides = {1, 1};
   std::array<int64_t, 2> dilation = {1, 1};
   Padding padding = Padding::kValid;
-  // With kValid: zeros around the input along each axis, of which it knows nothing. To a pooling
-  // they are no values: neither a maximum nor counted.
+  // With kValid: zeros around the input along each axis, which is stored without them. Pooling does
+  // not treat them as values: it neither counts them nor takes them as a maximum.
   std::array<int64_t, 2> zeros_before = {0, 0};
   std::array<int64_t, 2> zeros_after = {0, 0};
 
-  // Extent of the output along spatial axis `axis` for an input of `in`; <= 0 when the window does
-  // not fit.
+  // Returns the output's extent along spatial axis `axis` for an input of extent `in`. It is <= 0
+  // if the window does not fit.
   int64_t OutputExtent(int axis, int64_t in) const;
-  // Zeros before the first element along `axis`.
+  // The number of zeros before the first element along `axis`.
   int64_t PaddingBefore(int axis, int64_t in) const;
-  // [B, H, W, C] -> [B, H', W', C]; an error when the window does not fit.
+  // Returns [B, H', W', C] for an image of [B, H, W, C], or an error if the window does not fit.
   absl::StatusOr<Shape> OutputShape(const Shape& image) const;
 };
 
