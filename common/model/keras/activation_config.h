@@ -9,12 +9,12 @@
 
 namespace shoal {
 
-// The op of an activation that an option names, "relu" or an object; null for null and "linear",
-// which compute nothing.
+// Reads an option that names an activation, "relu" or an object. Returns null for null and
+// "linear", which compute nothing.
 absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
                                                          const ModelTraits& traits);
 
-// The options of the layers that can also stand where an activation is named.
+// Read the options of layers that Keras also accepts as activations.
 absl::StatusOr<ActivationAttributes> ReadRelu(ConfigReader& config);
 absl::StatusOr<ActivationAttributes> ReadLeakyRelu(ConfigReader& config);
 absl::StatusOr<ActivationAttributes> ReadElu(ConfigReader& config);

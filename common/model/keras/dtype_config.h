@@ -9,16 +9,16 @@
 
 namespace shoal {
 
-// What a layer or a model of that dtype, a name or a policy object of Keras, computes in; float32
-// where there is none. Policies under which variables are anything but float32 are refused.
+// Returns the compute dtype for `dtype`, a name or a policy object of Keras; float32 if it is null.
+// Rejects policies whose variables are not float32.
 absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype);
 
-// Which whole numbers a model's input of that dtype takes, of those up to 2^24 of either sign,
-// which float32 holds exactly; nothing where it takes any numbers.
+// Returns the whole numbers that a model's input of this dtype accepts, limited to [-2^24, 2^24],
+// which float32 holds exactly. Returns an empty optional if it accepts any numbers.
 absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype);
 
-// Whether they are those of int32 or int64, in which sums and differences of what float32 holds
-// have room. Products beyond 2^31 wrap around in Keras's int32, and do not here.
+// Whether `numbers` is the range of int32 or int64. These types hold all sums and differences of
+// float32's whole numbers. Products beyond 2^31 wrap around in Keras's int32, but not here.
 bool HaveRoom(const WholeNumbers& numbers);
 
 }  // namespace shoal

@@ -11,12 +11,12 @@ namespace {
 
 using Range = RandomUniformOp::Range;
 
-// Beyond it no image is left, and places in images would be no numbers.
+// A larger factor leaves nothing of an image, and positions in the image become not-a-number.
 constexpr double kLargest = 1e9;
 
 absl::StatusOr<double> ReadBounded(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const double number, json.Number());
-  if (std::abs(number) <= kLargest) return number;  // which not-a-number is not
+  if (std::abs(number) <= kLargest) return number;  // false for not-a-number
   return json.Invalid(absl::StrCat(json.Text(), " must be from ", -kLargest, " to ", kLargest));
 }
 

@@ -7,21 +7,21 @@
 
 namespace shoal {
 
-// What a factor of a layer that augments images may be.
+// The allowed values for a factor of a layer that augments images.
 struct FactorRule {
   double min = 0;
   double max = 1;
-  bool above_min = false;  // not `min` itself
-  // Of a list [low, high], Keras asks for some layers only that it reaches into the range.
+  bool above_min = false;  // excludes `min` itself
+  // Accepts a list [low, high] that only overlaps the range, as Keras does for some layers.
   bool list_may_exceed = false;
 };
 
-// The option `key`: a list of two numbers, in any order, or one number for both sides of 0, as far
-// as the rule goes. Must be there.
+// Reads the option `key`: a list of two numbers, in any order, or one number f for the range [-f,
+// f], cut off at rule.min. Requires the option.
 RandomUniformOp::Range ReadFactor(LayerOptions& options, const std::string& key,
                                   const FactorRule& rule);
 
-// The option "value_range", a list of two numbers: 0 to 255 where there is none.
+// Reads the option "value_range", a list of two numbers. The default is 0 to 255.
 RandomUniformOp::Range ReadValueRange(LayerOptions& options);
 
 }  // namespace shoal

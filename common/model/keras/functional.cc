@@ -23,11 +23,12 @@ namespace {
 struct CallNode {
   size_t layer = 0;
   std::vector<TensorReference> reads = {};
-  std::vector<size_t> sources = {};  // the calls that yield them
-  std::vector<size_t> users = {};    // the calls that read this one's output, one entry a read
+  std::vector<size_t> sources = {};  // calls that yield these tensors
+  std::vector<size_t> users = {};    // calls that read this one's output, one entry for each read
 };
 
-// Layers, then calls and how they are connected: all that is known before an input is.
+// A Functional model: its layers, their calls and the connections between calls. It needs no values
+// of inputs.
 class Functional : public ModelConfig {
  public:
   explicit Functional(LayerOptions& options)
@@ -49,9 +50,9 @@ class Functional : public ModelConfig {
   absl::Status FindInputs(const JsonNode& input_layers);
   absl::Status FindOutputs(const JsonNode& output_layers);
   absl::Status Sort();
-  // The call that yields a tensor.
+  // Returns the call that yields a tensor.
   absl::StatusOr<size_t> Find(const TensorReference& tensor) const;
-  // The number of the layer's first call where `tensor` refers to it.
+  // The number of the layer's first call, as `tensor` counts calls.
   int64_t FirstCall(const Layer& layer, const TensorReference& tensor) const;
   absl::Status CycleError(const std::vector<size_t>& missing) const;
 
@@ -62,7 +63,7 @@ class Functional : public ModelConfig {
   std::vector<std::vector<size_t>> calls_of_;  // by layer
   std::vector<CallNode> calls_;                // by layer, then in the order of its calls
   std::vector<size_t> inputs_;                 // calls of the InputLayers, in the model's order
-  std::vector<size_t> order_;                  // in which the calls can be made
+  std::vector<size_t> order_;                  // an order in which the calls can run
   std::vector<size_t> outputs_;                // calls that yield the outputs
 };
 
@@ -148,8 +149,8 @@ absl::StatusOr<size_t> Functional::Find(const TensorReference& tensor) const {
   return calls[tensor.call - first];
 }
 
-// Building a Functional model counts as call 0 of it, and so does in Keras 2 building a Sequential
-// one that begins with an InputLayer.
+// Building a Functional model counts as its call 0. In Keras 2, so does building a Sequential model
+// that begins with an InputLayer.
 int64_t Functional::FirstCall(const Layer& layer, const TensorReference& tensor) const {
   if (tensor.calls_from_zero) return 0;
   if (layer.type == FindLayerType("Functional")) return 1;
@@ -194,9 +195,9 @@ absl::Status Functional::FindInputs(const JsonNode& input_layers) {
   return absl::OkStatus();
 }
 
-// Of the calls that have all their inputs, the first in the JSON is next. Keras sorts its layers by
-// depth, so that this is their order, and that of model.weights. A layer's own calls follow their
-// numbers.
+// Among the calls that have all their inputs, the first in the JSON comes next. Keras writes its
+// layers sorted by depth, so this yields their order and that of model.weights. Calls of one layer
+// are sorted by number.
 absl::Status Functional::Sort() {
   std::vector<size_t> missing(calls_.size());
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
@@ -225,7 +226,7 @@ absl::Status Functional::FindOutputs(const JsonNode& output_layers) {
   return absl::OkStatus();
 }
 
-// Every call that could not be made waits for another such: going from one to the next ends in a
+// Each call that cannot run waits for another such call. Following these calls therefore ends in a
 // cycle.
 absl::Status Functional::CycleError(const std::vector<size_t>& missing) const {
   const auto waits = [&](size_t call) { return missing[call] > 0; };
@@ -258,7 +259,8 @@ absl::StatusOr<std::vector<ModelInput>> Functional::Inputs() const {
   return inputs;
 }
 
-// A call that fails does not hide what is wrong with others, but for those behind it.
+// Reports the errors of all calls. Skips only calls that depend on a failed call, and further calls
+// of a layer that failed.
 absl::StatusOr<std::vector<ValueId>> Functional::CallLayers(const std::vector<ValueId>& inputs,
                                                             GraphInProgress* graph) {
   if (inputs.size() != inputs_.size()) {

@@ -11,7 +11,7 @@ namespace {
 
 using References = std::vector<TensorReference>;
 
-// Null, or lists with nothing but null in them: the masks of several inputs.
+// Whether it is null, or a list with only nulls at any depth: the masks of several inputs.
 bool IsNothing(const JsonNode& json) {
   for (size_t i = 0; json.is_array() && i < json.size(); ++i) {
     if (!IsNothing(json.at(i))) return false;
@@ -19,8 +19,8 @@ bool IsNothing(const JsonNode& json) {
   return json.is_null() || json.is_array();
 }
 
-// An argument that would change what a layer computes. Not so Keras 3's `training`: it writes what
-// the layer takes when nobody says, and a model that is called says it to all its layers.
+// Rejects arguments that change a layer's computation. Ignores Keras 3's `training`. Keras writes
+// the layer's default there, but a model passes its own value to all its layers when it is called.
 absl::Status RefuseArguments(const JsonNode& arguments, bool keras3) {
   for (const std::string& key : arguments.keys()) {
     if (keras3 && key == "training") continue;
@@ -57,7 +57,7 @@ bool IsReference(const JsonNode& json) {
   return json.is_array() && json.size() > 0 && json.at(0).is_string();
 }
 
-// References anywhere inside lists and objects.
+// Collects references at any depth of lists and objects.
 absl::Status CollectReferences(const JsonNode& json, References* references) {
   if (IsReference(json)) {
     SHOAL_ASSIGN_OR_RETURN(TensorReference reference, ReadReference(json));
@@ -77,7 +77,7 @@ absl::Status CollectReferences(const JsonNode& json, References* references) {
   return absl::OkStatus();
 }
 
-// Keras 3's tensors anywhere inside lists.
+// Collects Keras 3's tensors at any depth of lists.
 absl::Status CollectTensors(const JsonNode& json, References* references) {
   if (json.is_null()) return absl::OkStatus();
   if (json.is_array()) {

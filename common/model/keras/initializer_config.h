@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// An initializer and where it stands.
+// An initializer and its place in the JSON.
 struct InitializerConfig {
   JsonNode json;
   Initializer initializer = {};
@@ -21,7 +21,7 @@ struct InitializerConfig {
 absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
                                                   const std::string& default_name);
 
-// That the initializer can make a variable of that shape.
+// Returns an error unless the initializer can make a variable of this shape.
 absl::Status CheckShape(const InitializerConfig& initializer, const Shape& shape);
 
 }  // namespace shoal

@@ -8,21 +8,21 @@
 
 namespace shoal {
 
-// An extent that a nested model leaves open, beside the batch's: any fits.
+// An open extent of a nested model, other than the batch's. Any extent fits.
 inline constexpr int64_t kAnyExtent = -2;
 
-// Extents of a batch as Keras writes them, [null, 28, 28, 1]: the first is the batch whatever its
-// number. All others must be known but in a nested model, where they read as kAnyExtent.
+// Reads the extents of a batch in Keras's form, [null, 28, 28, 1]. The first becomes kBatch, for
+// any value. All other extents must be known. In a nested model, unknown ones become kAnyExtent.
 absl::StatusOr<Shape> ReadBatchShape(const JsonNode& json, bool nested);
 
-// An input of a model. Called on what the model is called on, which passes through when it fits.
+// An input of a model. Its call takes the model's input and returns it unchanged if it fits.
 class InputLayerConfig : public LayerConfig {
  public:
   explicit InputLayerConfig(LayerOptions& options);
   absl::StatusOr<ValueId> Call(LayerCall& call) override;
 
   const Shape& shape() const { return shape_; }
-  // Which it takes; nothing where it takes any numbers.
+  // The whole numbers that it accepts; empty if it accepts any numbers.
   const std::optional<WholeNumbers>& whole_numbers() const { return whole_numbers_; }
 
  private:

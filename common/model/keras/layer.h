@@ -17,63 +17,63 @@ namespace shoal {
 class LayerCall;
 struct LayerType;
 
-// A layer's options, read and found right whatever its input will be (LayerOptions). Called on
-// values once or, where the layer is shared, several times. One class a layer, in keras/layers/;
-// nested models are such a class too.
+// A layer with its options, already read and checked independently of its input (LayerOptions). A
+// shared layer is called several times, any other layer once. Each layer is one class, in
+// keras/layers/. Nested models have such classes too.
 class LayerConfig {
  public:
   virtual ~LayerConfig() = default;
 
-  // Appends one call of the layer to the graph; its output.
+  // Appends one call of the layer to the graph and returns its output.
   virtual absl::StatusOr<ValueId> Call(LayerCall& call) = 0;
 };
 
-// What holds for every layer of a model.
+// Properties that all layers of a model share.
 struct ModelTraits {
-  bool keras2 = false;  // written by Keras 1 or 2, some of whose options mean something else
-  // False: the outer model has nothing to train, and its layers compute as they would otherwise.
+  bool keras2 = false;  // written by Keras 1 or 2, where some options have another meaning
+  // If false, the optimizer updates no variable of these layers, because the outer model is not
+  // trainable. They compute as if it were.
   bool optimized = true;
-  std::string path = {};  // before the names of its layers: "inner/"; empty for the outer model
+  std::string path = {};  // prefix of its layers' names: "inner/"; empty for the outer model
 
   bool nested() const { return !path.empty(); }
 };
 
-// A graph while layers are being called.
+// The state of a graph while layers are being called.
 struct GraphInProgress {
   Graph graph;
-  int64_t calls = 0;  // of layers, those of nested models included
+  int64_t calls = 0;  // calls of layers so far, including those in nested models
   std::set<std::string> variable_names = {};
 };
 
-// One layer of a model: its place in the JSON, its options, and what its calls share.
+// One layer of a model: its place in the JSON, its options, and the state that its calls share.
 struct Layer {
   const LayerType* type = nullptr;  // in the layer table
   std::string name;
-  std::string path;  // name after those of the nested models around it: "inner/conv2d"
+  std::string path;  // name with the nested models around it: "inner/conv2d"
   JsonNode json;     // {"class_name": ..., "config": ...}
   bool trainable = true;
   bool optimized = true;                                // ModelTraits::optimized
-  ComputeDtype compute_dtype = ComputeDtype::kFloat32;  // of what its calls compute
-  Regularizer activity_regularizer = {};                // of each call's output
+  ComputeDtype compute_dtype = ComputeDtype::kFloat32;  // of its calls
+  Regularizer activity_regularizer = {};                // for each call's output
   std::unique_ptr<LayerConfig> config = nullptr;
   int calls = 0;
-  std::map<std::string, ValueId> variables =
-      {};                   // by name within the layer; made by the first call
-  Shape output_shape = {};  // of the first call
+  std::map<std::string, ValueId> variables = {};  // by name in the layer; the first call adds them
+  Shape output_shape = {};                        // of the first call
   int64_t parameters = 0;
 };
 
-// Reads a layer: its class, what all layers have in common, and its options. Errors say all that is
-// wrong with them.
+// Reads a layer: its class, the options that all layers share, and its own options. The error lists
+// all problems in them.
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits);
 
-// The same where class and name are known. Of the outer model the name is empty: it is left out of
-// the paths of its layers.
+// The same for a known class and name. The name of the outer model is empty, because its layers'
+// paths omit it.
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std::string name,
                                 const ModelTraits& traits);
 
-// Calls `layer` on `inputs`: appends its nodes, and its variables when this is its first call.
-// Returns its output.
+// Calls `layer` on `inputs` and returns its output. Appends its nodes, and at its first call its
+// variables.
 absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs,
                                   GraphInProgress* graph);
 

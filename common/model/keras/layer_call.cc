@@ -30,7 +30,7 @@ absl::Status LayerCall::ExpectFloats() const {
 }
 
 absl::Status LayerCall::ExpectNoOverflow(const std::vector<ValueId>& values) const {
-  // The first two are joined in a dtype that holds both, and the others after them.
+  // Keras joins the first two in a dtype that holds both, then the others one by one.
   for (size_t i = 0; i < std::min<size_t>(values.size(), 2); ++i) {
     const std::optional<WholeNumbers>& numbers = graph_->graph.value(values[i]).whole_numbers;
     if (!numbers.has_value() || HaveRoom(*numbers)) return absl::OkStatus();
@@ -119,9 +119,9 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
   return value;
 }
 
-// Call after call, Keras updates m to p m + (1 - p) s, s being the sample of the call. That is, for
-// all calls of a step, p^n m + (1 - p^n) t, where t is the mean of their samples with the weights
-// p^(n - 1), ..., p, 1.
+// At each call with sample s, Keras updates m to p m + (1 - p) s. The n calls of a step together
+// give p^n m + (1 - p^n) t. Here t is the mean of their samples with the weights p^(n - 1), ..., p,
+// 1.
 absl::Status LayerCall::SetSample(const VariableOptions& options, ValueId average, ValueId sample) {
   if (!trainable()) return absl::OkStatus();
   Graph& graph = graph_->graph;

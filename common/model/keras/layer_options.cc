@@ -15,8 +15,8 @@ LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const st
       config_(json["config"], type.class_name),
       activity_regularizer_{json["config"][""]},
       errors_("") {
-  // The name is known. A first layer of Keras 2 has batch_input_shape, which the model's reader
-  // looks at.
+  // The name is known. The first layer of a Keras 2 model has batch_input_shape, which the model's
+  // reader reads.
   for (const char* common : {"name", "batch_input_shape"}) config_[common];
   const JsonNode dtype = config_["dtype"];
   if (type.inputs != LayerType::Inputs::kOfModel) compute_dtype_ = Take(ReadDtypePolicy(dtype));
@@ -136,7 +136,7 @@ VariableOptions LayerOptions::MovingAverage(const std::string& name,
 }
 
 VariableOptions LayerOptions::Frozen(const std::string& name, const std::string& initializer) {
-  // An option of no name is none, so that the default is read.
+  // An option with an empty name is null, which selects the default.
   const JsonNode none = config_.config()[""];
   return {.name = name,
           .initializer = Take(ReadInitializer(none, initializer), {none}),

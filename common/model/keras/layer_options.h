@@ -20,56 +20,56 @@
 
 namespace shoal {
 
-// What counts of filters and units may be, and extents of windows: beyond that nothing is.
+// The allowed counts of filters and units, and the allowed extents of windows.
 inline constexpr IntegerRange kCounts = {1, std::numeric_limits<int32_t>::max()};
 inline constexpr IntegerRange kWindowExtents = {1, 1 << 20};
-// An axis, counted from the end where it is negative; no tensor has so many.
+// The allowed axes; negative ones count from the end. No tensor has this many.
 inline constexpr IntegerRange kAxes = {-64, 63};
 
-// A variable that a layer will have once the shape of its input is known.
+// A variable that a layer adds once it knows the shape of its input.
 struct VariableOptions {
   std::string name;  // within the layer: "kernel"
   InitializerConfig initializer;
   RegularizerConfig regularizer;
-  // Where the layer is trained; all its variables are frozen where it is not.
+  // Applies if the layer is trainable; otherwise all its variables are frozen.
   UpdateRule rule = UpdateRule::kOptimizer;
-  double momentum = 0;  // of a moving average
+  double momentum = 0;  // for kMovingAverage
 };
 
-// An axis that an option names, from the end where it is negative, and where that stands.
+// An axis that an option names and its place in the JSON. A negative axis counts from the end.
 struct AxisOption {
   JsonNode json;
   int64_t axis = -1;
 };
 
-// A layer's config while it is read. What is wrong with an option is kept as an error, and the
-// option reads as its default, so that all errors of a layer are heard at once. Options that nobody
-// asked for must be null or absent. Lives while the layer is read.
+// Reads a layer's config. An invalid option is recorded as an error and reads as its default. This
+// lets Finish() report all errors of a layer at once. Options that the layer does not read must be
+// null or absent. Lives while the layer is read.
 class LayerOptions {
  public:
-  // `json` is {"class_name": ..., "config": ...}; `traits` are those of the model that it is in.
+  // `json` is {"class_name": ..., "config": ...}. `traits` are those of the model around the layer.
   LayerOptions(const JsonNode& json, const LayerType& type, const std::string& name,
                ModelTraits traits);
 
   const JsonNode& json() const { return json_; }
-  // The layer's name after those of the nested models around it.
+  // The layer's name with the names of the nested models around it.
   const std::string& path() const { return path_; }
   const ModelTraits& traits() const { return traits_; }
-  // Of a model: what holds for its layers.
+  // For a model: the traits of its layers.
   ModelTraits traits_of_layers() const;
-  // The layer's own flag. That of a nested model means nothing, as in Keras: a model sets those of
-  // all its layers when it is frozen, and any may have been set again since.
+  // The layer's own flag. As in Keras, the flag of a nested model has no effect. Freezing a model
+  // sets the flags of all its layers, and each flag can be changed later.
   bool trainable() const { return trainable_; }
-  // What the layer computes in.
+  // The type that the layer computes in.
   ComputeDtype compute_dtype() const { return compute_dtype_; }
 
-  // What its outputs add to the loss.
+  // The penalty of its outputs on the loss.
   const RegularizerConfig& activity_regularizer() const { return activity_regularizer_; }
   void set_activity_regularizer(RegularizerConfig regularizer) {
     activity_regularizer_ = std::move(regularizer);
   }
 
-  // An option; a null node where there is none.
+  // Returns an option, or a null node if it is absent.
   JsonNode operator[](const std::string& key) { return config_[key]; }
   ConfigReader& config() { return config_; }
 
@@ -77,39 +77,41 @@ class LayerOptions {
   double Number(const std::string& key, std::optional<double> absent = {});
   bool Bool(const std::string& key, bool absent);
   size_t OneOf(const std::string& key, const std::vector<std::string>& names, size_t absent);
-  // That an option is absent, null or false; `lack` says what Shoal lacks.
+  // Rejects an option unless it is absent, null or false. `lack` is the message about what Shoal
+  // lacks.
   void ExpectFalse(const std::string& key, const std::string& lack);
-  // "seed"; -1 where there is none.
+  // Reads "seed"; -1 if it is absent.
   int64_t Seed();
-  // Of windows over images: one for both axes, or a list of two. Over sequences (`rank` 1): one,
-  // bare or in a list, for the second axis of an image of one row.
+  // Reads extents of windows. For images: one number for both axes, or a list of two. For sequences
+  // (`rank` 1): one number, bare or in a list, for the second axis of an image with one row.
   std::array<int64_t, 2> WindowExtents(const std::string& key,
                                        std::optional<std::array<int64_t, 2>> absent = {},
                                        int rank = 2);
-  // "padding": "valid", which is Keras's default, or "same". With `causal`, "causal" is known too:
-  // it is set to whether that is asked for.
+  // Reads "padding": "valid", which is Keras's default, or "same". If `causal` is not null, also
+  // accepts "causal" and sets `*causal` to whether it was given.
   Padding WindowPadding(bool* causal = nullptr);
-  // An axis, bare or in a list of one.
+  // Reads an axis, bare or in a list of one.
   AxisOption Axis(const std::string& key, int64_t absent);
-  // "data_format" must be absent or channels_last, the only layout there is.
+  // Rejects a "data_format" other than channels_last, the only layout that Shoal has.
   void ExpectChannelsLast();
-  // "interpolation", nearest or bilinear.
+  // Reads "interpolation", nearest or bilinear.
   ResizeOp::Interpolation Interpolation(const std::string& absent);
-  // The op that an option names, "relu" or an object; null where there is nothing to compute.
+  // Reads an option that names an activation, "relu" or an object. Returns null if there is nothing
+  // to compute.
   std::shared_ptr<const Op> Activation(const std::string& key = "activation");
-  // The variable "LAYER/NAME", whose initializer stands under "NAME_initializer" and regularizer
-  // under "NAME_regularizer"; or another word in the place of NAME.
+  // Reads the variable "LAYER/NAME" with its options "NAME_initializer" and "NAME_regularizer". If
+  // `option` is given, it replaces NAME in the options.
   VariableOptions Variable(const std::string& name, const std::string& default_initializer,
                            const std::string& option = "");
   // The same for the moving average of a statistic.
   VariableOptions MovingAverage(const std::string& name, const std::string& default_initializer,
                                 double momentum);
-  // A variable that is never trained, and that no option initializes.
+  // A variable that is never trained and that has no option for its initializer.
   VariableOptions Frozen(const std::string& name, const std::string& initializer);
   // The variable "bias", unless "use_bias" is false.
   std::optional<VariableOptions> Bias();
 
-  // What was read; where that is an error, keeps it and yields `otherwise`.
+  // Returns the value of `read`. If it is an error, records the error and returns `otherwise`.
   template <typename T>
   T Take(absl::StatusOr<T> read, T otherwise = T()) {
     if (read.ok()) return *std::move(read);
@@ -120,7 +122,8 @@ class LayerOptions {
     if (!status.ok()) errors_.Add(status);
   }
 
-  // All errors; where there are none, one about an option that nobody asked for.
+  // Returns all errors. If there are none, returns an error about an option that the layer did not
+  // read.
   absl::Status Finish() const;
 
  private:

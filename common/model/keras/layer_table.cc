@@ -4,7 +4,7 @@
 
 #include "common/model/keras_layers.h"
 
-// Every layer, a line each, sorted. kCLASSLayer stands in keras/layers/.
+// All layers, sorted, one on each line. kCLASSLayer is defined in keras/layers/.
 #define SHOAL_KERAS_LAYERS(LAYER) \
   LAYER(Activation)               \
   LAYER(ActivityRegularization)   \
@@ -84,7 +84,7 @@ const LayerType* FindLayerType(const std::string& class_name) {
 
 namespace {
 
-// The options that a layer asks for when nothing is set, but those that all layers have.
+// The options that a layer reads if none is set, without those common to all layers.
 std::vector<std::string> OptionNames(const LayerType& type) {
   const nlohmann::json empty = {{"config", nlohmann::json::object()}};
   LayerOptions options(JsonNode(empty), type, "", {});

@@ -11,26 +11,26 @@ namespace shoal {
 
 // A Keras layer class that Shoal knows.
 struct LayerType {
-  // What a call of the layer takes.
+  // The inputs of a call of the layer.
   enum class Inputs {
-    kOfModel,  // an input of the model that the layer is in: InputLayer
+    kOfModel,  // an input of the model around the layer: InputLayer
     kOne,
     kSeveral,  // one or more
-    kAny,      // what the layer itself says: a model
+    kAny,      // decided by the layer itself: a model
   };
 
-  // What becomes of inputs of whole numbers (Value::whole_numbers), which are integers in Keras and
-  // float32 here.
+  // How the layer treats inputs of whole numbers (Value::whole_numbers), which are integers in
+  // Keras and float32 here.
   enum class Integers {
-    kComputed,   // Keras computes in their dtype, in which uint8 has 200 + 100 = 44: taken where it
-                 // is int32 or int64 alone
-    kRounded,    // Keras makes integers again of what it computes: refused
-    kAsNumbers,  // moved, chosen, or made floats first: the same numbers here
+    kComputed,   // Keras computes in their dtype, where uint8 has 200 + 100 = 44; accepts only
+                 // int32 and int64
+    kRounded,    // Keras turns the results back into integers; rejects them
+    kAsNumbers,  // moves or chooses them, or makes floats first; the results are the same
   };
 
   const char* class_name;
   Inputs inputs;
-  const char* documentation;  // what it does, in a line of docs/layers.md
+  const char* documentation;  // its line in docs/layers.md
   std::unique_ptr<LayerConfig> (*read)(LayerOptions& options);
   Integers integers = Integers::kComputed;
 };
@@ -41,7 +41,7 @@ std::unique_ptr<LayerConfig> ReadAs(LayerOptions& options) {
   return std::make_unique<Config>(options);
 }
 
-// The type of that Keras class name, or nullptr.
+// Returns the type with this Keras class name, or nullptr.
 const LayerType* FindLayerType(const std::string& class_name);
 
 // All types, sorted by name.

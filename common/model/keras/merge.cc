@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// `x` with axes of one element behind the batch, `rank` in all.
+// Returns `x` with axes of extent 1 inserted after the batch axis, up to `rank` axes.
 absl::StatusOr<ValueId> WithRank(LayerCall& call, ValueId x, size_t rank) {
   Shape shape = call.shape(x);
   if (shape.empty()) return x;

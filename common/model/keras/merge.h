@@ -6,11 +6,11 @@
 
 namespace shoal {
 
-// Folds the inputs of a call, first to last, by a function of two, as Keras's merging layers do:
-// shapes broadcast, and axes that one lacks come behind its batch.
+// Folds the inputs of a call, first to last, with a binary op, as Keras's merging layers do. Shapes
+// broadcast. Missing axes are inserted after the batch axis.
 absl::StatusOr<ValueId> FoldInputs(LayerCall& call, BinaryOp::Kind kind);
 
-// A merging layer that is such a fold.
+// A merging layer that folds its inputs.
 template <BinaryOp::Kind kKind>
 class FoldLayer : public LayerConfig {
  public:

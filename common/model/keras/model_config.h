@@ -10,31 +10,31 @@
 
 namespace shoal {
 
-// What a model says of one of its inputs.
+// One input of a model.
 struct ModelInput {
   std::string name;
   Shape shape;
-  std::optional<WholeNumbers> whole_numbers = {};  // by its dtype
+  std::optional<WholeNumbers> whole_numbers = {};  // range of its dtype
 };
 
-// A model as a layer: Sequential or Functional, nested in another or read from a file of its own.
+// A model as a layer: Sequential or Functional, nested in another model or read from its own file.
 class ModelConfig : public LayerConfig {
  public:
-  // The inputs of the model when it stands alone.
+  // The inputs of the model as an outer model.
   virtual absl::StatusOr<std::vector<ModelInput>> Inputs() const = 0;
 
-  // Calls all its layers, on a value for each input; its outputs.
+  // Calls all its layers, on one value for each input. Returns its outputs.
   virtual absl::StatusOr<std::vector<ValueId>> CallLayers(const std::vector<ValueId>& inputs,
                                                           GraphInProgress* graph) = 0;
 
-  // Its layers once it was called, as a summary lists them.
+  // Its layers for a summary. Requires an earlier call of the model.
   virtual std::vector<LayerSummary> Summaries() const = 0;
 
-  // Nested models have one output.
+  // Calls a nested model, which must have one output.
   absl::StatusOr<ValueId> Call(LayerCall& call) final;
 };
 
-// The layer's line of the summary.
+// Returns the layer's line of the summary.
 LayerSummary Summarize(const Layer& layer);
 
 }  // namespace shoal

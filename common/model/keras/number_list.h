@@ -8,7 +8,8 @@
 
 namespace shoal {
 
-// One number; or those of a list, or of a NumPy array as Keras 3 writes one into a config.
+// Reads one number, a list of numbers, or a NumPy array in the form that Keras 3 writes into a
+// config.
 absl::StatusOr<std::vector<double>> ReadNumbers(const JsonNode& json,
                                                 std::optional<double> absent = {});
 

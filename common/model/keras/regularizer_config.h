@@ -8,19 +8,20 @@
 
 namespace shoal {
 
-// A regularizer and where it stands.
+// A regularizer and its place in the JSON.
 struct RegularizerConfig {
   JsonNode json;
   Regularizer regularizer = {};
 };
 
-// Reads a Keras regularizer, "l2" or {"class_name": "L2", "config": {...}}; null is none.
+// Reads a Keras regularizer, "l2" or {"class_name": "L2", "config": {...}}. Null means no
+// regularizer.
 absl::StatusOr<RegularizerConfig> ReadRegularizer(const JsonNode& json);
 
-// Reads the options l1 and l2, 0 where they are absent.
+// Reads the options l1 and l2. Absent ones are 0.
 absl::Status ReadPenaltyFactors(ConfigReader& config, Regularizer* regularizer);
 
-// That the regularizer can be of a variable of that shape.
+// Returns an error unless the regularizer fits a variable of this shape.
 absl::Status CheckShape(const RegularizerConfig& regularizer, const Shape& shape);
 
 }  // namespace shoal

@@ -37,7 +37,7 @@ class Sequential : public ModelConfig {
   const JsonNode config_;
   std::vector<Layer> layers_;
   std::unordered_set<std::string> names_;
-  std::optional<ModelInput> input_;  // empty: the model does not say
+  std::optional<ModelInput> input_;  // empty: the model does not define it
 };
 
 absl::Status Sequential::ReadLayers(const JsonNode& layers, LayerOptions& options) {
@@ -62,7 +62,8 @@ absl::Status Sequential::AppendLayer(const JsonNode& json, bool first, const Mod
   return absl::OkStatus();
 }
 
-// A model without InputLayer: its first layer or the model itself, once built, says.
+// Finds the model's input. Without an InputLayer, the first layer defines it, or the model itself
+// if it was built.
 absl::Status Sequential::ReadInput(const JsonNode& built_shape, const ModelTraits& traits) {
   const Layer& first = layers_[0];
   if (IsInputLayer(first)) {
