@@ -30,7 +30,7 @@ class BatchNormalization : public LayerConfig {
     op_.center = options.Bool("center", true);
     op_.scale = options.Bool("scale", true);
     options.ExpectFalse("renorm", "Shoal has no renormalisation");
-    options["renorm_momentum"];  // means nothing without it
+    options["renorm_momentum"];  // has no effect without renorm
     options.ExpectFalse("synchronized", "Shoal takes the statistics of each worker's own batch");
   }
 
@@ -48,7 +48,7 @@ class BatchNormalization : public LayerConfig {
     SHOAL_ASSIGN_OR_RETURN(const ValueId mean, call.AddVariable(mean_, channels));
     SHOAL_ASSIGN_OR_RETURN(const ValueId variance, call.AddVariable(variance_, channels));
     auto op = std::make_shared<BatchNormalizationOp>(op_);
-    op->frozen = !call.trainable();  // as in Keras: it computes as in inference then
+    op->frozen = !call.trainable();  // as in Keras, computes as in inference
     std::vector<ValueId> inputs = {call.inputs()[0], mean, variance};
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
     SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, call.AddNode(std::move(op), inputs));

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Over images, or over sequences (rank 1).
+// A convolution over images (rank 2) or sequences (rank 1).
 template <int kRank>
 class Conv : public LayerConfig {
  public:

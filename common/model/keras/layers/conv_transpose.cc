@@ -23,7 +23,7 @@ class Conv2DTranspose : public LayerConfig {
     op_.window.dilation = options.WindowExtents("dilation_rate", {{1, 1}});
     op_.window.padding = options.WindowPadding();
     options.ExpectChannelsLast();
-    if (options.traits().keras2) options["groups"];  // of the class that it is made of: always 1
+    if (options.traits().keras2) options["groups"];  // from its base class: always 1
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
@@ -44,7 +44,7 @@ class Conv2DTranspose : public LayerConfig {
   }
 
  private:
-  // What the window leaves `in` of, as Keras chooses it.
+  // The output's extent that Keras chooses for an input of extent `in`.
   int64_t OutputExtent(int axis, int64_t in) const {
     const Window& window = op_.window;
     const int64_t span = (window.size[axis] - 1) * window.dilation[axis] + 1;

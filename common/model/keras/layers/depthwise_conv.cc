@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Over images, or over sequences (rank 1).
+// A depthwise convolution over images (rank 2) or sequences (rank 1).
 template <int kRank>
 class Depthwise : public LayerConfig {
  public:
@@ -26,10 +26,10 @@ class Depthwise : public LayerConfig {
     op_.window.padding = options.WindowPadding();
     options.ExpectChannelsLast();
   }
-  // DepthwiseConv: what Keras 2 called its kernel is another name.
+  // For DepthwiseConv, whose kernel has another name in Keras 2.
   explicit Depthwise(LayerOptions& options)
       : Depthwise(options, options.traits().keras2 ? "depthwise_kernel" : "kernel") {
-    if (options.traits().keras2) options["groups"];  // of the class that it is made of: always 1
+    if (options.traits().keras2) options["groups"];  // from its base class: always 1
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
@@ -39,7 +39,7 @@ class Depthwise : public LayerConfig {
   }
 
  protected:
-  // The convolution of the call's input, as images.
+  // Convolves the call's input and returns the result as images.
   absl::StatusOr<ValueId> CallDepthwise(LayerCall& call,
                                         const std::optional<VariableOptions>& bias) {
     SHOAL_ASSIGN_OR_RETURN(const ValueId images, call.InputImages(kRank));
@@ -67,7 +67,7 @@ class Depthwise : public LayerConfig {
   DepthwiseConv2DOp op_;
 };
 
-// A depthwise convolution, then one of windows of one element.
+// A depthwise convolution, then a convolution with windows of one element.
 template <int kRank>
 class SeparableConv : public Depthwise<kRank> {
  public:

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// In a noise shape, of an axis along which elements are dropped one by one; null in Keras.
+// Marks an axis of a noise shape along which elements are dropped one by one; null in Keras.
 constexpr int64_t kEachByItself = 0;
 
 class Dropout : public LayerConfig {
@@ -32,8 +32,8 @@ class Dropout : public LayerConfig {
   }
 
  protected:
-  // `noise_shape`: 1 for axes whose elements are dropped together, for others their extent or
-  // kEachByItself; empty: it is that of all axes.
+  // `noise_shape` is 1 for axes along which elements are dropped together. For other axes it is
+  // their extent or kEachByItself. If it is empty, all elements are dropped one by one.
   Dropout(LayerOptions& options, const JsonNode& noise_json, Shape noise_shape)
       : rate_(options.Number("rate")),
         seed_(options.Seed()),
@@ -54,8 +54,8 @@ class Dropout : public LayerConfig {
     return shape;
   }
 
-  // The axes along which elements are dropped together must be neighbours, behind that of the
-  // batch.
+  // Requires that the axes along which elements are dropped together are adjacent and come after
+  // the batch axis.
   absl::StatusOr<DropoutGroups> Groups(const LayerCall& call) const {
     const Shape& x = call.input_shape();
     if (!noise_shape_.empty() && noise_shape_.size() != x.size()) {
@@ -91,7 +91,7 @@ class Dropout : public LayerConfig {
   Shape noise_shape_;
 };
 
-// Whole channels of images, or of sequences (rank 1).
+// Drops whole channels of images (rank 2) or sequences (rank 1).
 template <int kRank>
 class SpatialDropout : public Dropout {
  public:

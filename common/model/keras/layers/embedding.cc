@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Ids are held as float32: beyond this not every whole number is one.
+// Ids are stored as float32, which does not represent every whole number beyond this.
 constexpr int64_t kMostIds = 1 << 24;
 
 class Embedding : public LayerConfig {
@@ -24,7 +24,7 @@ class Embedding : public LayerConfig {
           ids_, " ids are more than 2^24: Shoal holds ids as float32, which tells no more apart")));
     }
     options.ExpectFalse("mask_zero", "Shoal has no masks: every step of a sequence counts");
-    options["input_length"];  // Keras 2 wrote it; the input's shape says the same
+    options["input_length"];  // written by Keras 2; equals the input's shape
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {

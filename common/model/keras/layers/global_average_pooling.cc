@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Of images, or of sequences (rank 1).
+// The mean of each channel of images (rank 2) or sequences (rank 1).
 template <int kRank>
 class GlobalAveragePooling : public LayerConfig {
  public:

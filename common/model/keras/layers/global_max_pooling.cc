@@ -8,7 +8,8 @@
 namespace shoal {
 namespace {
 
-// Along all axes between the batch and the channels: two of an image, one of a sequence.
+// The maximum along all axes between the batch and the channels: two in an image, one in a
+// sequence.
 template <int kAxes>
 class GlobalMaxPooling : public LayerConfig {
  public:

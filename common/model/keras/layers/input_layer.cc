@@ -36,7 +36,7 @@ InputLayerConfig::InputLayerConfig(LayerOptions& options) {
     options.ExpectFalse(key, "Shoal has dense inputs only");
   }
   whole_numbers_ = options.Take(ReadInputDtype(options["dtype"]));
-  // Keras 3 and Keras 2.
+  // Keras 3 writes "batch_shape", Keras 2 "batch_input_shape".
   JsonNode shape = options["batch_shape"];
   if (shape.is_null()) shape = options["batch_input_shape"];
   shape_ = options.Take(ReadBatchShape(shape, options.traits().nested()));
@@ -49,7 +49,7 @@ absl::StatusOr<ValueId> InputLayerConfig::Call(LayerCall& call) {
     fits = given[i] == shape_[i] || shape_[i] == kAnyExtent;
   }
   if (fits) return call.inputs()[0];
-  Shape shown = shape_;  // what is open prints as None, as the batch does
+  Shape shown = shape_;  // open extents print as None, as the batch does
   for (int64_t& extent : shown) {
     if (extent == kAnyExtent) extent = kBatch;
   }

@@ -16,17 +16,17 @@
 namespace shoal {
 namespace {
 
-// Keras's backend.epsilon(): what a deviation is at least.
+// The min deviation: Keras's backend.epsilon().
 constexpr double kLeastDeviation = 1e-7;
 
-// One number, or one per channel, in lists of one for the axes before it.
+// Reads one number, or one per channel, which may be nested in lists of one for the axes before.
 absl::StatusOr<std::vector<double>> ReadStatistics(JsonNode json) {
   while (json.is_array() && json.size() == 1) json = json.at(0);
   return ReadNumbers(json);
 }
 
-// With the statistics that its options give, or those that it learnt of its data: then they are
-// variables that are never trained.
+// Uses the statistics from its options, or those that it learnt from its data. Learnt statistics
+// are variables that are never trained.
 class Normalization : public LayerConfig {
  public:
   explicit Normalization(LayerOptions& options)
@@ -64,7 +64,7 @@ class Normalization : public LayerConfig {
     const Shape channels = {call.input_shape().back()};
     SHOAL_ASSIGN_OR_RETURN(const ValueId mean, call.AddVariable(mean_, channels));
     SHOAL_ASSIGN_OR_RETURN(const ValueId variance, call.AddVariable(variance_, channels));
-    SHOAL_RETURN_IF_ERROR(call.AddVariable(count_, {}).status());  // of what it has seen
+    SHOAL_RETURN_IF_ERROR(call.AddVariable(count_, {}).status());  // examples it adapted to
     auto root = std::make_shared<UnaryOp>();
     root->kind = UnaryOp::Kind::kSquareRoot;
     auto at_least = std::make_shared<UnaryOp>();
@@ -95,8 +95,8 @@ class Normalization : public LayerConfig {
   const VariableOptions mean_;
   const VariableOptions variance_;
   const VariableOptions count_;
-  const bool invert_;                    // the way back: x · deviation + mean
-  std::shared_ptr<RescaleOp> constant_;  // null where the statistics are variables
+  const bool invert_;                    // computes x · deviation + mean
+  std::shared_ptr<RescaleOp> constant_;  // null if the statistics are variables
 };
 
 }  // namespace

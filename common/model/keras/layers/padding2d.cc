@@ -12,7 +12,8 @@ namespace {
 
 constexpr IntegerRange kMargins = {0, 1 << 20};
 
-// One for all sides, one for each axis, or ((top, bottom), (left, right)), of an image.
+// Reads the margins of an image: one for all sides, one for each axis, or ((top, bottom), (left,
+// right)).
 absl::StatusOr<Margins> ReadMargins(const JsonNode& json, int64_t absent) {
   if (!json.is_array() || json.size() != 2 || !json.at(0).is_array()) {
     SHOAL_ASSIGN_OR_RETURN(const auto sides, json.Pair(kMargins, {{absent, absent}}));

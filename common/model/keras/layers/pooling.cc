@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Of images, or of sequences (rank 1).
+// Pools windows of images (rank 2) or sequences (rank 1).
 template <Pool2DOp::Kind kKind, int kRank>
 class Pooling : public LayerConfig {
  public:

@@ -28,7 +28,7 @@ class PReLU : public LayerConfig {
     Shape shape = call.input_shape();
     const int64_t rank = static_cast<int64_t>(shape.size());
     for (const AxisOption& option : shared_) {
-      // Not above 0, Keras counts from the end: 0 is the last axis, -1 the one before.
+      // Keras counts axes that are not above 0 from the end: 0 is the last axis, -1 the one before.
       const int64_t axis = option.axis > 0 ? option.axis : option.axis + rank - 1;
       if (axis < 1 || axis >= rank) {
         return option.json.Invalid(
@@ -40,7 +40,7 @@ class PReLU : public LayerConfig {
     if (shape.size() < 2) return call.Invalid("takes an input with an axis behind the batch");
     shape.erase(shape.begin());
     SHOAL_ASSIGN_OR_RETURN(const ValueId alpha, call.AddVariable(alpha_, shape));
-    // max(x, 0) - alpha * max(-x, 0), as Keras has it.
+    // max(x, 0) - alpha * max(-x, 0), as in Keras.
     auto negate = std::make_shared<RescaleOp>();
     negate->scale = {-1};
     auto multiply = std::make_shared<BinaryOp>();

@@ -11,7 +11,7 @@
 #include "common/model/ops/mode_switch.h"
 #include "common/model/ops/random_uniform.h"
 
-// Layers that change the values of images in training, by one number for each image.
+// Layers that change the values of images in training. Each draws one random number for each image.
 
 namespace shoal {
 namespace {
@@ -40,7 +40,7 @@ class RandomColor : public LayerConfig {
   }
 
   const RandomUniformOp::Range value_range_;
-  RandomUniformOp::Range range_;  // of the number
+  RandomUniformOp::Range range_;  // range of the random number
 
  private:
   virtual Expression Change(Expression x, Expression number) const = 0;
@@ -55,7 +55,7 @@ class RandomContrast : public RandomColor {
     const JsonNode json = options["factor"];
     RandomUniformOp::Range factor =
         ReadFactor(options, "factor", {.min = 0, .max = 1, .list_may_exceed = true});
-    if (options.traits().keras2) {  // one number is how far down, too; a list keeps its order
+    if (options.traits().keras2) {  // one number also sets `low`; a list keeps its order
       if (!json.is_array()) factor.low = factor.high;
       if (json.size() == 2 && json.at(0).Number(0).value_or(0) > factor.low) {
         std::swap(factor.low, factor.high);

@@ -16,7 +16,7 @@
 #include "common/model/ops/resize.h"
 #include "common/model/ops/warp.h"
 
-// Layers that move images about in training. Each is one map of the op Warp, with numbers drawn for
+// Layers that move, turn or scale images in training. Each is one Warp op with random numbers for
 // each image.
 
 namespace shoal {
@@ -24,7 +24,7 @@ namespace {
 
 using Kind = WarpAttributes::Kind;
 
-// One whose images keep their shape, and which does nothing in inference.
+// A layer whose output images have the shape of its input images. Does nothing in inference.
 class RandomWarp : public LayerConfig {
  public:
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
@@ -48,7 +48,7 @@ class RandomWarp : public LayerConfig {
     options.ExpectChannelsLast();
   }
 
-  // What becomes of places beside pixels and beyond the sides.
+  // Reads how to fill places between pixels and beyond the sides.
   void ReadFill(LayerOptions& options) {
     using Fill = WarpAttributes::Fill;
     constexpr std::array kFills = {Fill::kReflect, Fill::kWrap, Fill::kConstant, Fill::kNearest};
@@ -59,7 +59,7 @@ class RandomWarp : public LayerConfig {
   }
 
   WarpAttributes attributes_;
-  std::vector<RandomUniformOp::Range> ranges_;  // of the numbers that the map takes
+  std::vector<RandomUniformOp::Range> ranges_;  // of the random numbers of the map
 
  private:
   const int64_t seed_;
@@ -107,9 +107,10 @@ class RandomZoom : public RandomWarp {
   }
 };
 
-// A window of the image, at a place that all images of a batch have in common. In inference the
-// largest window of that shape in the middle of the image, resized to its size; where the image is
-// not larger along both axes, about that in training too.
+// Crops a random window, at the same place in all images of a batch. In inference, it takes the
+// largest centered window with the aspect ratio of the result, and resizes it to the result's size.
+// If an image is not larger than the result along both axes, training does nearly the same as
+// inference.
 class RandomCrop : public LayerConfig {
  public:
   explicit RandomCrop(LayerOptions& options)
@@ -122,16 +123,17 @@ class RandomCrop : public LayerConfig {
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectImages());
     const int64_t height = call.input_shape()[1], width = call.input_shape()[2];
-    // The largest window in the middle that has the shape of the result, about.
+    // The largest centered window with nearly the aspect ratio of the result.
     const int64_t window_height = std::max<int64_t>(1, std::min(height, width * height_ / width_));
     const int64_t window_width = std::max<int64_t>(1, std::min(width, height * width_ / height_));
     const int64_t top = (height - window_height) / 2, left = (width - window_width) / 2;
     if (height <= height_ || width <= width_) {
-      // What Keras does: of that window the place, and of the result the size.
+      // As Keras does, crop at that window's place, but with the result's size.
       return CropAndResize(call, top, left, std::min(height_, height - top),
                            std::min(width_, width - left));
     }
-    // Keras 3.15 says that in inference it resizes the window, and then leaves the image as it is.
+    // Keras 3.15 documents that inference resizes the window, but its code leaves the image
+    // unchanged. Shoal resizes it.
     SHOAL_ASSIGN_OR_RETURN(const ValueId middle,
                            CropAndResize(call, top, left, window_height, window_width));
     auto random = std::make_shared<RandomUniformOp>();

@@ -11,7 +11,7 @@ namespace {
 class Rescaling : public LayerConfig {
  public:
   explicit Rescaling(LayerOptions& options) {
-    // One number, or one per channel.
+    // Each is one number, or one per channel.
     op_.scale = options.Take(ReadNumbers(options["scale"], 1));
     op_.offset = options.Take(ReadNumbers(options["offset"], 0));
   }

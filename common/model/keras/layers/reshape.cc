@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Extents of an example, of which one may be -1 and is then what is left.
+// Reads the extents of an example. One may be -1, which means the rest of the elements.
 absl::StatusOr<Shape> ReadTarget(const JsonNode& json) {
   SHOAL_RETURN_IF_ERROR(json.ExpectArray());
   Shape target;
@@ -38,7 +38,7 @@ class Reshape : public LayerConfig {
     auto op = std::make_shared<ReshapeOp>();
     op->shape = {kBatch};
     std::optional<size_t> open;
-    int64_t left = elements;  // of the example, to be spread over the extents to come; 0: no fit
+    int64_t left = elements;  // elements to spread over the next extents; 0: no fit
     for (const int64_t extent : target_) {
       if (extent == -1) {
         open = op->shape.size();

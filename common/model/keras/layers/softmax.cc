@@ -15,7 +15,7 @@ namespace {
 class Softmax : public LayerConfig {
  public:
   explicit Softmax(LayerOptions& options) : axis_(options.Axis("axis", -1)) {
-    // Null is no default, but all axes at once.
+    // Null does not select the default. It means all axes at once.
     const std::vector<std::string> keys = options.config().config().keys();
     if (!axis_.json.is_null() || std::find(keys.begin(), keys.end(), "axis") == keys.end()) return;
     options.Take(axis_.json.Unimplemented(
