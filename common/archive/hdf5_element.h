@@ -6,17 +6,18 @@
 
 namespace shoal {
 
-// What h5py calls the numbers that Keras has it write: IEEE floats and whole numbers,
-// little-endian.
+// The type of a data set's elements, for the types that Keras writes through h5py: little-endian
+// IEEE floats and whole numbers.
 struct Hdf5Element {
-  std::string dtype;  // empty: another one
+  std::string dtype;  // empty: another type
   uint64_t size = 0;
 };
 
-// Of the bytes of a data type message.
+// Decodes the bytes of a data type message.
 Hdf5Element ReadHdf5Element(std::string_view data);
 
-// The value at `from`, of a dtype that is not empty nor "F32", which needs no conversion.
+// Converts the value at `from` to float. Requires a dtype other than "", and other than "F32",
+// which needs no conversion.
 float Hdf5ToFloat(const std::string& dtype, const char* from);
 
 }  // namespace shoal

@@ -6,10 +6,10 @@
 namespace shoal {
 
 inline constexpr std::string_view kHdf5Signature("\x89HDF\r\n\x1a\n", 8);
-// Where an address leads nowhere.
+// An address that points to nothing.
 inline constexpr uint64_t kHdf5Nowhere = ~uint64_t{0};
 
-// Little-endian fields, one behind the other. What is beyond the end is 0 and makes it not ok().
+// Reads consecutive little-endian fields. A field beyond the end reads as 0 and clears ok().
 class Hdf5Fields {
  public:
   explicit Hdf5Fields(std::string_view bytes) : bytes_(bytes) {}

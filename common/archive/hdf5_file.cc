@@ -1,5 +1,5 @@
-// Reads HDF5, as https://docs.hdfgroup.org/hdf5/develop/_f_m_t3.html describes it. Of that this
-// much, which is what h5py writes by default and Keras with it:
+// Reads HDF5 (https://docs.hdfgroup.org/hdf5/develop/_f_m_t3.html). Supports the part that h5py,
+// and so Keras, writes by default:
 //
 //   superblock    version 0 or 1, at byte 0; 8-byte offsets and lengths
 //   group         object header 1 with a symbol table: a "TREE" of version-1 nodes, whose leaves
@@ -7,8 +7,8 @@
 //   data set      object header 1 with data space, data type and layout 3, contiguous
 //   attribute     only "name" is read: a string, of fixed length or in a global heap "GCOL"
 //
-// Own code, because the library (1.10.8) reads what it finds where a file says so: of changed files
-// it asked for 7 EiB of memory, or came to no end, within seconds.
+// Shoal does not use the HDF5 library (1.10.8), because that trusts the addresses and sizes in a
+// file. With modified files, it soon asked for 7 EiB of memory or did not end.
 
 #include "common/archive/hdf5_file.h"
 
@@ -28,14 +28,14 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMostObjects = 100'000;
-constexpr int kMostDepth = 64;      // of groups in groups
-constexpr int kMostTreeLevels = 8;  // 32 entries a node: far more than there may be objects
+constexpr int kMostDepth = 64;      // of nested groups
+constexpr int kMostTreeLevels = 8;  // at 32 entries per node, far more than kMostObjects
 constexpr int kMostAxes = 32;
-constexpr uint64_t kMostElements = uint64_t{1} << 40;  // of one data set
+constexpr uint64_t kMostElements = uint64_t{1} << 40;  // in one data set
 
 }  // namespace
 
-// Reads all but the values, depth first.
+// Reads everything but the values, depth first.
 class Hdf5Walk {
  public:
   explicit Hdf5Walk(Hdf5File* file) : file_(file), structures_(file->source_) {}
@@ -75,7 +75,7 @@ class Hdf5Walk {
     }
     if (table != nullptr) return ReadGroup(path, *table, depth);
     if (layout != nullptr) return ReadDataset(path, messages);
-    return absl::OkStatus();  // a type that has a name, for example
+    return absl::OkStatus();  // for example a named type
   }
 
   absl::Status ReadGroup(const std::string& path, const Hdf5Message& table, int depth) {
@@ -232,7 +232,7 @@ class Hdf5Walk {
     return shape;
   }
 
-  // Those that are called "name" are kept, if they are a string.
+  // Keeps the attribute "name" if it is a string. Ignores all others.
   absl::Status ReadAttribute(const std::string& path, const Hdf5Message& message) {
     Hdf5Fields fields(message.data);
     const uint64_t version = fields.Take(1);

@@ -14,20 +14,19 @@
 
 namespace shoal {
 
-// What an HDF5 file holds, to be read from it: of the format that part which h5py writes for Keras
-// (hdf5_file.cc has it). Everything but the values is read and checked at the beginning, in memory
-// that the file's size bounds; what leads out of the file (links, external data), comes twice, is
-// cut off, or says another size than it has, is refused with the byte where it stands. Immutable;
-// as thread-safe as its source.
+// A reader of HDF5 files. It supports the part of the format that h5py writes for Keras (see
+// hdf5_file.cc). Open() reads and checks everything but the values; the file's size bounds its
+// memory. It rejects links out of the file, external data, duplicate or truncated objects, and
+// wrong sizes. Such errors name the byte. Immutable; as thread-safe as its source.
 class Hdf5File {
  public:
   struct Dataset {
     std::string path;   // "layers/dense/vars/0"
-    std::string dtype;  // "F32", as safetensors has it; empty: one that is not read
+    std::string dtype;  // "F32", as in safetensors; empty: not supported
     Shape shape;
     uint64_t begin = 0;  // bytes from the start of the file
     uint64_t size = 0;   // bytes
-    // Why its values cannot be read; empty: they can.
+    // Why its values cannot be read; empty if they can.
     std::string problem;
   };
 
@@ -36,10 +35,10 @@ class Hdf5File {
   const std::string& name() const { return source_.name; }
   // Sorted by path.
   const std::vector<Dataset>& datasets() const { return datasets_; }
-  // The attribute "name" of the groups that have one: "layers/dense/vars" -> "predictions".
+  // The attribute "name", by path of each group that has one: "layers/dense/vars" -> "predictions".
   const std::map<std::string, std::string>& names() const { return names_; }
 
-  // The values from number `first` on, as float32.
+  // Reads the values from index `first` on, as float32.
   absl::Status ReadFloats(const Dataset& dataset, uint64_t first, std::span<float> out) const;
 
  private:

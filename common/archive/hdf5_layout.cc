@@ -1,4 +1,5 @@
-// Of HDF5 the oldest form, which every version of the library reads: hdf5_file.cc describes it.
+// Writes the oldest form of HDF5, which every version of the library reads. hdf5_file.cc describes
+// it.
 
 #include "common/archive/hdf5_layout.h"
 
@@ -16,7 +17,7 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kSuperblockBytes = 96;
-// Entries of a "SNOD" and of a node of a "TREE"; the superblock has half of each.
+// Entries of a "SNOD" and of a node of a "TREE". The superblock stores half of each.
 constexpr size_t kLeafEntries = 32;
 constexpr size_t kNodeEntries = 32;
 constexpr uint64_t kNodeBytes = 24 + 8 * (2 * kNodeEntries + 1);
@@ -26,7 +27,7 @@ struct Node {
   int dataset = -1;  // index; -1: a group
 };
 
-// Bytes that are put one behind the other, each structure at a multiple of 8.
+// A buffer to which bytes are appended. Each structure begins at a multiple of 8.
 class Bytes {
  public:
   uint64_t size() const { return text_.size(); }
@@ -47,11 +48,11 @@ class Bytes {
   std::string text_;
 };
 
-// An object's address, and what its entry in the group around it says besides.
+// An object's address and the other fields of its entry in its group.
 struct Placed {
   uint64_t header = 0;
   bool is_group = false;
-  uint64_t tree = 0, heap = 0;  // of a group
+  uint64_t tree = 0, heap = 0;  // for a group
 };
 
 class Writer {
@@ -121,7 +122,7 @@ class Writer {
     out->Put(object.heap, 8);
   }
 
-  // Children first: a group says where they are.
+  // Writes children first, because a group contains their addresses.
   Placed WriteNode(const Node& node) {
     if (node.dataset >= 0) return {.header = WriteDataset(node.dataset)};
     std::vector<Placed> children;
@@ -191,7 +192,7 @@ class Writer {
     out_.Put("HEAP");
     out_.Zeros(4);
     out_.Put(names.size(), 8);
-    out_.Put(1, 8);  // nothing is free
+    out_.Put(1, 8);  // no free block
     out_.Put(out_.size() + 8, 8);
     out_.Put(names.text());
     group.tree = WriteTree(children, name_at);
@@ -202,7 +203,7 @@ class Writer {
     return group;
   }
 
-  // A node, or leaf, of the tree and the name of its last entry.
+  // A node or leaf of the tree: its address and the offset of its last entry's name.
   struct Branch {
     uint64_t at = 0;
     uint64_t last_name_at = 0;
@@ -259,7 +260,7 @@ class Writer {
   const std::vector<std::pair<std::string, Shape>>& datasets_;
   Node root_;
   Bytes out_;
-  std::vector<uint64_t> address_at_;  // of each data set, where its header has that of the values
+  std::vector<uint64_t> address_at_;  // by data set: offset of the values' address in its header
 };
 
 }  // namespace

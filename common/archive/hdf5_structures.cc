@@ -140,7 +140,7 @@ absl::StatusOr<const std::string*> Hdf5Structures::FindInHeap(uint64_t at, uint6
       const uint64_t number = left.Take(2);
       left.Skip(6);
       const uint64_t object_bytes = left.Take(8);
-      if (number == 0) break;  // the room that is left
+      if (number == 0) break;  // the free space
       const std::string_view object = left.TakeBytes(object_bytes);
       if (!left.ok()) return Damaged(at, "an object of a \"GCOL\" ends behind it");
       left.Skip(std::min<uint64_t>(RoundUp8(object_bytes) - object_bytes, left.left()));

@@ -11,10 +11,10 @@
 
 namespace shoal {
 
-// The names in one group, or in one global heap, in bytes.
+// Max bytes of the names in one group, or of one global heap.
 inline constexpr uint64_t kMostHdf5HeapBytes = uint64_t{16} << 20;
 
-// What object headers are made of.
+// One message of an object header.
 struct Hdf5Message {
   enum Type : uint16_t {
     kDataSpace = 0x01,
@@ -28,36 +28,36 @@ struct Hdf5Message {
     kSymbolTable = 0x11,
   };
   uint16_t type = 0;
-  uint64_t at = 0;  // byte in the file, for messages to people
+  uint64_t at = 0;  // byte in the file, for errors
   std::string data;
 };
 
-// For messages to people.
+// A path of the file, quoted for errors.
 std::string QuotedHdf5Path(const std::string& path);
 
 inline uint64_t RoundUp8(uint64_t size) { return (size + 7) / 8 * 8; }
 
-// The blocks of which an HDF5 file is made (hdf5_file.cc lists them), read where its addresses
-// lead: none beyond the file's end, and all together no more than the file's size bounds, however
-// its addresses run. Errors are kDataLoss and name the byte. Not thread-safe.
+// Reads the blocks of an HDF5 file at the addresses in the file (hdf5_file.cc lists the blocks).
+// Rejects blocks beyond the file's end. Bounds the size of all blocks together by the file's size,
+// for any addresses. Errors are kDataLoss and name the byte. Not thread-safe.
 class Hdf5Structures {
  public:
   // `source` must outlive this.
   explicit Hdf5Structures(const ByteSource& source) : source_(source) {}
 
-  // Before all else: the address of the root group's header.
+  // Reads the superblock and returns the address of the root group's header. Call this first.
   absl::StatusOr<uint64_t> ReadSuperblock();
-  uint64_t leaf_entries() const { return leaf_entries_; }  // most of a "SNOD"
-  uint64_t node_entries() const { return node_entries_; }  // and of a "TREE"
+  uint64_t leaf_entries() const { return leaf_entries_; }  // max of a "SNOD"
+  uint64_t node_entries() const { return node_entries_; }  // max of a "TREE"
 
-  // A block; each byte of the file is read once or twice, however the file is made. `what` is for
-  // messages.
+  // Reads a block. Rejects it if all blocks so far exceed 256 MiB or four times the file's size.
+  // `what` is for errors.
   absl::StatusOr<std::string> Read(uint64_t at, uint64_t size, const std::string& what);
-  // The same, of a block that begins with a signature.
+  // The same for a block that begins with `signature`.
   absl::StatusOr<std::string> ReadSigned(uint64_t at, uint64_t size, const std::string& signature);
-  // The object header at `at`, message by message; `path` is for messages.
+  // Reads all messages of the object header at `at`. `path` is for errors.
   absl::StatusOr<std::vector<Hdf5Message>> ReadHeader(const std::string& path, uint64_t at);
-  // An object of the global heap at `at`; null: there is none of this number.
+  // Finds an object of the global heap at `at`. Returns null if it has no object `index`.
   absl::StatusOr<const std::string*> FindInHeap(uint64_t at, uint64_t index);
 
   absl::Status Damaged(uint64_t at, const std::string& what) const;

@@ -19,11 +19,12 @@ namespace {
 constexpr char kConfigName[] = "config.json";
 constexpr char kWeightsName[] = "model.weights.h5";
 constexpr char kMetadataName[] = "metadata.json";
-// What is written is the layout that Keras has had since 3.0; this is the oldest that was tried.
+// The archive has the layout that Keras uses since 3.0. This is the oldest version that was tested.
 constexpr char kMetadata[] = "{\"keras_version\": \"3.0.5\"}";
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// Nothing is unpacked; but whoever made such a name means no good, and other programs unpack.
+// Rejects names that would harm a program that unpacks the archive. Shoal unpacks nothing, but such
+// a name shows a malicious archive.
 absl::Status CheckNames(const ZipArchive& archive) {
   const std::vector<std::string> names = archive.Names();
   if (names.size() >= static_cast<size_t>(kMostZipNames)) {
@@ -88,7 +89,7 @@ absl::StatusOr<ByteSource> OpenArchivedWeights(const std::string& path) {
   return ByteSource{
       .name = member->name(),
       .size = member->size(),
-      // The archive is named so that it outlives its member.
+      // Captures the archive too, because it must outlive its member.
       .read = [archive, member](uint64_t offset, void* out, uint64_t size) -> absl::Status {
         if (size == 0) return absl::OkStatus();
         SHOAL_RETURN_IF_ERROR(member->Seek(offset));

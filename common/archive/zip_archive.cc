@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostShown = 20;
 
-// The first ones, for messages.
+// The first names, for errors.
 std::string Shown(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i) {
@@ -30,7 +30,7 @@ void ZipArchive::Discard::operator()(zip* archive) const { zip_discard(archive);
 void ZipArchive::Member::Close::operator()(zip_file* file) const { zip_fclose(file); }
 
 absl::StatusOr<ZipArchive> ZipArchive::Open(const std::string& path) {
-  // First as a file: libzip would wait for a pipe.
+  // Open it as a file first, because libzip would wait for a pipe.
   SHOAL_ASSIGN_OR_RETURN(const ByteSource file, OpenByteSource(path));
   int code = 0;
   zip* archive = zip_open(path.c_str(), ZIP_RDONLY, &code);
@@ -64,7 +64,8 @@ absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& nam
   if (file == nullptr) {
     return absl::DataLossError(absl::StrCat(path_, ": ", name, ": ", zip_strerror(archive_.get())));
   }
-  // What is not compressed has the size that it takes; zip_fseek of libzip 1.7.3 relies on it.
+  // An uncompressed member must have equal stored and actual sizes. zip_fseek of libzip 1.7.3
+  // relies on this.
   zip_stat_t stat;
   zip_stat_init(&stat);
   constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
@@ -81,7 +82,7 @@ absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& nam
 absl::StatusOr<std::string> ZipArchive::ReadMember(const std::string& name, uint64_t most) {
   SHOAL_ASSIGN_OR_RETURN(Member member, OpenMember(name));
   std::string text;
-  // What it says of its size may be a lie: memory is taken as bytes come.
+  // The stated size may be wrong, so memory grows only with the bytes read.
   std::vector<char> piece(uint64_t{1} << 16);
   for (;;) {
     SHOAL_ASSIGN_OR_RETURN(const size_t count, member.Read(piece));
@@ -110,7 +111,7 @@ absl::StatusOr<size_t> ZipArchive::Member::Read(std::span<char> out) {
 }
 
 absl::Status ZipArchive::Member::Seek(uint64_t position) {
-  // zip_fseek of libzip 1.7.3 does not survive a member without bytes.
+  // zip_fseek of libzip 1.7.3 crashes on an empty member.
   if (position >= size_) {
     return absl::DataLossError(
         absl::StrCat(name_, ": has ", size_, " bytes; there is no byte ", position));

@@ -17,29 +17,29 @@ namespace shoal {
 
 inline constexpr int64_t kMostZipNames = 1000;
 
-// A zip archive, read by libzip. Nothing is unpacked to files: whoever reads a member says how much
-// of it. Not thread-safe; its members must not outlive it.
+// A zip archive, read by libzip. It unpacks nothing to files. The reader of a member decides how
+// many bytes it reads. Not thread-safe. It must outlive its members.
 class ZipArchive {
  public:
-  // Errors name the file and what is wrong with it; a missing one is kNotFound.
+  // Errors name the file and the problem. Returns kNotFound if it is missing.
   static absl::StatusOr<ZipArchive> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
 
-  // Of the members, in the archive's order; at most kMostZipNames.
+  // The names of the members, in the archive's order; at most kMostZipNames.
   std::vector<std::string> Names() const;
 
-  // A member, read from its beginning to its end.
+  // A member of the archive, read from its beginning to its end.
   class Member {
    public:
-    const std::string& name() const { return name_; }  // with the archive's
-    // Of what is read, as the archive says.
+    const std::string& name() const { return name_; }  // includes the archive's
+    // The uncompressed size that the archive states.
     uint64_t size() const { return size_; }
-    // Fills `out`; returns fewer bytes only at the end, where the checksum is compared. kDataLoss
-    // where what is stored is damaged.
+    // Fills `out` and returns the number of bytes. Only at the end it returns fewer, and checks the
+    // checksum. Returns kDataLoss if the stored bytes are damaged.
     absl::StatusOr<size_t> Read(std::span<char> out);
-    // Reads on from byte `position`. Only of a member that is not compressed; no checksum is
-    // compared afterwards.
+    // Continues reading at byte `position`. Requires a member that is not compressed. Later reads
+    // check no checksum.
     absl::Status Seek(uint64_t position);
     bool compressed() const { return compressed_; }
 
@@ -57,9 +57,10 @@ class ZipArchive {
     std::unique_ptr<zip_file, Close> file_;
     uint64_t position_ = 0;
   };
-  // The member of this name; kInvalidArgument, which lists some of those there are, without one.
+  // Opens the member with this name. Returns kInvalidArgument, with some of the existing names, if
+  // it is missing.
   absl::StatusOr<Member> OpenMember(const std::string& name);
-  // The whole of a member; kDataLoss where it has more than `most` bytes, whatever it says.
+  // Returns a whole member. Returns kDataLoss if its actual size is more than `most` bytes.
   absl::StatusOr<std::string> ReadMember(const std::string& name, uint64_t most);
 
  private:
@@ -72,14 +73,14 @@ class ZipArchive {
   std::unique_ptr<zip, Discard> archive_;
 };
 
-// What a member of an archive is made of: a text, or a file.
+// The content of a new member: a text, or the file with this path.
 struct ZipContent {
   std::string name;
   std::string text = {};
   std::string file = {};
 };
 
-// Writes a new archive, its members as they are, not compressed.
+// Writes a new archive with uncompressed members.
 absl::Status WriteZipArchive(const std::string& path, const std::vector<ZipContent>& members);
 
 }  // namespace shoal
