@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostLines = 1000;  // of each kind, for people
+constexpr size_t kMostLines = 1000;  // of each kind, for the user
 
 struct VariableName {
   std::string layer;  // "tower/wide"
@@ -33,7 +33,7 @@ const SavedTensor* FindNamed(const std::vector<SavedTensor>& tensors, const std:
   return found == tensors.end() ? nullptr : &*found;
 }
 
-// The model of an archive is the one to be trained, whatever it says of how it was trained before.
+// Compares only the models' configs. Ignores how each model was compiled for training before.
 bool IsSameModel(const std::string& a, const std::string& b) {
   const absl::StatusOr<nlohmann::json> of_a = ParseJson(a, ""), of_b = ParseJson(b, "");
   if (!of_a.ok() || !of_b.ok() || !of_a->is_object() || !of_b->is_object()) return false;
@@ -91,7 +91,7 @@ class Matching {
       return nullptr;
     }
     const SavedTensor* tensor = FindNamed(tensors, variable.name);
-    // Keras 2 called so the kernel of a DepthwiseConv2D.
+    // The name of DepthwiseConv2D's kernel in Keras 2.
     if (tensor == nullptr && variable.name == "kernel" &&
         FindNamed(tensors, "pointwise_kernel") == nullptr) {
       tensor = FindNamed(tensors, "depthwise_kernel");

@@ -12,9 +12,10 @@
 
 namespace shoal {
 
-// Which of a model's variables begin with values that were saved, and what becomes of the others.
-// A variable gets the tensor of its name in the layer of its name, if the shape is its own; where
-// tensors have no names, the layer must have as many there as here, and their order counts.
+// The saved values with which a model's variables begin, and the variables without such values. A
+// variable gets the tensor with its name, in the layer with its layer's name, if their shapes are
+// equal. Tensors without names are matched by order; the layer must have the same number of them as
+// of variables.
 struct InitialWeights {
   struct Missed {
     std::string variable;
@@ -22,22 +23,23 @@ struct InitialWeights {
   };
 
   SavedWeights saved;
-  std::vector<const SavedTensor*> tensors;  // by variable, of `saved`; null: from its initializer
+  std::vector<const SavedTensor*> tensors;  // by variable, in `saved`; null: uses its initializer
   std::vector<Missed> missed;
-  std::vector<std::string> unused;  // of `saved`: "LAYER: PLACE (shape)"
+  std::vector<std::string> unused;  // in `saved`: "LAYER: PLACE (shape)"
 
-  // Lines for people: how many are loaded, each that is not, with the reason, and what is left of
-  // the file.
+  // Lines for the user: the number of loaded variables, each other variable with the reason, and
+  // the unused tensors of the file.
   std::string ToText() const;
 };
 
-// Opens what is saved at `path`, as OpenSavedWeights() does. kInvalidArgument where nothing of it
-// fits, or where it was saved of this very model and does not have all of it.
+// Opens saved weights at `path`, as OpenSavedWeights() does. Returns kInvalidArgument if no tensor
+// fits, or if they were saved from this same model and some are missing.
 absl::StatusOr<InitialWeights> FindInitialWeights(const std::string& path,
                                                   const std::string& model_json,
                                                   const std::vector<Variable>& variables);
 
-// Reads values from number `first` on; kDataLoss, by file and place, where one is not finite.
+// Reads values from index `first` on. Returns kDataLoss, with the file and the place, if one is not
+// finite.
 absl::Status ReadSavedValues(const SavedWeights& saved, const SavedTensor& tensor, uint64_t first,
                              std::span<float> out);
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
 
-// A new file of `header`, and behind it the values of tensors, each at its place.
+// Writes a new file: `header`, then the values of tensors, each at its place.
 struct Place {
   std::string variable;
   Shape shape;
@@ -65,7 +65,7 @@ absl::Status WriteSafetensors(const CheckpointReader& reader, const std::string&
   return WriteValues(reader, slot, layout.header, layout.file_size, places, path);
 }
 
-// Where Keras looks for each variable: its layer's place, and its number within the layer.
+// The paths at which Keras looks for each variable: its layer's place and its number in the layer.
 absl::StatusOr<std::vector<std::pair<std::string, Shape>>> KerasDatasets(
     const std::string& model_json) {
   SHOAL_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(model_json, kModelName));
@@ -89,8 +89,8 @@ absl::StatusOr<std::vector<std::pair<std::string, Shape>>> KerasDatasets(
   return datasets;
 }
 
-// How the model was compiled when its JSON was written is not how it was trained here; and Keras
-// would look for the state of an optimizer.
+// Removes the compile config, which does not describe the training by Shoal. With it, Keras would
+// also look for an optimizer's state.
 absl::StatusOr<std::string> WithoutCompileConfig(const std::string& model_json) {
   SHOAL_ASSIGN_OR_RETURN(nlohmann::json json, ParseJson(model_json, kModelName));
   return json.erase("compile_config") > 0 ? json.dump() : model_json;

@@ -9,19 +9,21 @@ namespace shoal {
 
 enum class ModelFormat {
   kKeras,        // .keras: keras.models.load_model opens it; without an optimizer
-  kSafetensors,  // the variables alone, by their names
+  kSafetensors,  // only the variables, by name
 };
 
-// Writes the model of a checkpoint that was verified as one file at `path`, whole or not at all.
-// Where a variable has the slot `slot`, that is written in its place; empty: the variables as they
-// are. kAlreadyExists where something is there and `replace` is false; kUnimplemented where the
-// model can be written as safetensors alone.
+// A model file to write at `path`. If `slot` is not empty, each variable with this slot gets the
+// slot's values. If `replace` is true, an existing file is replaced.
 struct ModelFile {
   ModelFormat format = ModelFormat::kKeras;
   std::string path;
   std::string slot;
   bool replace = false;
 };
+
+// Writes the model of a verified checkpoint as one file, completely or not at all. Returns
+// kAlreadyExists if the path exists and `replace` is false. Returns kUnimplemented if the model can
+// only be written as safetensors.
 absl::Status WriteModelFile(const StoredCheckpoint& checkpoint, const ModelFile& file);
 
 }  // namespace shoal

@@ -28,8 +28,7 @@ std::string StringIn(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Keras counts the layers of one class in the order in which the model has them: "dense",
-// "dense_1".
+// Keras numbers the layers of one class in the model's order: "dense", "dense_1".
 void FindPlaces(const json& model, const std::string& place, const std::string& path,
                 std::map<std::string, std::string>* places) {
   const json::json_pointer layers_at("/config/layers");
@@ -41,7 +40,7 @@ void FindPlaces(const json& model, const std::string& place, const std::string& 
     std::string name = StringIn(layer, "name");
     if (const auto config = layer.find("config"); name.empty() && config != layer.end())
       name = StringIn(*config, "name");
-    // Keras 3 makes a Functional of every model that is none of its own classes.
+    // Keras 3 turns every model that is not of its own classes into a Functional.
     const std::string kind = SnakeCase(class_name == "Model" ? "Functional" : class_name);
     const int count = used[kind]++;
     const std::string layer_place =
@@ -62,11 +61,11 @@ SavedTensor TensorOf(const std::shared_ptr<Hdf5File>& file, const Hdf5File::Data
           }};
 }
 
-// Where a data set of Keras 3 belongs: "layers/sequential/layers/dense/vars/0" is variable 0 of the
-// layer at "layers/sequential/layers/dense". Others (of the optimizer, of random numbers) belong
-// nowhere.
+// The place of a data set in Keras 3's format: "layers/sequential/layers/dense/vars/0" is variable
+// 0 of the layer at "layers/sequential/layers/dense". Other data sets (of the optimizer, of random
+// numbers) have no place.
 struct Place {
-  std::vector<std::string> layers;  // each as its whole path: "layers/sequential"
+  std::vector<std::string> layers;  // each as a whole path: "layers/sequential"
   size_t variable = 0;
 };
 
@@ -87,7 +86,7 @@ std::optional<Place> PlaceOf(const std::string& dataset) {
   return place;
 }
 
-// The path of the layer; empty where nothing says it.
+// The path of the layer; empty if unknown.
 std::string LayerPath(const Place& place, const Hdf5File& file,
                       const std::map<std::string, std::string>& places) {
   std::vector<std::string> names;
@@ -109,11 +108,11 @@ void TakeKeras3(const std::shared_ptr<Hdf5File>& file, const std::string& model_
     const std::optional<Place> place = PlaceOf(dataset.path);
     if (!place.has_value()) continue;
     std::string layer = LayerPath(*place, *file, places);
-    if (layer.empty()) layer = place->layers.back();  // no variable's name begins so
+    if (layer.empty()) layer = place->layers.back();  // matches no variable
     layers[layer].emplace(place->variable, TensorOf(file, dataset, ""));
   }
   for (auto& [layer, tensors] : layers) {
-    // One that lacks a number is not what Keras wrote: its tensors have no place then.
+    // A layer with a missing number is not from Keras. Its tensors then cannot be matched by order.
     const bool complete = tensors.rbegin()->first + 1 == tensors.size();
     for (auto& [number, tensor] : tensors) {
       if (!complete) tensor.name = tensor.place;
@@ -122,8 +121,8 @@ void TakeKeras3(const std::shared_ptr<Hdf5File>& file, const std::string& model_
   }
 }
 
-// Keras's old format: "LAYER/.../LAYER/VARIABLE", with ":0" behind it in Keras 2; of a nested model
-// the name of the layer in it stands between.
+// Reads Keras's old format: "LAYER/.../LAYER/VARIABLE", followed by ":0" in Keras 2. For a nested
+// model, the inner layer's name is between the two.
 void TakeOldFormat(const std::shared_ptr<Hdf5File>& file, SavedWeights* saved) {
   for (const Hdf5File::Dataset& dataset : file->datasets()) {
     std::vector<std::string> parts = absl::StrSplit(dataset.path, '/');
@@ -132,7 +131,7 @@ void TakeOldFormat(const std::shared_ptr<Hdf5File>& file, SavedWeights* saved) {
     const std::vector<std::string> last = absl::StrSplit(parts.back(), ':');
     const std::string layer = parts[0];
     const auto inner = std::find(parts.rbegin() + 1, parts.rend() - 1, layer);
-    // Without the layer's own name, all that stands before the variable's is in it.
+    // If the layer's name occurs only once, the path is everything before the variable's name.
     const auto begin = inner == parts.rend() - 1 ? parts.begin() : inner.base() - 1;
     const std::string path = absl::StrJoin(begin, parts.end() - 1, "/");
     saved->layers[path].push_back(TensorOf(file, dataset, last[0]));
@@ -151,7 +150,7 @@ absl::StatusOr<SavedWeights> OpenHdf5Weights(ByteSource source, SavedWeights sav
                    "is called layers/.../vars/0, or LAYER/LAYER/kernel"));
 }
 
-// By the last slash: "tower/wide/kernel".
+// Splits the name at the last slash: "tower/wide/kernel".
 void TakeNamed(const std::string& name, SavedTensor tensor, SavedWeights* saved) {
   const size_t slash = name.rfind('/');
   if (slash == std::string::npos) return;
