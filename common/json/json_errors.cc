@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Beyond this a text is not what its author thinks it is, and more lines would not help.
+// A text with more errors is of a wrong kind, and more lines would not help.
 constexpr size_t kMaxLines = 50;
 
 }  // namespace
@@ -66,7 +66,7 @@ absl::Status WithSource(const std::string& source, const absl::Status& errors) {
 }
 
 std::string SuggestName(const std::string& name, const std::vector<std::string>& known) {
-  // What people, and older Keras, call it.
+  // The name in older Keras, which many users still write.
   if (name == "lr" && std::find(known.begin(), known.end(), "learning_rate") != known.end())
     return "; Keras calls it \"learning_rate\"";
   const std::string nearest = NearestName(name, known);

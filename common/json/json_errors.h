@@ -8,27 +8,26 @@
 
 namespace shoal {
 
-// Collects what is wrong with one JSON text, so that its author hears of everything at once. Not
-// thread-safe.
+// Collects the errors of one JSON text. Its author then gets all of them at once. Not thread-safe.
 class JsonErrors {
  public:
   // `source` begins every line ("job.json"); empty: lines begin with the JSON path.
   explicit JsonErrors(std::string source) : source_(std::move(source)) {}
 
-  // What is wrong at `path` and below it comes from elsewhere: its lines begin with this instead.
+  // Makes errors at `path` and below it begin with `source` instead.
   void NameSource(const std::string& path, const std::string& source);
 
-  // One error: "SOURCE: PATH: TEXT", for example "job.json: $.batch_size: is -3; must be …".
+  // Adds an error: "SOURCE: PATH: TEXT", for example "job.json: $.batch_size: is -3; must be …".
   void Add(const std::string& path, const std::string& text);
-  // An error whose message says itself where it is.
+  // Adds an error whose message already contains its place.
   void Add(const absl::Status& status);
-  // The same as the first for something valid that Shoal lacks.
+  // As the first Add(), for valid input that Shoal does not support.
   void AddUnimplemented(const std::string& path, const std::string& text);
 
   bool empty() const { return lines_.empty(); }
 
-  // OK without errors; else all lines, as kUnimplemented when every one is about something that
-  // Shoal lacks, as kInvalidArgument otherwise.
+  // Returns OK if there are no errors, else all lines. The code is kUnimplemented if Shoal lacks
+  // support for all of them, else kInvalidArgument.
   absl::Status ToStatus() const;
 
  private:
@@ -40,7 +39,7 @@ class JsonErrors {
   bool all_unimplemented_ = true;
 };
 
-// Errors of a text whose source was not known where it was read: each line begins with it now.
+// Puts `source` before each line of `errors`. For errors of a reader that does not know its source.
 absl::Status WithSource(const std::string& source, const absl::Status& errors);
 
 // "; did you mean "worker"? Known: chief, worker": the end of a message about an unknown name.

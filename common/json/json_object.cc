@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// The value as int64 where it is an integer that fits.
+// Gets the value as int64. Returns false unless it is an integer that fits.
 bool AsInteger(const json& value, int64_t* out) {
   if (!value.is_number_integer()) return false;
   if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return false;

@@ -9,13 +9,13 @@
 
 namespace shoal {
 
-// Values from `min` to `max`, both included.
+// Values from `min` to `max`, inclusive.
 struct IntegerRange {
   int64_t min = 0;
   int64_t max = 0;
 };
 
-// Values from `min` (left out when `above_min`) to `max` (left out when `below_max`).
+// Values from `min` (excluded if `above_min`) to `max` (excluded if `below_max`).
 struct NumberRange {
   double min = 0;
   double max = 0;
@@ -23,18 +23,19 @@ struct NumberRange {
   bool below_max = false;
 };
 
-// Reads one JSON object field by field. A field that is absent leaves its variable as it is; one of
-// a wrong type or out of range too, and adds an error. Which keys are known is learnt from what is
-// read: RejectUnknownKeys() at the end adds an error for every other. Not thread-safe.
+// Reads one JSON object field by field. An absent field leaves its variable unchanged. A field of a
+// wrong type or out of range does too, and adds an error. Each read makes its key known.
+// RejectUnknownKeys() at the end adds an error for every other key. Not thread-safe.
 class JsonObject {
  public:
-  // A `value` that is no object adds an error and reads as an empty one. `value` and `errors` must
-  // outlive this.
+  // A `value` that is not an object adds an error and reads as an empty object. `value` and
+  // `errors` must outlive this.
   JsonObject(const nlohmann::json& value, std::string path, JsonErrors* errors);
 
-  // Null when absent.
+  // Returns null if the field is absent.
   const nlohmann::json* Find(const char* key);
-  // The same; absence is an error, which ends with `meaning` ("what the job is called").
+  // The same, but adds an error if the field is absent. The error ends with `meaning` ("what the
+  // job is called").
   const nlohmann::json* Require(const char* key, const char* meaning);
 
   void ReadBool(const char* key, bool* out);
@@ -42,16 +43,16 @@ class JsonObject {
   void ReadInteger(const char* key, IntegerRange range, uint64_t* out);
   void ReadInteger(const char* key, IntegerRange range, int* out);
   void ReadNumber(const char* key, NumberRange range, double* out);
-  // A field that is known and read by nobody.
+  // Makes a key known without reading it.
   void Ignore(const char* key);
 
   void RejectUnknownKeys();
 
-  // False when the value was no object: nothing can be said of its fields.
+  // False if the value is not an object. Errors about its fields are then meaningless.
   bool valid() const { return valid_; }
   std::string PathOf(const std::string& key) const;
   JsonErrors* errors() { return errors_; }
-  // "is -3; must be …"
+  // Adds an error about a field: "is -3; must be …".
   void AddWrong(const char* key, const nlohmann::json& value, const std::string& expected);
 
  private:

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr size_t kMaxShownBytes = 80;
 
-// Cuts `text` to at most `limit` bytes, between UTF-8 characters, and says so with dots.
+// Cuts `text` to at most `limit` bytes, between UTF-8 characters, and marks the cut with dots.
 std::string Shorten(const std::string& text, size_t limit) {
   if (text.size() <= limit) return text;
   size_t end = limit - 3;
@@ -24,9 +24,9 @@ std::string Shorten(const std::string& text, size_t limit) {
   return text.substr(0, end) + "...";
 }
 
-// Follows the parser's events to find what RFC 8259 leaves open: keys that come twice, excessive
-// depth. Before anything is built: json::parse with a callback looks through the whole array again
-// for every element.
+// Finds problems that RFC 8259 allows: duplicate keys and excessive depth. It follows the parser's
+// events before any value is built. json::parse with a callback would search the whole array again
+// for each element.
 class StructureCheck : public nlohmann::json_sax<json> {
  public:
   bool null() override { return true; }
@@ -40,7 +40,7 @@ class StructureCheck : public nlohmann::json_sax<json> {
   bool end_object() override { return Close(); }
   bool start_array(size_t) override { return Open(); }
   bool end_array() override { return Close(); }
-  // Said when it is parsed.
+  // The later parse reports the error.
   bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
 
   bool key(std::string& key) override {
@@ -55,17 +55,17 @@ class StructureCheck : public nlohmann::json_sax<json> {
   }
 
   bool too_deep() const { return too_deep_; }
-  // Of the first key that comes twice; empty when there is none.
+  // The path of the first duplicate key; empty if there is none.
   const std::string& repeated() const { return repeated_; }
 
  private:
-  // An object or array that is open; an array has no keys.
+  // An open object or array. An array has no keys.
   struct Level {
     std::set<std::string> keys;
-    std::optional<std::string> key;  // the newest
+    std::optional<std::string> key;  // the latest key
   };
 
-  // False stops the parser.
+  // Returns false to stop the parser.
   bool Open() {
     too_deep_ = levels_.size() >= kMaxJsonDepth;
     if (!too_deep_) levels_.emplace_back();
@@ -81,7 +81,7 @@ class StructureCheck : public nlohmann::json_sax<json> {
   bool too_deep_ = false;
 };
 
-// "[json.exception.parse_error.101] parse error at line 1, ..." without the library's own tag.
+// "[json.exception.parse_error.101] parse error at line 1, ..." without the library's tag.
 std::string ParserMessage(const json::exception& error) {
   std::string text = error.what();
   if (const size_t end = text.find("] ");
@@ -115,7 +115,7 @@ const char* TypeName(const json& value) {
 absl::StatusOr<std::string> ReadJsonFile(const std::string& path) {
   absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxJsonBytes);
   if (text.ok()) return text;
-  // What is said of files that people write begins with the file.
+  // Errors about users' files begin with the file.
   std::string reason(text.status().message());
   if (const size_t named = reason.find(path + ": "); named != reason.npos) {
     reason.erase(0, named + path.size() + 2);
@@ -174,7 +174,7 @@ std::string JsonPath(const std::string& parent, size_t index) {
 }
 
 std::string ShortJson(const json& value) {
-  // Strings may come from elsewhere than the parser: bytes that are not UTF-8 are replaced.
+  // Strings may not come from the parser. Replace bytes that are not UTF-8.
   return Shorten(value.dump(-1, ' ', false, json::error_handler_t::replace), kMaxShownBytes);
 }
 
