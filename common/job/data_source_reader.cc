@@ -25,14 +25,14 @@ constexpr NumberRange kSplit = {.min = 0, .max = 1, .below_max = true};
 constexpr IntegerRange kImageSize = {1, 16384};
 constexpr IntegerRange kSeed = {0, INT64_MAX};
 
-// Fields that formats share. Those that every format has are in none of the groups.
+// Groups of fields that formats share. Fields of every format are in no group.
 enum FieldGroup : unsigned {
   kArrayFiles = 1 << 0,    // images or features, and labels: files
   kPath = 1 << 1,          // files
-  kFolder = 1 << 2,        // kPath is one folder, whose folders are the classes
-  kParts = 1 << 3,         // features and labels: names of what is in the files
-  kColumns = 1 << 4,       // the same, several for a feature, or all of them
-  kPictures = 1 << 5,      // how a picture becomes an example
+  kFolder = 1 << 2,        // kPath is one folder; its folders are the classes
+  kParts = 1 << 3,         // features and labels: names of items in the files
+  kColumns = 1 << 4,       // the same, with several per feature, or with all
+  kPictures = 1 << 5,      // how to turn a picture into an example
   kFineOrCoarse = 1 << 6,  // label_mode
   kText = 1 << 7,          // delimiter and header
 };
@@ -79,7 +79,7 @@ class DataSourceReader {
     return found == std::end(kFormats) ? nullptr : found;
   }
 
-  // One of `words`; `absent` where the field is.
+  // Reads one of `words`. Returns `absent` if the field is absent.
   std::string ReadWord(const char* key, const std::vector<std::string>& words,
                        const std::string& absent) {
     const json* value = object_.Find(key);
@@ -124,14 +124,14 @@ class DataSourceReader {
     }
   }
 
-  // The feature without a name is that of a model's one input.
+  // Rejects an empty name. A feature without a name means the model's only input.
   static bool IsInputName(JsonObject& features, const std::string& input) {
     if (!input.empty()) return true;
     features.errors()->Add(features.PathOf(""), "is no name of an input; give that of a layer");
     return false;
   }
 
-  // The file of a pattern's match is looked for when the data are opened.
+  // Does not match patterns. Opening the data does.
   void ReadPaths(bool folder) {
     const json* value = object_.Require(
         "path", folder ? "the folder that holds a folder of pictures for each class"
@@ -158,7 +158,8 @@ class DataSourceReader {
     }
   }
 
-  // `columns`: a feature may have several, and without "features" all but the label are the one.
+  // With `columns`, a feature may have several columns, and without "features" all but the label
+  // form the only feature.
   void ReadParts(bool columns) {
     const char* one = columns ? "the name of a column, or a list of them" : "the name of one";
     const json* features = columns ? object_.Find("features")
@@ -296,7 +297,7 @@ class DataSourceReader {
   DataSource source_;
 };
 
-// One name as itself, several as a list.
+// Writes one name as a string, several as a list.
 json AsJson(const std::vector<std::string>& names) {
   return names.size() == 1 ? json(names[0]) : json(names);
 }

@@ -10,16 +10,16 @@
 
 namespace shoal {
 
-// What a data source's `format` may be: the names in data_format_list.inc.
+// Returns the allowed values of a data source's `format`: the names in data_format_list.inc.
 std::vector<std::string> DataFormatNames();
 
-// Reads an entry of a job's data section, which stands at `path`; what is wrong is added to
-// `errors`, and then the source returned is not whole.
+// Reads the entry of a job's data section at `path`. Adds problems to `errors`; the returned source
+// is then incomplete.
 DataSource ReadDataSource(const nlohmann::json& value, const std::string& path,
                           const JobReadOptions& options, JsonErrors* errors);
 
-// What ReadDataSource reads back as the same. What is at its default is left out, so that a run
-// which an older program began has the same job still.
+// Converts a source to JSON that ReadDataSource reads back as the same source. Omits fields with
+// default values. This keeps the job of a run that an older version began unchanged.
 nlohmann::json DataSourceToJson(const DataSource& source);
 
 }  // namespace shoal

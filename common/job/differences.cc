@@ -10,14 +10,15 @@ namespace {
 
 using nlohmann::json;
 
-// More lines than a person reads: a job that differs so much is another job.
+// A user reads no more lines. A job with more differences is another job.
 constexpr size_t kMaxLines = 30;
 
-// No batch and no update depends on these; what a run began with is in its checkpoints.
+// No batch and no update depends on these fields. The values that a run began with are in its
+// checkpoints.
 constexpr const char* kMayChange[] = {"epochs",    "steps",      "stop_after_nan_steps",
                                       "callbacks", "checkpoint", "initial_weights"};
 
-// `there` and `now` are null where the value is absent.
+// `there` and `now` are null if the value is absent.
 void Compare(const json* there, const json* now, const std::string& path,
              std::vector<std::string>* out) {
   if (there != nullptr && now != nullptr) {
@@ -44,8 +45,8 @@ void Compare(const json* there, const json* now, const std::string& path,
                               " there, ", now == nullptr ? "absent" : ShortJson(*now), " now"));
 }
 
-// No update depends on the columns of the test set, and a run that took them by place must be told
-// their names where the training set has others.
+// Ignores columns of the test set that only one job names. No update depends on them. A run that
+// took them by place needs their names once the training set has other columns.
 void ForgetTestColumnsOfOne(json* there, json* now) {
   const json::json_pointer path("/data/test/features");
   if (there->contains(path) == now->contains(path)) return;
@@ -54,8 +55,9 @@ void ForgetTestColumnsOfOne(json* there, json* now) {
   if (format != test.end() && *format == "csv") test.erase("features");
 }
 
-// `shoal train` names the classes of the folders that it sees, in sorted order, as they are
-// numbered without names. Any other order numbers them otherwise.
+// Ignores class names that only one job has, if they are sorted. `shoal train` writes the folders'
+// names in sorted order, which is also the order of the numbers without names. Any other order
+// changes the numbers.
 void ForgetClassesOfOne(json* there, json* now) {
   const json::json_pointer path("/data/training/class_names");
   if (there->contains(path) == now->contains(path)) return;
@@ -68,7 +70,7 @@ void ForgetClassesOfOne(json* there, json* now) {
 }  // namespace
 
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now) {
-  // A text that this Shoal does not take as a job, a part of one say, is compared as it stands.
+  // A text that this version rejects as a job, for example a part of one, is compared as it is.
   const absl::StatusOr<Job> job_there = ParseResolvedJob(there, "there");
   absl::StatusOr<json> parsed_there =
       ParseJson(job_there.ok() ? job_there->ResolvedText() : there, "there");

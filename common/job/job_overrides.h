@@ -9,14 +9,14 @@
 
 namespace shoal {
 
-// Where it puts its value: "$.data.test.path".
+// The JSON path at which it puts its value: "$.data.test.path".
 std::string PathOfOverride(const JobOverride& given);
 
-// Puts `overrides` into the JSON of a job file, as if they stood there. What lies on the way and is
-// absent is made; an optimizer, a loss or a strategy that is there by its name alone is spelt out.
-// Epochs replace steps and steps epochs. What is wrong with a path is added to `errors`, where all
-// that is wrong with what was put there will be named by its flag. Returns a line for each
-// override: "--epochs: $.epochs is 3; 5 in the file", also where that changes nothing.
+// Puts `overrides` into the JSON of a job file, as if the file contained them. Creates missing
+// objects on a path. Turns an optimizer, loss or strategy that is only a name into an object.
+// Epochs replace steps, and steps replace epochs. Adds errors about paths to `errors`. Later errors
+// about an override's value name its flag. Returns a line for each override, even if it changes
+// nothing: "--epochs: $.epochs is 3; 5 in the file".
 std::vector<std::string> ApplyJobOverrides(const std::vector<JobOverride>& overrides,
                                            nlohmann::json* root, JsonErrors* errors);
 

@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// Absolute and normal form of the path `value`, which stands at `key` of `object`, starting from
-// where `options` say; where that is empty the path must be absolute itself. Empty: it is none, and
-// an error was added.
+// Reads the path `value` at `key` of `object` and returns it absolute and normalized. A relative
+// path starts from the folder in `options`; if that is empty, the path must be absolute. Returns ""
+// and adds an error if it is not a path.
 std::string ReadJobPath(JsonObject& object, const char* key, const nlohmann::json& value,
                         const JobReadOptions& options);
 

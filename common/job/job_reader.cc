@@ -145,7 +145,7 @@ class JobReader {
     job_.model_json = *std::move(text);
   }
 
-  // Those of the model's own archive, or of another file.
+  // Reads the weights of the model's own archive, or of another file.
   void ReadInitialWeights(JsonObject& top) {
     Job::InitialWeights* weights = &job_.initial_weights;
     const std::string path = top.PathOf("initial_weights");
@@ -167,7 +167,8 @@ class JobReader {
     }
     if (weights->path.empty() || crc32c != nullptr) return;
     const absl::StatusOr<uint32_t> checksum = ChecksumOfWeights(weights->path);
-    // A run that has begun goes on without them: whoever makes its first checkpoint misses them.
+    // A run that has begun continues without this file. Only making the first checkpoint needs it
+    // and reports it missing.
     if (absl::IsNotFound(checksum.status())) return;
     if (!checksum.ok()) return errors_->Add(path, std::string(checksum.status().message()));
     weights->crc32c = *checksum;
@@ -195,12 +196,12 @@ class JobReader {
     data.RejectUnknownKeys();
   }
 
-  // Those in which examples count by their weights come after the others, whose names they may not
-  // have: Keras puts a word before them then.
+  // Reads "metrics", then "weighted_metrics", in which examples count by their weights. If a
+  // weighted metric has the name of another one, Keras prefixes it with "weighted_".
   void ReadMetrics(JsonObject& top) {
     std::set<std::string> names;
-    size_t accuracy_at = 0;     // in job_.metrics
-    std::string accuracy_word;  // that stands for it, "acc"; empty: none does
+    size_t accuracy_at = 0;     // index in job_.metrics
+    std::string accuracy_word;  // the word that names it, "acc"; empty: none
     for (const bool weighted : {false, true}) {
       const char* const key = weighted ? "weighted_metrics" : "metrics";
       const json* value = top.Find(key);
@@ -242,14 +243,14 @@ class JobReader {
     }
   }
 
-  // The word that `value` gives for the accuracy that Keras picks; empty where it is a config.
+  // The word in `value` for the accuracy that Keras picks. Empty if `value` is a config.
   static std::string AccuracyWord(const json& value, const Metric& metric) {
     if (!value.is_string() || metric.name() != "accuracy") return "";
     return value == "acc" ? "acc" : "accuracy";
   }
 
-  // Either word means the same, and the figure is called accuracy; but beside one another Keras has
-  // each by its own. `weighted` was given as `word`, the metric number `plain` by the other one.
+  // Both words mean the same metric, named "accuracy". If a job has both, Keras names each by its
+  // own word. `weighted` was given as `word`, and metric number `plain` as the other word.
   void CallByItsWord(const Metric& weighted, size_t plain, const std::string& word) {
     const std::string short_config = ConfigNamed(weighted, "acc");
     const bool is_short = word == "acc";
@@ -292,7 +293,7 @@ class JobReader {
       errors_->Add(path, "follow figures of the test set, but there is no $.data.test");
   }
 
-  // The one of Keras's means that is another where examples have weights.
+  // Rejects a mean of the loss that Keras computes in another way if examples have weights.
   void CheckReduction(JsonObject& top) {
     const bool weighted =
         !job_.class_weight.empty() || !job_.training.weights.empty() || !job_.test.weights.empty();
@@ -312,7 +313,8 @@ class JobReader {
     }
   }
 
-  // An update of an old gradient would scale all that others have made of the variables.
+  // Rejects learning_rate_by_staleness for optimizers that scale all variables by the learning
+  // rate. An update with an old gradient would scale all updates by others.
   void RefuseRateOfOneUpdate() {
     if (!job_.strategy.learning_rate_by_staleness || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
@@ -325,7 +327,8 @@ class JobReader {
                               "optimizer, \"Adagrad\" say, or leave the field out"));
   }
 
-  // One momentum is lowered, and another takes the place of the ps'.
+  // momentum_by_workers lowers the optimizer's momentum. worker_momentum replaces the momentum of
+  // the ps.
   void CheckMomentum() {
     const Job::Strategy& strategy = job_.strategy;
     if (job_.optimizer.empty()) return;
@@ -345,7 +348,7 @@ class JobReader {
     }
   }
 
-  // What is expected is what slots say.
+  // Look-ahead extrapolates from the optimizer's slots. Rejects optimizers that cannot extrapolate.
   void CheckLookAhead() {
     if (job_.strategy.look_ahead == 0 || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
@@ -358,8 +361,9 @@ class JobReader {
                      "Adam and AdamW look ahead"));
   }
 
-  // Nobody would see an average of what a worker comes to between two exchanges, and a report says
-  // of a step how many examples it has in 32 bits.
+  // Rejects steps whose count of examples exceeds the 32 bits in a report. Under the strategy
+  // local, also rejects averaging by the worker's optimizer, because its result would never leave
+  // the worker.
   void CheckLocalSteps() {
     const uint64_t batches = job_.strategy.batches_per_step;
     const uint64_t most = std::numeric_limits<uint32_t>::max();
@@ -392,8 +396,8 @@ class JobReader {
     compression.RejectUnknownKeys();
   }
 
-  // What a codec has left of a step's gradient a worker adds to that of its next step: whose that
-  // is would be seen in the variables.
+  // Rejects codecs with a residual in rounds. A worker adds the residual of a step's gradient to
+  // its next step's. The variables would then depend on which worker computed a step.
   void RefuseResiduals(JsonObject& compression) {
     if (!job_.strategy.in_rounds() || job_.compression.push.empty()) return;
     const auto codec = MakeCodec(job_.compression.push, Direction::kPush);
@@ -407,13 +411,14 @@ class JobReader {
                               "nothing out, \"bf16\" say"));
   }
 
-  // Parts of the same data that are chosen differently have examples in common.
+  // Rejects training and test sets from the same data if they choose their parts differently. Such
+  // parts have common examples.
   void CheckParts(const std::string& test_path) {
     const DataSource &training = job_.training, &test = job_.test;
     const auto same_files = [](const DataSource::Feature& a, const DataSource::Feature& b) {
       return a.from == b.from;
     };
-    // Features name files where there are no paths.
+    // Without paths, the features name the files.
     const bool same_data = training.paths == test.paths && training.images == test.images &&
                            (!training.paths.empty() ||
                             std::equal(training.features.begin(), training.features.end(),
@@ -441,7 +446,7 @@ class JobReader {
   const JobReadOptions& options_;
   JsonErrors* const errors_;
   Job job_;
-  std::vector<MonitoredFigure> figures_ = {{"val_loss", false}};  // that callbacks may follow
+  std::vector<MonitoredFigure> figures_ = {{"val_loss", false}};  // for callbacks
 };
 
 }  // namespace

@@ -10,22 +10,22 @@
 namespace shoal {
 
 struct JobReadOptions {
-  // Absolute folder that relative paths start from. Empty: the text is a resolved job, whose paths
-  // must be absolute and whose model must be inside.
+  // Absolute folder from which relative paths start. Empty: the text is a resolved job, with
+  // absolute paths and the model inside.
   std::string base_dir;
-  // JSON paths of what was given from elsewhere, and the folder that relative paths there start
-  // from.
+  // JSON paths of values from another source, such as flags, and the folder from which their
+  // relative paths start.
   std::vector<std::string> given;
   std::string given_dir;
-  // Whether it is an error that a data file does not exist.
+  // Whether a missing data file is an error.
   bool check_data = false;
 
-  // The folder that a relative path at `path` starts from.
+  // The folder from which a relative path at `path` starts.
   const std::string& BaseOf(const std::string& path) const;
 };
 
-// Reads a job from the JSON of a job file; what is wrong is added to `errors`, and then the job
-// returned is not whole.
+// Reads a job from the JSON of a job file. Adds problems to `errors`; the returned job is then
+// incomplete.
 Job ReadJob(const nlohmann::json& root, const JobReadOptions& options, JsonErrors* errors);
 
 }  // namespace shoal

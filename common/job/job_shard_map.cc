@@ -9,7 +9,7 @@ namespace shoal {
 absl::Status CheckDecayExclusions(const Job& job, const std::vector<Variable>& variables) {
   std::vector<std::string> names;
   for (const Variable& variable : variables) names.push_back(variable.name);
-  // The ps have another one under the strategy local.
+  // Under the strategy local, the ps use another optimizer.
   for (const auto& optimizer : {MakeOptimizer(job.optimizer), MakePsOptimizer(job)}) {
     SHOAL_RETURN_IF_ERROR(optimizer.status());
     SHOAL_RETURN_IF_ERROR((*optimizer)->decay_exclusions().Check(names));

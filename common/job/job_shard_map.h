@@ -10,13 +10,14 @@
 
 namespace shoal {
 
-// kInvalidArgument: an optimizer of the job excludes from weight decay what is no variable of the
-// model; other errors are MakeOptimizer's.
+// Returns kInvalidArgument if an optimizer of the job excludes an unknown variable from weight
+// decay. Other errors are MakeOptimizer's.
 absl::Status CheckDecayExclusions(const Job& job, const std::vector<Variable>& variables);
 
-// The one answer to which ps of `ps_count` holds what of the variables of the job's model, for
-// every task and every check alike. kInvalidArgument is CheckChunks's: the job cuts them too
-// small, or its optimizer takes whole variables and one is too large; or CheckDecayExclusions's.
+// Returns the division of the model's variables over `ps_count` ps. All tasks and checks use this
+// function. Returns kInvalidArgument from CheckChunks, if the job's chunks are too small, or if its
+// optimizer takes whole variables and one is too large. Also returns the errors of
+// CheckDecayExclusions.
 absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
                                     int ps_count);
 

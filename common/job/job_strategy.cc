@@ -16,21 +16,21 @@ using nlohmann::json;
 constexpr char kGradients[] = "$.strategy.gradients_per_update";
 constexpr char kOuter[] = "$.strategy.outer_optimizer";
 
-// The momentum follows twice as many differences as there are workers: 2401.09135 finds it no worse
-// than more, and one a worker too few.
+// The momentum covers two differences per worker. In arXiv 2401.09135 this is as good as more, and
+// one per worker is too few.
 std::string OuterOptimizerFor(uint64_t workers) {
   return absl::StrFormat(R"({"class_name": "DelayedNesterov", "config": {"momentum_every": %d}})",
                          2 * workers);
 }
 
-// As if for one, where it is not resolved yet.
+// The number of workers, or 1 if the strategy is not resolved.
 uint64_t WorkersOf(const Job::Strategy& strategy) {
   return std::max<uint64_t>(strategy.workers, 1);
 }
 
-// Asynchrony acts as momentum of its own: of 0.9, published runs do best with 0.9, 0.7 and 0.5 at
-// up to 2, at 4 and at 8 workers. A line in the logarithm of their number goes through these; some
-// momentum is left, as there are optimizers that cannot be without.
+// Asynchrony acts like additional momentum. With an original momentum of 0.9, published runs do
+// best with 0.9 at up to 2 workers, 0.7 at 4 and 0.5 at 8. A line in the logarithm of the worker
+// count fits these. The result stays above 0, because some optimizers need momentum.
 double MomentumShare(uint64_t workers) {
   const double doublings = std::max(std::log2(static_cast<double>(workers)) - 1, 0.0);
   return std::max(1 - doublings * 2 / 9, 1.0 / 9);
@@ -85,7 +85,7 @@ absl::Status ResolveStrategy(uint64_t listed_workers, Job* job) {
 
 void TakeResolvedFrom(const Job& run, Job* job) {
   if (!LeavesToWorkers(*job) || run.strategy.name != job->strategy.name) return;
-  // What else differs is to be seen.
+  // Keep all other differences, so that a comparison of the jobs shows them.
   if (job->strategy.sync()) {
     job->strategy.gradients_per_update = run.strategy.gradients_per_update;
   } else if (job->strategy.local()) {

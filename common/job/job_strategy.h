@@ -16,39 +16,38 @@
 
 namespace shoal {
 
-// What the strategy of a job makes of its plan and of its optimizer: the one answer for every task
-// and every check alike.
+// The effect of a job's strategy on its plan and its optimizer. All tasks and checks use these
+// functions.
 
-// Whether the job leaves to the number of workers how many gradients make an update, what the outer
-// optimizer is, or what the learning rate, the momentum and the warm-up of async go by.
+// Whether a setting of the job depends on the number of workers: the gradients per update, the
+// outer optimizer, or the worker count that scales async's learning rate, momentum and warm-up.
 bool LeavesToWorkers(const Job& job);
 
-// Writes that into the job, for so many workers, as the cluster spec lists. kInvalidArgument: it
-// lists none, or more than a round may have.
+// Resolves these settings for the number of workers in the cluster spec. Returns kInvalidArgument
+// if it lists none, or more than a round may have.
 absl::Status ResolveStrategy(uint64_t listed_workers, Job* job);
 
-// Takes it from `run`, the job of a run that this one goes on with, which was resolved when it
-// began.
+// Copies the resolved settings from `run`, the job of a run that this job resumes.
 void TakeResolvedFrom(const Job& run, Job* job);
 
-// kInvalidArgument: a round of the job has more steps than its epochs have.
+// Returns kInvalidArgument if a round of the job has more steps than an epoch.
 absl::Status CheckRounds(const Job& job, uint64_t steps_per_epoch);
 
-// Which step of the job takes which batches of so many examples.
+// The plan that assigns batches of the examples to the job's steps.
 BatchPlan BatchPlanOf(const Job& job, uint64_t examples);
 
-// What becomes of the learning rate of the ps' optimizer.
+// How the job scales the learning rate of the ps' optimizer.
 RateScale RateScaleOf(const Job& job);
 
-// The option of an optimizer's config that momentum_by_workers lowers; empty: it has no momentum.
+// The option of an optimizer's config that momentum_by_workers lowers. Empty if it has no momentum.
 std::string MomentumOption(const nlohmann::json& optimizer);
 
-// What the ps apply to what is pushed: the job's optimizer, or the outer one of the strategy local;
-// of one that is not resolved yet as it is for one worker. Errors are MakeOptimizer's.
+// The optimizer that the ps apply to pushed values: the job's, or under the strategy local the
+// outer one. An unresolved strategy counts as one worker. Errors are MakeOptimizer's.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakePsOptimizer(const Job& job);
 
-// The variables of the job's model as its ps update them: a moving average takes a sample of a
-// whole step, which under the strategy local is one of several batches.
+// The variables of the job's model as its ps update them. The sample of a moving average covers a
+// whole step, which under the strategy local has several batches. Its momentum is adjusted to this.
 std::vector<Variable> VariablesOfPs(const Job& job, std::vector<Variable> variables);
 
 }  // namespace shoal

@@ -30,7 +30,7 @@ constexpr IntegerRange kLookAhead = {1, 1 << 20};
 constexpr NumberRange kWorkerMomentum = {.min = 0.001, .max = 1};
 constexpr IntegerRange kBatchesPerStep = {1, 1 << 20};
 constexpr IntegerRange kFragments = {1, 1024};
-constexpr uint64_t kBatchesPerStepOfLocal = 50;  // as DiLoCo has them where links are not the worst
+constexpr uint64_t kBatchesPerStepOfLocal = 50;  // DiLoCo's value for links that are not very slow
 constexpr double kLeaseSecondsPerBatch = 10;
 
 std::string ReadName(const json& value, const std::string& path, JsonErrors* errors) {
@@ -42,8 +42,7 @@ std::string ReadName(const json& value, const std::string& path, JsonErrors* err
   return Job::Strategy().name;
 }
 
-// What is not given where it depends on the strategy. A worker finishes a step of several batches
-// as much later.
+// The defaults that depend on the strategy's name.
 Job::Strategy DefaultsOf(const std::string& name) {
   Job::Strategy strategy;
   strategy.name = name;
@@ -51,7 +50,7 @@ Job::Strategy DefaultsOf(const std::string& name) {
   return strategy;
 }
 
-// What is of old parameters under one strategy alone.
+// Rejects options about old parameters under strategies that have none or handle them otherwise.
 void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
   const bool in_rounds = strategy.in_rounds();
   const std::string of_no_old =
@@ -78,7 +77,8 @@ std::string ReadScale(JsonObject& object) {
   return "";
 }
 
-// What is made of the number of workers, or of gradients.
+// Rejects options that depend on the number of workers or gradients, under strategies that do not
+// use them.
 void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
   const std::string of_async =
       absl::StrCat("absent under \"", strategy.name, "\": it is an option of \"async\"");
@@ -104,7 +104,8 @@ void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
   }
 }
 
-// Fragments are exchanged with whatever the others have come to meanwhile.
+// Rejects fragments if all values of a step must have one version. Each fragment gets the latest
+// values at the time of its exchange.
 void RefuseFragments(JsonObject& object, const Job::Strategy& strategy) {
   if (strategy.fragments <= 1 || !strategy.local()) return;
   const auto refuse = [&](const std::string& must) {
@@ -117,7 +118,7 @@ void RefuseFragments(JsonObject& object, const Job::Strategy& strategy) {
   }
 }
 
-// What belongs to one strategy, beside the name of another.
+// Rejects options that belong to another strategy.
 void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
   RefuseStaleness(object, strategy);
   RefuseScales(object, strategy);
@@ -143,8 +144,8 @@ void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
   }
 }
 
-// In rounds all differences are of the same values, and their plain mean is what local steps add up
-// to; without, it depends on the number of workers.
+// In rounds, all differences start from the same values, and the default applies their plain mean.
+// Without rounds, the default depends on the number of workers.
 std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErrors* errors) {
   const json plain = {{"class_name", "SGD"}, {"config", {{"learning_rate", 1}}}};
   const json* value = object.Find("outer_optimizer");
@@ -168,7 +169,7 @@ std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErr
 }  // namespace
 
 Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonErrors* errors) {
-  // A name alone stands for an object that has only it.
+  // A plain name equals an object that contains only the name.
   const json named = {{"name", value}};
   JsonObject object(value.is_string() ? named : value, path, errors);
   std::string name = Job::Strategy().name;
@@ -184,6 +185,7 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   object.ReadInteger("window_steps", kWindowSteps, &strategy.window_steps);
   object.ReadInteger("batches_per_step", kBatchesPerStep, &strategy.batches_per_step);
   object.ReadInteger("fragments", kFragments, &strategy.fragments);
+  // A step of several batches takes longer, and so does the default lease.
   if (strategy.local()) {
     strategy.lease_timeout_seconds =
         std::clamp(kLeaseSecondsPerBatch * static_cast<double>(strategy.batches_per_step),

@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// Reads $.strategy, which stands at `path`: a name, or an object with it and with what belongs to
-// it. What is wrong goes to `errors`.
+// Reads $.strategy at `path`: a name, or an object with the name and its options. Adds problems to
+// `errors`.
 Job::Strategy ReadStrategy(const nlohmann::json& value, const std::string& path,
                            JsonErrors* errors);
 

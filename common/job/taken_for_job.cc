@@ -35,7 +35,7 @@ absl::Status DescribeFolder(const std::string& path) {
                    "  shoal train ", ShellWord(job), " --run_dir ", ShellWord(path)));
 }
 
-// `archive`: the model as examples/from_keras.py takes it.
+// `archive` is the model's path, for the command line of examples/from_keras.py.
 std::string HowToWriteOne(const std::string& archive) {
   return absl::StrCat("(docs/job-file.md). Of a compiled model, this writes the job:\n",
                       "  python examples/from_keras.py ", archive,
@@ -50,7 +50,7 @@ absl::Status DescribeModel(const std::string& path, const std::string& what,
                    HowToWriteOne(archive)));
 }
 
-// Bytes that no text has, at the beginning.
+// Whether the file begins with bytes that no text contains.
 bool LooksBinary(std::ifstream file) {
   std::string begin(512, ' ');
   file.read(begin.data(), begin.size());
@@ -64,7 +64,7 @@ bool LooksBinary(std::ifstream file) {
 absl::Status CheckTakenForJobFile(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return DescribeFolder(path);
-  // Opening a pipe would wait for its other end.
+  // Opening a pipe would wait for a writer.
   if (!fs::is_regular_file(path, error)) return absl::OkStatus();
   if (IsZipArchive(path) && ReadArchivedModel(path).ok())
     return DescribeModel(path, "a Keras model", ShellWord(path));
