@@ -20,12 +20,12 @@ bool IsIpv6(const std::string& host) {
 }
 
 absl::Status Wrong(const std::string& text, const std::string& what) {
-  // Addresses come from the environment: show no more of it than a person can read.
+  // Addresses come from the environment. Show only a readable part.
   const std::string shown = text.size() > 80 ? text.substr(0, 77) + "..." : text;
   return absl::InvalidArgumentError(absl::StrCat("is \"", absl::CHexEscape(shown), "\"; ", what));
 }
 
-// Splits at the colon before the port. Says what is wrong where there is none.
+// Splits at the colon before the port. Returns an error if there is none.
 absl::Status Split(const std::string& text, std::string* host, std::string* port) {
   if (text.empty()) return Wrong(text, kForm);
   if (text.find("://") != std::string::npos) {

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// More tasks than any cluster has; a larger index is a typing error.
+// Larger than in any cluster. A larger index is a typing error.
 constexpr int kMaxIndex = 99999;
 constexpr char kMasterText[] =
     "is TensorFlow 1's name; call this task \"chief\", which runs Shoal's coordinator";
@@ -58,7 +58,7 @@ bool TaskTypeFromName(const std::string& name, TaskType* type) {
   return false;
 }
 
-// Says why `name` is no task type.
+// The error for a `name` that is not a task type.
 std::string UnknownTaskType(const std::string& name) {
   if (name == "master") return kMasterText;
   return absl::StrCat("is no task type", SuggestName(name, TaskTypeNames()));
@@ -79,7 +79,7 @@ std::string Plural(size_t count, const std::string& noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "es");
 }
 
-// Of TF_CONFIG; empty when it is not set.
+// The text of TF_CONFIG; empty if it is not set.
 std::string VariableText() {
   const char* text = std::getenv("TF_CONFIG");
   return text == nullptr ? "" : text;
@@ -92,7 +92,7 @@ class ClusterSpecParser {
 
   absl::StatusOr<ClusterSpec> Parse(bool need_task) {
     JsonObject top(root_, "$", &errors_);
-    // Who takes part must be whole before anything can be said of the task.
+    // Reads the cluster first, because checking the task needs all of it.
     if (const json* cluster = top.Require("cluster",
                                           "who takes part, for example {\"chief\": "
                                           "[\"host0:2222\"], \"ps\": [\"host1:2222\"], "
@@ -129,7 +129,7 @@ class ClusterSpecParser {
     CheckCounts(cluster);
   }
 
-  // A list of addresses, or an object of addresses by index.
+  // Reads a list of addresses, or an object of addresses by index.
   void ReadJob(const json& job, const std::string& path, std::map<int, Address>* tasks) {
     if (job.is_array()) {
       for (size_t i = 0; i < job.size(); ++i) {
@@ -165,7 +165,7 @@ class ClusterSpecParser {
     if (!value.is_string()) {
       errors_.Add(path, absl::StrCat("is ", ShortJsonAndType(value),
                                      "; must be an address, for example \"host:2222\""));
-      // The index is taken all the same: what is said of indices must not follow from this error.
+      // Keeps the index in use, so that this error does not cause further errors about indices.
       (*tasks)[index] = Address{};
       return;
     }
@@ -224,11 +224,11 @@ class ClusterSpecParser {
     errors_.Add("$.cluster.chief", text);
   }
 
-  // On the host of the first worker, the first port from that worker's on that nobody has.
+  // Guesses the host of the first worker, and the first free port from that worker's port on.
   Address GuessChief() const {
     Address guess = listed_.front().address;
     for (const auto& [index, worker] : spec_.workers) {
-      if (worker.port == 0) continue;  // of an address that could not be read
+      if (worker.port == 0) continue;  // its address was not readable
       guess = worker;
       break;
     }
@@ -293,7 +293,7 @@ class ClusterSpecParser {
     const int number = in_range ? index.get<int>() : -1;
     const bool unlisted_evaluator = type == TaskType::kEvaluator && tasks.empty() && number == 0;
     if (tasks.count(number) == 0 && !unlisted_evaluator) {
-      // A job without addresses has its own error, unless it is the evaluator, which needs none.
+      // A job without addresses has its own error. The evaluator needs none.
       if (tasks.empty() && type != TaskType::kEvaluator) return;
       const std::string listed = tasks.empty() ? "a cluster has one evaluator, of index 0"
                                                : absl::StrCat("$.cluster.", TaskTypeName(type),
@@ -311,7 +311,7 @@ class ClusterSpecParser {
       top.AddWrong("rpc_layer", *layer, "\"grpc\", or left out");
   }
 
-  // "0 to 3", or "0, 2, 5" where there are gaps.
+  // "0 to 3", or "0, 2, 5" if there are gaps.
   static std::string IndicesText(const std::map<int, Address>& tasks) {
     const int first = tasks.begin()->first;
     const int last = tasks.rbegin()->first;
@@ -336,9 +336,8 @@ class ClusterSpecParser {
   JsonErrors errors_;
   ClusterSpec spec_;
   bool cluster_read_ = false;
-  std::set<TaskType>
-      unreadable_;              // jobs with errors of their own and no task: they are not missing
-  std::vector<Listed> listed_;  // addresses that could be read
+  std::set<TaskType> unreadable_;  // jobs with own errors and no task; not reported as missing
+  std::vector<Listed> listed_;     // readable addresses
 };
 
 }  // namespace

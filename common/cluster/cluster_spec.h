@@ -11,7 +11,7 @@ namespace shoal {
 
 enum class TaskType { kChief, kWorker, kPs, kEvaluator };
 
-// "chief", "worker", "ps", "evaluator".
+// Returns "chief", "worker", "ps" or "evaluator".
 const char* TaskTypeName(TaskType type);
 
 // One process of the cluster.
@@ -23,7 +23,7 @@ struct TaskId {
 // "worker 1".
 std::string TaskName(const TaskId& task);
 
-// "worker 1", and the same with ':', '/' or '-' in between; "chief" alone is chief 0.
+// Parses "worker 1", or the same with ':', '/' or '-' in between. "chief" alone is chief 0.
 absl::StatusOr<TaskId> ParseTaskName(const std::string& text);
 
 // A TCP address of the cluster spec: "host:port", "[::1]:port".
@@ -37,35 +37,35 @@ struct Address {
   bool IsLoopback() const;
 };
 
-// Who takes part: TF_CONFIG's `cluster` and `task`. Plain data; immutable after parsing.
+// The tasks of the cluster: TF_CONFIG's `cluster` and `task`. Plain data; immutable after parsing.
 struct ClusterSpec {
-  // Dense or sparse, by index. docs/cluster-spec.md has the rules.
+  // By index, dense or sparse. The rules are in docs/cluster-spec.md.
   std::map<int, Address> chief;
   std::map<int, Address> ps;
   std::map<int, Address> workers;
   std::map<int, Address> evaluator;
-  TaskId task;  // which of them this process is, where that was asked for
+  TaskId task;  // this process; set only if requested
 
-  // Address of a task; null when it is not listed (an evaluator need not be).
+  // Returns the address of a task, or null if it is not listed. An evaluator may be unlisted.
   const Address* Find(const TaskId& task) const;
   const Address& chief_address() const { return chief.begin()->second; }
-  // "127.0.0.1:2222" by ps index, 0 to n-1.
+  // Returns "127.0.0.1:2222" by ps index, 0 to n-1.
   std::vector<std::string> PsAddresses() const;
   std::set<int> WorkerIndices() const;
 };
 
-// Reads the text of TF_CONFIG (or of a --cluster_spec file, the same format). `source` names it in
-// messages: "TF_CONFIG" or the file. Collects all errors and returns them in one kInvalidArgument
-// status, a line each: JSON path, value, what would be right.
-// `need_task`: the text must say which task this process is (not so for `shoal validate`).
+// Reads the text of TF_CONFIG, or of a --cluster_spec file in the same format. `source` names it in
+// messages: "TF_CONFIG" or the file. Returns all errors in one kInvalidArgument status, one on each
+// line: JSON path, value, expected value. If `need_task`, requires that the text names the task of
+// this process. `shoal validate` does not.
 absl::StatusOr<ClusterSpec> ParseClusterSpec(const std::string& text, const std::string& source,
                                              bool need_task);
 
-// Whether there is one for LoadClusterSpec() to read: `file` or the variable is not empty.
+// Whether LoadClusterSpec() has a text to read: `file` or the variable is not empty.
 bool ClusterSpecGiven(const std::string& file);
 
-// From --cluster_spec=FILE when `file` is not empty, else from the environment variable TF_CONFIG.
-// Neither: an error that names both ways.
+// Reads --cluster_spec=FILE if `file` is not empty, else the environment variable TF_CONFIG. If
+// both are missing, returns an error that names both.
 absl::StatusOr<ClusterSpec> LoadClusterSpec(const std::string& file, bool need_task);
 
 }  // namespace shoal
