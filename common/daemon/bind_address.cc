@@ -11,11 +11,11 @@ namespace shoal {
 BindAddress BindAddressOf(const Address& own) {
   const bool ipv6 = own.host.find(':') != std::string::npos;
   if (own.IsLoopback()) {
-    // "localhost" becomes the same address on every machine, in whatever order it has them.
+    // Makes "localhost" the same address on every machine, whose own order of addresses may differ.
     const bool literal = ipv6 || own.host.find_first_not_of("0123456789.") == std::string::npos;
     return {literal ? own.ToString() : absl::StrCat("127.0.0.1:", own.port), ""};
   }
-  // For IPv4 and IPv6 on either of these where the host has both (listening_socket.h).
+  // Either address accepts IPv4 and IPv6 if the host has both (listening_socket.h).
   const std::string listen = absl::StrCat(ipv6 ? "[::]:" : "0.0.0.0:", own.port);
   return {listen, absl::StrCat(
                       "listening on all interfaces (", listen,

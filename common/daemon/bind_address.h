@@ -8,18 +8,18 @@
 
 namespace shoal {
 
-// Where a server listens.
+// The address on which a server listens.
 struct BindAddress {
-  std::string listen;  // as Network::Listen takes it: "127.0.0.1:2222", "0.0.0.0:2222", "[::]:2222"
-  std::string warning;  // empty where there is nothing to warn of
+  std::string listen;   // for Network::Listen: "127.0.0.1:2222", "0.0.0.0:2222", "[::]:2222"
+  std::string warning;  // empty: no warning
 };
 
-// From the task's own entry of the cluster spec: a loopback address is bound as it is; otherwise
-// all interfaces, as TensorFlow's server does, since the name that peers dial need not be one that
-// this host knows (a Kubernetes service, a port forwarded).
+// Returns the address for the task's own entry in the cluster spec. A loopback address is used
+// unchanged. Any other entry means all interfaces, as in TensorFlow's server. This host may not
+// know the name that peers dial (a Kubernetes service, a forwarded port).
 BindAddress BindAddressOf(const Address& own);
 
-// Has `network` listen there; logs the warning, and where it listens. Errors are Network::Listen's.
+// Makes `network` listen there. Logs the address and the warning. Errors are Network::Listen's.
 absl::Status ListenAsTask(const Address& own, Network* network, Network::Acceptor acceptor);
 
 }  // namespace shoal

@@ -18,7 +18,7 @@ namespace {
 
 const auto kAll = [](const CLI::App*) { return true; };
 
-// The long names of a command's flags; those of its groups, which have no name, are its own.
+// The long names of a command's flags, including those in its unnamed groups.
 std::vector<std::string> FlagsOf(const CLI::App& command) {
   std::vector<std::string> flags;
   for (const CLI::Option* option : command.get_options()) {
@@ -31,7 +31,7 @@ std::vector<std::string> FlagsOf(const CLI::App& command) {
   return flags;
 }
 
-// The innermost command that was typed, and how.
+// The innermost typed command, and its text.
 struct TypedCommand {
   const CLI::App* command;
   std::string typed;
@@ -45,7 +45,7 @@ TypedCommand TypedCommandOf(const CLI::App& app) {
   return found;
 }
 
-// The first example of the command's footer; empty where it has none.
+// The first example in the command's footer; empty if it has none.
 std::string ExampleOf(const TypedCommand& found) {
   for (const absl::string_view line : absl::StrSplit(found.command->get_footer(), '\n')) {
     if (absl::StartsWith(line, absl::StrCat("  ", found.typed, " ")))
@@ -54,8 +54,8 @@ std::string ExampleOf(const TypedCommand& found) {
   return "";
 }
 
-// What CLI11 says is required is named with what it is, and with a command that has it. Empty for
-// what else it says of numbers of options.
+// Describes an option that CLI11 reports as required, with an example of the command. Returns ""
+// for CLI11's other messages about counts of options.
 std::string DescribeMissing(const CLI::App& app, absl::string_view complaint) {
   if (!absl::ConsumeSuffix(&complaint, " is required")) return "";
   const TypedCommand found = TypedCommandOf(app);
@@ -73,7 +73,7 @@ std::string DescribeMissing(const CLI::App& app, absl::string_view complaint) {
                       example.empty() ? "" : absl::StrCat("; for example: ", example));
 }
 
-// CLI11 lists all that is left over, from the end.
+// Describes the arguments that CLI11 did not use. CLI11 lists them from the end.
 std::string DescribeLeftOver(const CLI::App& app) {
   const auto& [command, typed] = TypedCommandOf(app);
   const std::vector<std::string> left = app.remaining(/*recurse=*/true);

@@ -12,18 +12,18 @@ class Error;
 
 namespace shoal {
 
-// What the command lines of all programs have in common.
+// Functions that the command lines of all programs share.
 
-// Has every option of `app` and of its commands refuse an empty value: it is that of a script's
-// variable which is not set, and nobody means it.
+// Makes every option of `app` and of its commands reject an empty value. Such a value comes from an
+// unset variable in a script.
 void RefuseEmptyValues(CLI::App* app);
 
-// What is wrong with the arguments that `app` has parsed, for people. A flag that is not known is
-// named with the one that may have been meant, what is missing with an example of the command.
+// Describes for the user what is wrong with the arguments that `app` parsed. Names the nearest flag
+// for an unknown one. Adds an example of the command for a missing one.
 std::string DescribeMistake(const CLI::App& app, const CLI::Error& error);
 
-// Prints on standard output. An error where not all of it was taken, as by a full disk: to be
-// reported on standard error, with the exit code that fits it.
+// Prints on standard output. Returns an error if it does not accept all of the text, for example
+// because a disk is full. The caller reports the error on standard error, with its exit code.
 absl::Status PrintOut(std::string_view text);
 
 }  // namespace shoal

@@ -17,8 +17,8 @@
 
 namespace shoal {
 
-// What the mains of coordinator, worker and ps have in common. Made in main() before any thread;
-// the daemon's own settings are added, then Run() does the rest:
+// The shared part of the mains of coordinator, worker and ps. Create it in main() before any
+// thread, add the daemon's own settings, then call Run():
 //
 //   int main(int argc, char** argv) {
 //     shoal::Daemon daemon("shoal-ps", shoal::TaskType::kPs, "Holds and updates variables.");
@@ -34,41 +34,42 @@ class Daemon {
 
   Settings& settings() { return settings_; }
 
-  // What --help ends with: examples, and below them what the exit codes of all daemons mean.
+  // Sets the examples at the end of --help. The meaning of the exit codes follows them.
   void SetExamples(const std::string& examples);
 
-  // Opens what is closed of standard input, output and error, reads the settings, clears proxy
-  // variables, raises the limit of open files, starts logging and takes over signals, logs the
-  // settings that were given, runs `body`, logs how it ended, waits a moment for the log to be
-  // written, and returns the exit code of the process. `body` runs on this thread.
+  // Opens standard input, output and error if they are closed. Reads the settings, clears proxy
+  // variables, raises the limit of open files, starts logging, takes over signals and logs the
+  // given settings. Then runs `body` on this thread and logs its result. Waits briefly for the log
+  // to be written, and returns the exit code of the process.
   int Run(int argc, char** argv, const std::function<absl::Status()>& body);
 
-  // For `body`: the cluster spec of --cluster_spec or TF_CONFIG. It is an error when its task is
-  // not of this daemon's type. From here on the log names the task.
+  // For `body`: returns the cluster spec of --cluster_spec or TF_CONFIG. Rejects a task of another
+  // type than this daemon's. From here on the log names the task.
   absl::StatusOr<ClusterSpec> ReadClusterSpec();
 
-  // For `body`: names the task in the log, for a worker that is given its index by the coordinator.
+  // For `body`: sets the task's name in the log, for a worker that gets its index from the
+  // coordinator.
   void NameTask(const TaskId& task);
 
-  // --http_port, none when not given, and --http_optional (common/monitoring/start_monitoring.h).
+  // --http_port, if given, and --http_optional (common/monitoring/start_monitoring.h).
   std::optional<int> http_port() const {
     return http_port_ < 0 ? std::nullopt : std::optional<int>(static_cast<int>(http_port_));
   }
   bool http_optional() const { return http_optional_; }
 
-  // For `body`: has `handler(count)` called for every signal that asks for a stop; see
-  // SignalThread::SetHandler. `body` must set it back to an empty one before what the handler uses
-  // is destroyed.
+  // For `body`: calls `handler(count)` for every signal that requests a stop; see
+  // SignalThread::SetHandler. `body` must set an empty handler before it destroys anything that the
+  // handler uses.
   void OnStopSignal(std::function<void(int count)> handler);
 
-  // For `body`: from here on this daemon does its work, whether or not it has peers; the service
-  // manager is told, and its watchdog is kept content by `loop`. On the loop's thread or before it
+  // For `body`: declares that this daemon is serving, with or without peers. Notifies the service
+  // manager and makes `loop` feed its watchdog. Call it on the loop's thread, or before the loop
   // runs.
   void Serving(EventLoop* loop);
 
-  // For `body`: its work is over, as `status` says, and it is about to return that. Where it takes
-  // more than three seconds from now, the process ends without it (end_deadline.h), with the exit
-  // code of `status`. On the loop's thread; only the first call counts.
+  // For `body`: declares that its work ended with `status`, which it will return soon. If this
+  // takes more than three seconds, the process ends anyway with the exit code of `status`
+  // (end_deadline.h). Call it on the loop's thread. Only the first call counts.
   void Ending(const absl::Status& status);
 
  private:

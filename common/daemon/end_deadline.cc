@@ -16,10 +16,10 @@
 namespace shoal {
 namespace {
 
-// For whoever reads the log.
+// Max wait for the log to be written.
 constexpr std::chrono::milliseconds kLogPatience{500};
 
-// By the name of the thread that does it. Threads that have nothing left to do are gone by then.
+// Work by the name of its thread. Idle threads have already ended by then.
 constexpr std::pair<const char*, const char*> kWork[] = {
     {"compute", "a batch is still being computed"},
     {"files", "a file is still being read or written"},

@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// Ends the process with `exit_code` when this lives for longer than `patience`, as it does where
-// the end of a daemon waits for what cannot be interrupted: a step of a large model, or a disk that
-// does not answer. The log says which.
+// Ends the process with `exit_code` if this object lives longer than `patience`. This happens if a
+// daemon's end waits for work that cannot be interrupted: a step of a large model, or a disk that
+// does not answer. Logs the work that still runs.
 class EndDeadline {
  public:
   EndDeadline(std::chrono::milliseconds patience, int exit_code);
@@ -26,7 +26,7 @@ class EndDeadline {
   Mutex mutex_;
   CondVar changed_;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last, so that it starts when all else is there
+  std::thread thread_;  // last, so that it starts after all other members exist
 };
 
 }  // namespace shoal

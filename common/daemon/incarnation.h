@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// A random number, never 0, that tells this life of a task from any other.
+// Returns a random number, never 0, that identifies this life of a task.
 uint64_t DrawIncarnation();
 
 }  // namespace shoal

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a message and each of its fields may take; what peers say is in them.
+// Max size of a message and of each field, which contain text from peers.
 constexpr size_t kMaxMessageBytes = 16 << 10;
 constexpr size_t kMaxFieldBytes = 4 << 10;
 
@@ -39,7 +39,7 @@ const char* NameOf(LogLevel level) {
 }
 
 std::string Quote(const std::string& text, size_t max_bytes) {
-  // Whatever is not plain ASCII is escaped, so that nothing in it can steer a terminal.
+  // Escapes everything but plain ASCII. This keeps text from controlling a terminal.
   const bool whole = text.size() <= max_bytes;
   return json(whole ? text : PrintableLines(text, max_bytes))
       .dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
@@ -112,7 +112,8 @@ void Log(LogLevel level, const std::string& message, const LogFields& fields) {
   log.queue.Write(log.Format(level, message, fields));
 }
 
-// Comes back to let the process end as it would have: the signal's own action is set again.
+// SA_RESETHAND has restored the signal's default action. raise() therefore ends the process as
+// without this handler.
 void OnCrash(int signal) {
   TheLog().queue.FlushInSignalHandler(kCrashPatience);
   raise(signal);
@@ -140,7 +141,7 @@ void StartLogging(const LogOptions& options) {
 }
 
 void WriteLogOnCrash() {
-  TheLog();  // its thread must be there
+  TheLog();  // starts its thread
   struct sigaction on_crash = {};
   on_crash.sa_handler = OnCrash;
   on_crash.sa_flags = SA_RESETHAND;

@@ -18,22 +18,22 @@
 namespace shoal {
 namespace {
 
-// Given back so that there is memory for the last words.
+// Reserved memory, released for the last log message.
 constexpr size_t kReserveBytes = 1 << 20;
 constexpr int kPatienceSeconds = 2;
-std::atomic<char*> reserve = nullptr;  // of several threads that end at once, one gives it back
+std::atomic<char*> reserve = nullptr;  // the first thread that ends releases it
 std::terminate_handler otherwise = nullptr;
 
 [[noreturn]] void ExitFor(const char* what) {
   delete[] reserve.exchange(nullptr);
-  // Where it was the log that had no memory, its lock is held: nothing comes of the last words.
+  // If the allocation failed inside the log, its lock is held and LogError() would wait forever.
   std::signal(SIGALRM, [](int) { _exit(kExitBadConfiguration); });
   alarm(kPatienceSeconds);
   try {
     LogError(std::string(OutOfMemory(what).message()),
              {{"exit_code", absl::StrCat(kExitBadConfiguration)}});
     FlushLog(std::chrono::seconds(kPatienceSeconds));
-  } catch (...) {  // not even for that
+  } catch (...) {  // no memory even for the message
     constexpr char kLastWords[] = "out of memory\n";
     (void)!write(STDERR_FILENO, kLastWords, sizeof(kLastWords) - 1);
   }

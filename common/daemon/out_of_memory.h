@@ -2,10 +2,10 @@
 
 namespace shoal {
 
-// From here on an allocation that fails where nobody can go on without it, or a thread that cannot
-// be started, ends the process with a message and exit code 78, from whatever thread, instead of a
-// crash: starting again does not bring the memory. Other exceptions that nobody catches end it as
-// before. Once, from main(), when logging has been started.
+// From here on, an uncaught allocation failure, or a thread that cannot start, ends the process
+// with a message and exit code 78 instead of a crash, on any thread. A restart would not bring more
+// memory. Other uncaught exceptions end it as before. Call once, from main(), after logging has
+// started.
 void ExitWhenOutOfMemory();
 
 }  // namespace shoal

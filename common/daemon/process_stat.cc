@@ -9,7 +9,7 @@ std::optional<ProcessStat> ReadProcessStat(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string line;
   std::getline(file, line);
-  // The name, in parentheses, may hold anything; the state follows, field 3.
+  // The name, in parentheses, may contain any character. The state, field 3, follows it.
   const size_t end = line.rfind(')');
   if (end == std::string::npos) return std::nullopt;
   std::istringstream fields(line.substr(end + 1));

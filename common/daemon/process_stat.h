@@ -6,19 +6,19 @@
 
 namespace shoal {
 
-// What the system says of a process in /proc/PID/stat (proc(5)).
+// The state of a process from /proc/PID/stat (proc(5)).
 struct ProcessStat {
-  char state = 0;           // 'Z', 'X': only what its parent has not waited for yet is there
-  uint64_t user_ticks = 0;  // of CPU time, sysconf(_SC_CLK_TCK) a second
+  char state = 0;           // 'Z' or 'X': ended, but its parent has not waited for it
+  uint64_t user_ticks = 0;  // CPU time; sysconf(_SC_CLK_TCK) ticks per second
   uint64_t system_ticks = 0;
   uint64_t threads = 0;
-  uint64_t start_ticks = 0;  // since the start of the machine
+  uint64_t start_ticks = 0;  // since the machine started
   uint64_t virtual_bytes = 0;
   uint64_t resident_pages = 0;
 };
 
-// Of the process with this id, "self" for this one. Nothing where /proc does not say: there is
-// none, or it is hidden (hidepid).
+// Reads the state of the process with this id; "self" for this one. Returns nullopt if /proc lacks
+// it: it does not exist, or it is hidden (hidepid).
 std::optional<ProcessStat> ReadProcessStat(const std::string& pid);
 
 }  // namespace shoal

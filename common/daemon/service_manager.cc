@@ -22,7 +22,8 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// As sd_notify(3) has it: the path of a socket, or "@NAME" of one in the abstract namespace.
+// Sends a word as sd_notify(3) does. $NOTIFY_SOCKET is the path of a socket, or "@NAME" for one in
+// the abstract namespace.
 absl::Status Notify(const std::string& word, int flags) {
   const std::string path = Variable("NOTIFY_SOCKET");
   if (path.empty()) return absl::OkStatus();
@@ -44,7 +45,7 @@ absl::Status Notify(const std::string& word, int flags) {
   return sent < 0 ? failed(error) : absl::OkStatus();
 }
 
-// Zero where no watchdog waits for this process.
+// The period of the watchdog; zero if none watches this process.
 Time WatchdogTime() {
   int64_t microseconds = 0;
   int64_t pid = 0;
@@ -55,8 +56,8 @@ Time WatchdogTime() {
 }
 
 void KeepWatchdogContent(EventLoop* loop, Time pause) {
-  // Not waiting, as a service manager that is slow must not stop the loop: a word that is lost is
-  // made good by the next; what matters is that the loop came by.
+  // Does not wait, because a slow service manager must not stop the loop. The next word makes up
+  // for a lost one.
   (void)Notify("WATCHDOG=1", MSG_DONTWAIT);
   loop->CallAfter(pause, [loop, pause] { KeepWatchdogContent(loop, pause); });
 }

@@ -5,16 +5,16 @@
 
 namespace shoal {
 
-// What a daemon tells the service manager that started it (systemd, units of Type=notify): one
-// datagram a word to the socket that $NOTIFY_SOCKET names. Without the variable nothing is told.
-// Errors say what could not be sent; the daemon goes on.
+// Notifications to the service manager that started the daemon (systemd, units of Type=notify).
+// Each is one datagram to the socket in $NOTIFY_SOCKET. Without the variable, nothing is sent.
+// Errors state what was not sent; the daemon continues.
 
-// READY=1; from then on, when $WATCHDOG_USEC is set, WATCHDOG=1 twice in that time for as long as
-// `loop` runs: a loop that hangs falls silent, and the service manager starts the daemon again. On
-// the loop's thread or before it runs.
+// Sends READY=1. If $WATCHDOG_USEC is set, then also sends WATCHDOG=1 twice in each such period
+// while `loop` runs. If the loop hangs, the service manager gets none and restarts the daemon. Call
+// it on the loop's thread, or before the loop runs.
 absl::Status NotifyReady(EventLoop* loop);
 
-// STOPPING=1: the daemon ends by itself soon. Thread-safe.
+// Sends STOPPING=1: the daemon ends by itself soon. Thread-safe.
 absl::Status NotifyStopping();
 
 }  // namespace shoal

@@ -26,7 +26,7 @@ std::string VariableOf(const std::string& name) {
   return absl::StrCat("SHOAL_", absl::AsciiStrToUpper(name));
 }
 
-// Value of the environment variable of setting `name`; empty where it is not set.
+// Value of the environment variable of setting `name`; empty if it is not set.
 std::string FromEnvironment(const std::string& name) {
   const char* value = std::getenv(VariableOf(name).c_str());
   return value == nullptr ? "" : value;
@@ -42,8 +42,8 @@ struct Settings::Implementation {
     bool hidden = false;
   };
 
-  // All options pass here. Of several values the last counts, so that flags win over what Parse()
-  // puts before them.
+  // Every option is added here. The last of several values counts. Flags thus override the values
+  // that Parse() puts before them.
   void Add(const std::string& name, CLI::Option* option, std::function<std::string()> value) {
     option->take_last()->envname(VariableOf(name));
     entries.push_back({name, option, std::move(value), false});
@@ -53,15 +53,15 @@ struct Settings::Implementation {
     return flags_given.count(absl::StrCat("--", name)) > 0;
   }
 
-  // The file of --config; empty without one.
+  // The file of --config; empty if none.
   std::string ConfigFile() const {
     return config->results().empty() ? std::string() : config->results().back();
   }
 
-  // What CLI11 has against the settings, and where the value comes from that it does not like.
+  // Describes CLI11's complaint about the settings, and the source of the rejected value.
   std::string Explain(const std::string& complaint) const {
     absl::string_view unknown = complaint;
-    if (absl::ConsumePrefix(&unknown, "INI was not able to parse ")) {  // it calls every file so
+    if (absl::ConsumePrefix(&unknown, "INI was not able to parse ")) {  // for any format
       std::vector<std::string> names;
       for (const Entry& entry : entries) {
         if (!entry.hidden) names.push_back(entry.name);
@@ -84,7 +84,7 @@ struct Settings::Implementation {
     return text;
   }
 
-  // Where to find what has no flag here.
+  // Advice for a flag that this program lacks.
   std::string AdviseOnFlag() const {
     for (const std::string& left : app.remaining()) {
       const auto found = advice.find(left.substr(0, left.find('=')));
@@ -93,7 +93,7 @@ struct Settings::Implementation {
     return "";
   }
 
-  // What to type instead of the values without a flag that are left over.
+  // Suggests a flag for a value without one.
   std::string SuggestFlag() const {
     const std::vector<std::string> left = app.remaining();
     if (for_bare_value.empty() || left.size() != 1 || left[0].starts_with("-") ||
@@ -106,8 +106,8 @@ struct Settings::Implementation {
   CLI::App app;
   CLI::Option* config = nullptr;
   std::vector<Entry> entries;
-  std::string for_bare_value;                 // setting that is suggested; empty: none is
-  std::map<std::string, std::string> advice;  // by "--name" of flags that are none
+  std::string for_bare_value;                 // setting to suggest; empty: none
+  std::map<std::string, std::string> advice;  // by "--name" of an unknown flag
   std::set<std::string> flags_given;          // "--name"
 };
 
@@ -192,7 +192,7 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
   Implementation& self = *implementation_;
   std::vector<std::string> arguments;
   for (const Implementation::Entry& entry : self.entries) {
-    // CLI11 itself would let the file win over the environment.
+    // CLI11 itself would let the file override the environment.
     const std::string value = FromEnvironment(entry.name);
     if (!value.empty()) arguments.push_back(absl::StrCat("--", entry.name, "=", value));
   }
@@ -201,7 +201,7 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
     self.flags_given.insert(argument.substr(0, argument.find('=')));
     arguments.push_back(argument);
   }
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   RefuseEmptyValues(&self.app);
   try {
     self.app.parse(std::move(arguments));

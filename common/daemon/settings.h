@@ -11,25 +11,25 @@
 
 namespace shoal {
 
-// The configuration of one process. Every setting is a flag; where the flag is not given, the
-// environment variable SHOAL_NAME; where that is unset or empty, the file that --config (or
-// SHOAL_CONFIG) names, with lines `name = value`; else its default. Made in main(), filled with
-// settings, then parsed once. Not thread-safe.
+// The configuration of one process. The value of a setting comes from the first of these: its flag;
+// the environment variable SHOAL_NAME, unless empty; the file of --config (or SHOAL_CONFIG), with
+// lines `name = value`; its default. Create it in main(), add the settings, then parse once. Not
+// thread-safe.
 class Settings {
  public:
-  // `program`: "shoal-ps"; `description`: what it does, for --help.
+  // `program` is for example "shoal-ps". `description` is for --help.
   Settings(const std::string& program, const std::string& description);
   ~Settings();
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
 
-  // Each adds the flag --NAME. `value` holds the default, gets the value from Parse() on, and must
-  // outlive this.
+  // Each adds the flag --NAME. `value` holds the default and must outlive this. Parse() stores the
+  // setting's value in it.
   void AddText(const std::string& name, std::string* value, const std::string& help);
   void AddChoice(const std::string& name, std::string* value,
                  const std::vector<std::string>& choices, const std::string& help);
-  // Text of one of several forms, which --help names ("cuda:N"). `check` says of a value what is
-  // wrong with it.
+  // Text in one of several forms, which --help lists ("cuda:N"). `check` returns the error for a
+  // value.
   void AddForms(const std::string& name, std::string* value, const std::vector<std::string>& forms,
                 std::function<absl::Status(const std::string&)> check, const std::string& help);
   void AddInteger(const std::string& name, int64_t* value, int64_t min, int64_t max,
@@ -37,21 +37,21 @@ class Settings {
   void AddNumber(const std::string& name, double* value, double min, double max,
                  const std::string& help);
   void AddSwitch(const std::string& name, bool* value, const std::string& help);
-  // The same as AddInteger; --help does not show it.
+  // As AddInteger, but --help does not show it.
   void AddHidden(const std::string& name, int64_t* value, int64_t min, int64_t max);
 
-  // The setting that is likely meant by a value without a flag, which is refused with that word.
+  // Suggests setting `name` in the error about a value without a flag.
   void SuggestForBareValue(const std::string& name);
 
-  // A flag that people give to this program and that it has not: `advice` says where they find it.
+  // Adds `advice` to the error about a flag that this program lacks but that users give to it.
   void SayWhere(const std::string& name, const std::string& advice);
 
-  // Text that --help ends with: examples.
+  // Sets the text at the end of --help: examples.
   void SetFooter(const std::string& footer);
 
-  // Reads flags, environment and file. Empty: go on. Else the process must end with this exit code:
-  // 0 after --help or --version, kExitUsage or that of what could not be printed after an error,
-  // which was printed on stderr.
+  // Reads flags, environment and file. Returns nullopt if the process can continue. Otherwise it
+  // must end with the returned exit code. That is 0 after --help or --version, or the code of the
+  // failure to print them. It is kExitUsage after an error, which is printed on stderr.
   std::optional<int> Parse(int argc, const char* const* argv);
 
   enum class Source { kFlag, kEnvironment, kFile, kDefault };
@@ -60,7 +60,7 @@ class Settings {
     std::string value;
     Source source = Source::kDefault;
   };
-  // After Parse(): every setting as it is, in the order in which they were added.
+  // Requires Parse(). Returns every setting's value, in the order in which they were added.
   std::vector<Resolved> resolved() const;
 
  private:
@@ -68,7 +68,7 @@ class Settings {
   std::unique_ptr<Implementation> implementation_;
 };
 
-// "flag", "environment", "file", "default".
+// Returns "flag", "environment", "file" or "default".
 const char* SettingSourceName(Settings::Source source);
 
 }  // namespace shoal

@@ -8,10 +8,10 @@
 namespace shoal {
 namespace {
 
-// For the handler, which nothing can be passed to.
+// For the signal handler, which takes no other arguments.
 std::atomic<pthread_t> signal_thread;
 
-// Runs on a thread that does not block the signals, since it was there before main(): a library's.
+// Runs on a library's thread from before main(), which does not block the signals.
 void PassOn(int signal) {
   const int error = errno;
   pthread_kill(signal_thread, signal);

@@ -6,8 +6,8 @@
 namespace shoal {
 namespace {
 
-// Longer than what sends a signal twice takes for it, shorter than a person takes to see that the
-// first has not helped.
+// Longer than the time between two signals of one request. Shorter than the time in which a user
+// sees that the first had no effect.
 constexpr Time kSameRequest = std::chrono::seconds(1);
 
 bool IsIgnored(int signal) {

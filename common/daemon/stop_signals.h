@@ -7,19 +7,20 @@
 
 namespace shoal {
 
-// The signals that end this process in order: SIGTERM, and of SIGHUP and SIGINT those that are not
-// ignored. nohup ignores SIGHUP for what it starts, a script SIGINT for what it puts in the
-// background, and an ignored signal that is blocked to be read would come all the same. SIGTERM
-// counts always: who supervises has no other way to ask. Before handlers are set for them.
+// Returns the signals that stop this process cleanly: SIGTERM, and SIGHUP and SIGINT unless
+// ignored. nohup ignores SIGHUP for its program, and a script ignores SIGINT for its background
+// jobs. An ignored signal would still arrive if it were blocked and then read. SIGTERM always
+// counts, because a supervisor has no other way to request a stop. Call this before setting
+// handlers for them.
 std::vector<int> StopSignals();
 
-// Tells a stop that is asked for again from one that was told twice: timeout(1) signals its child
-// and then the child's process group, so that the same stop comes twice within microseconds, and
-// systemd's SendSIGHUP has SIGHUP follow SIGTERM. Not thread-safe.
+// Separates a repeated request to stop from one request that arrives twice. timeout(1) signals its
+// child and then the child's process group, so the same request arrives twice within microseconds.
+// systemd's SendSIGHUP sends SIGHUP after SIGTERM. Not thread-safe.
 class StopRequests {
  public:
-  // A stop signal came at `now`; true when it asks for a stop, or asks for it again, false when it
-  // repeats the first within a second.
+  // Call for a stop signal at time `now`. Returns true if it is a new request, the first or a later
+  // one. Returns false if it repeats the first within a second.
   bool IsNew(Time now);
 
  private:
