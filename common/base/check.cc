@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<CheckReporter> check_reporter = nullptr;
 
-// "rpc/message.cc": what comes before depends on where it was built.
+// "rpc/message.cc". The directories before it depend on the build.
 std::string_view ShortName(std::string_view file) {
   const size_t name = file.rfind('/');
   if (name == std::string_view::npos || name == 0) return file;

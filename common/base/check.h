@@ -5,9 +5,9 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 
-// SHOAL_CHECK(condition, what...): the condition is an invariant of our own, which nothing that
-// comes from a file or a peer can break. Where it does not hold, the process says so, with `what`
-// put together as by absl::StrCat, and aborts; its supervisor may start it again. In every build.
+// SHOAL_CHECK(condition, what...) checks an invariant of Shoal's own code, which no input from a
+// file or a peer can break. If it fails, the process reports `what`, joined by absl::StrCat, and
+// aborts. Its supervisor may restart it. Active in every build.
 #define SHOAL_CHECK(condition, ...)                                                      \
   do {                                                                                   \
     if (ABSL_PREDICT_FALSE(!(condition)))                                                \
@@ -16,11 +16,12 @@
 
 namespace shoal {
 
-// For SHOAL_CHECK.
+// Used by SHOAL_CHECK.
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line,
                               const std::string& what);
 
-// What a broken invariant is told to before the process aborts; standard error without one.
+// Receives the report of a failed check before the process aborts. Without a reporter, it goes to
+// standard error.
 using CheckReporter = void (*)(const std::string& text);
 void SetCheckReporter(CheckReporter reporter);
 

@@ -10,9 +10,9 @@
 #include <nmmintrin.h>
 #endif
 
-// A CRC is a polynomial over GF(2) modulo P. It is held reflected: the highest bit is the
-// coefficient of x^0. "crc" below is the finished value, with its bits inverted at both ends as
-// CRC-32C demands.
+// A CRC is a polynomial over GF(2) modulo P. It is stored reflected: the highest bit is the
+// coefficient of x^0. "crc" below is the final value. CRC-32C inverts its bits at the start and at
+// the end.
 
 namespace shoal {
 namespace {
@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "words are read as the
 
 constexpr uint32_t kPolynomial = 0x82F63B78;
 
-// tables[k][b]: what byte b adds to the remainder when k more bytes follow it ("slicing by 8").
+// tables[k][b] is what byte b adds to the remainder if k more bytes follow it ("slicing by 8").
 constexpr std::array<std::array<uint32_t, 256>, 8> MakeTables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -51,7 +51,7 @@ constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
   return product;
 }
 
-// kSquares[i] = x^(8 * 2^i) modulo P: what 2^i zero bytes do to a remainder.
+// kSquares[i] = x^(8 * 2^i) modulo P: the factor by which 2^i zero bytes multiply a remainder.
 constexpr std::array<uint32_t, 64> MakeSquares() {
   std::array<uint32_t, 64> squares{};
   uint32_t power = kOne >> 8;  // x^8
@@ -100,8 +100,7 @@ bool HasInstruction() { return __builtin_cpu_supports("sse4.2"); }
 
 __attribute__((target("sse4.2"))) uint32_t WithInstruction(uint32_t crc, const void* data,
                                                            size_t size) {
-  // The instruction takes three cycles but can start every cycle: three runs side by side keep it
-  // busy.
+  // The instruction takes three cycles but can start every cycle. Three parallel runs keep it busy.
   constexpr size_t kRunBytes = 8192;
   constexpr uint32_t kOneRun = PowerOfBytes(kRunBytes);
   constexpr uint32_t kTwoRuns = PowerOfBytes(2 * kRunBytes);

@@ -7,23 +7,23 @@
 
 namespace shoal {
 
-// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78) of `size` bytes, continuing from `crc`, the
-// value of what came before (0 at the start). Uses the CPU's instruction where there is one.
+// Returns the CRC-32C (Castagnoli, reflected polynomial 0x82F63B78) of `size` bytes. `crc` is the
+// value for the bytes before them, 0 at the start. Uses the CPU's instruction if it has one.
 // Crc32c(0, "123456789", 9) is 0xE3069283.
 uint32_t Crc32c(uint32_t crc, const void* data, size_t size);
-// Of all of `data`.
+// The CRC-32C of `data`.
 inline uint32_t Crc32c(std::string_view data) { return Crc32c(0, data.data(), data.size()); }
 
-// CRC-32C of A followed by B from those of A and B and B's length.
+// Returns the CRC-32C of A followed by B, from their CRCs and B's length.
 uint32_t Crc32cConcat(uint32_t crc_a, uint32_t crc_b, uint64_t size_b_bytes);
 
-// "1a2b3c4d": how checksums and fingerprints are written.
+// The text form of checksums and fingerprints: "1a2b3c4d".
 std::string ChecksumText(uint32_t crc32c);
 
-// The two ways in which Crc32c computes, for the test that compares them.
+// The two implementations of Crc32c, for the test that compares them.
 namespace crc32c_internal {
 uint32_t WithTables(uint32_t crc, const void* data, size_t size);
-// Whether this CPU has the instruction that WithInstruction needs.
+// Whether this CPU has the instruction for WithInstruction().
 bool HasInstruction();
 uint32_t WithInstruction(uint32_t crc, const void* data, size_t size);
 }  // namespace crc32c_internal

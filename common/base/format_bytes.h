@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// A size as people read it: "1.5 MiB".
+// A size for messages: "1.5 MiB".
 std::string FormatBytes(uint64_t bytes);
 
 }  // namespace shoal

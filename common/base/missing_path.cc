@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a folder: a millisecond or so, as a list may have a thousand paths that are missing.
+// Max names to read from a folder. This takes about a millisecond, since a list may have a thousand
+// missing paths.
 constexpr size_t kMostNames = 1000;
 
 std::string NearestIn(const fs::path& folder, const std::string& name) {
@@ -37,7 +38,7 @@ absl::Status MissingPath(const std::string& path) {
       continue;
     }
     const std::string nearest = NearestIn(there, name.string());
-    if (!nearest.empty() && nearest != name) {  // a link to nothing has the name
+    if (!nearest.empty() && nearest != name) {  // equal for a dangling link
       absl::StrAppend(&text, "; did you mean \"",
                       Printable((there / nearest).string(), kMostReasonBytes), "\"?");
     }

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// kNotFound: nothing is at `path`; with the path that it may be a typing error of, if there is one.
+// Returns kNotFound for a missing `path`. Suggests a similar existing path, if there is one.
 absl::Status MissingPath(const std::string& path);
 
 }  // namespace shoal

@@ -8,9 +8,8 @@
 
 namespace shoal {
 
-// std::mutex with the annotations that clang's thread-safety analysis reads.
-// Not absl::Mutex: Debian's library is not instrumented, so that thread sanitizer reports races in
-// code that is locked correctly.
+// std::mutex with annotations for clang's thread-safety analysis. It is not absl::Mutex, because
+// Debian's library is not instrumented. The thread sanitizer would report false races.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
@@ -21,7 +20,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// Holds a Mutex for the length of a scope.
+// Holds a Mutex for the duration of a scope.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
@@ -35,7 +34,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// A condition variable for Mutex. Waits may wake spuriously: call them in a loop over the
+// A condition variable for Mutex. Waits may wake spuriously, so call them in a loop that checks the
 // condition.
 class CondVar {
  public:
@@ -44,7 +43,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Returns false when `deadline` passed.
+  // Returns false if `deadline` passed.
   bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

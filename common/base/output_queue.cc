@@ -18,17 +18,17 @@
 namespace shoal {
 namespace {
 
-// No more than this in one write, whole lines where that is possible: so much a pipe takes in one
-// go, and lines of processes that share it do not mix.
+// Max bytes in one write, in whole lines if possible. A pipe takes this much at once. This keeps
+// lines of processes that share it from mixing.
 constexpr size_t kPieceBytes = 4096;
 
-// Returns 0, or errno.
+// Writes all of `text`. Returns 0, or errno.
 int WriteAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t size = write(descriptor, text.data(), text.size());
     if (size >= 0) {
       text.remove_prefix(size);
-    } else if (errno == EAGAIN) {  // somebody who shares the description has made it so
+    } else if (errno == EAGAIN) {  // a process that shares the description made it nonblocking
       pollfd writable = {.fd = descriptor, .events = POLLOUT};
       poll(&writable, 1, -1);
     } else if (errno != EINTR) {
@@ -44,8 +44,8 @@ uint64_t CountLines(std::string_view text) {
 
 }  // namespace
 
-// A ring of bytes, not a list of strings: after a crash the thread still writes it, and needs no
-// heap for that, which may be what is broken.
+// A ring of bytes instead of a list of strings. After a crash, the thread still writes it without
+// the heap, which may be corrupt.
 struct OutputQueue::State {
   explicit State(Options given)
       : options(std::move(given)),
@@ -56,18 +56,18 @@ struct OutputQueue::State {
   const size_t capacity;
   Mutex mutex;
   CondVar changed;
-  // Takes memory only as far as it was needed once.
+  // Uses physical memory only up to its highest fill level.
   std::unique_ptr<char[]> ring ABSL_GUARDED_BY(mutex);
-  size_t begin ABSL_GUARDED_BY(mutex) = 0;      // of what is queued
-  size_t size ABSL_GUARDED_BY(mutex) = 0;       // of what is queued, with what is being written
-  bool gap ABSL_GUARDED_BY(mutex) = false;      // a line found no room: none is taken
+  size_t begin ABSL_GUARDED_BY(mutex) = 0;      // start of the queued bytes
+  size_t size ABSL_GUARDED_BY(mutex) = 0;       // bytes queued or being written
+  bool gap ABSL_GUARDED_BY(mutex) = false;      // a line did not fit; takes no lines
   bool refused ABSL_GUARDED_BY(mutex) = false;  // the last write failed
-  uint64_t untold ABSL_GUARDED_BY(mutex) = 0;   // lines lost that no line has told of
-  bool telling ABSL_GUARDED_BY(mutex) = false;  // the line that tells is being made
+  uint64_t untold ABSL_GUARDED_BY(mutex) = 0;   // lost lines not reported yet
+  bool telling ABSL_GUARDED_BY(mutex) = false;  // the line that reports them is being made
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::atomic<uint64_t> lost = 0;
   std::atomic<int> refusal = 0;
-  std::atomic<size_t> unwritten = 0;  // = size; for who cannot lock
+  std::atomic<size_t> unwritten = 0;  // = size; for readers without the lock
 
   void Lose(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     untold += lines;
@@ -103,7 +103,7 @@ struct OutputQueue::State {
     Resize(size + text.size());
   }
 
-  // The oldest lines that fit, or the beginning of one that is longer.
+  // Copies the oldest lines that fit into `buffer`, or the beginning of a longer line.
   std::string_view NextPiece(std::array<char, kPieceBytes>* buffer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const size_t bytes = std::min(size, buffer->size());
@@ -143,7 +143,7 @@ struct OutputQueue::State {
       refused = error != 0;
       if (refused) {
         if (refusal == 0) refusal = error;
-        gap = false;  // to find out when it is taken again
+        gap = false;  // tries again with later lines
         Lose(CountLines(piece));
       }
       begin = (begin + piece.size()) % capacity;

@@ -10,46 +10,46 @@
 
 namespace shoal {
 
-// Text on its way to a descriptor, such as standard error, that nobody may be reading: a bounded
-// buffer and a thread that writes it, so that whoever has something to say never waits. The
-// descriptor stays blocking, since its description may be shared with other processes.
+// A queue of text for a descriptor, such as standard error, that may have no reader. A thread
+// writes its bounded buffer, so Write() never waits. The descriptor stays blocking, because other
+// processes may share its description.
 //
-// What does not fit is lost: from the first line that found no room until half of the buffer is
-// free again, so that there is one gap and not many; a line then says how many were lost. So is
-// what the descriptor refuses (a reader that is gone, a full disk). Thread-safe.
+// Lines that do not fit are lost, from the first one until half of the buffer is free again. This
+// makes one gap instead of many. A line then reports the number of lost lines. Lines that the
+// descriptor rejects (reader gone, disk full) are lost too. Thread-safe.
 class OutputQueue {
  public:
   struct Options {
-    int descriptor = -1;      // stays the caller's, open
+    int descriptor = -1;      // owned by the caller; must stay open
     std::string thread_name;  // at most 15 characters
     size_t capacity_bytes = 1 << 20;
-    // The line, with its newline, that says how many are missing. Called on the thread, holding no
-    // lock, maybe after the queue's destruction.
+    // Returns the line, with its newline, that reports the loss. Called on the writing thread
+    // without a lock, possibly after the queue's destruction.
     std::function<std::string(uint64_t lost)> describe_loss;
   };
-  // Starts the thread; it takes no signals.
+  // Starts the thread, which blocks all signals.
   explicit OutputQueue(Options options);
-  // What is not written yet is dropped: Flush() first. Does not wait for a reader: a thread that is
-  // held up by one is left behind.
+  // Drops unwritten text, so call Flush() first. Does not wait for a reader. A thread that waits
+  // for one keeps running.
   ~OutputQueue();
   OutputQueue(const OutputQueue&) = delete;
   OutputQueue& operator=(const OutputQueue&) = delete;
 
-  // `text`: whole lines, which are kept or lost together.
+  // Queues `text`, which must be whole lines. They are kept or lost together.
   void Write(std::string_view text);
-  // Waits until all is written, for `patience` at most; false when it is not.
+  // Waits at most `patience` until all text is written. Returns false if it is not.
   bool Flush(std::chrono::milliseconds patience);
-  // The same for a signal handler of a process that is about to die: takes no lock.
+  // The same for a signal handler in a crashing process. Takes no lock.
   void FlushInSignalHandler(std::chrono::milliseconds patience) const;
-  // Lines lost so far.
+  // The number of lines lost so far.
   uint64_t lost() const;
-  // Why the descriptor first refused something, as errno; 0: it never did.
+  // The errno of the descriptor's first failed write; 0 if none failed.
   int refusal() const;
 
  private:
   struct State;
 
-  const std::shared_ptr<State> state_;  // the thread's too, which may outlive this
+  const std::shared_ptr<State> state_;  // shared with the thread, which may outlive this
 };
 
 }  // namespace shoal

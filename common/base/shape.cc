@@ -20,7 +20,7 @@ std::string ShapeToString(const Shape& shape) {
       absl::StrAppend(&text, shape[i]);
     }
   }
-  // A tuple of one has a trailing comma in Python, and so in Keras's summaries.
+  // A Python tuple of one has a trailing comma, also in Keras's summaries.
   absl::StrAppend(&text, shape.size() == 1 ? ",)" : ")");
   return text;
 }

@@ -6,15 +6,15 @@
 
 namespace shoal {
 
-// Extents of a tensor, outermost first. In a model graph a leading kBatch stands for the number of
-// examples in a batch, which is known only when a batch is.
+// Extents of a tensor, outermost first. In a model graph, a leading kBatch means the number of
+// examples in a batch, which the graph does not know.
 using Shape = std::vector<int64_t>;
 inline constexpr int64_t kBatch = -1;
 
-// Product of the extents; 1 for a scalar. Every extent must be known (>= 0).
+// Returns the product of the extents; 1 for a scalar. Requires known extents (>= 0).
 int64_t ElementCount(const Shape& shape);
 
-// "(None, 28, 28, 1)", as Keras prints shapes; kBatch prints as None.
+// "(None, 28, 28, 1)": Keras's form of shapes. kBatch prints as None.
 std::string ShapeToString(const Shape& shape);
 
 }  // namespace shoal

@@ -4,8 +4,8 @@
 
 namespace shoal {
 
-// "KLDivergence" -> "kl_divergence", "TopKAccuracy" -> "top_k_accuracy": how Keras names the
-// function of a class.
+// Keras's name for the function of a class: "KLDivergence" -> "kl_divergence", "TopKAccuracy" ->
+// "top_k_accuracy".
 std::string SnakeCase(const std::string& name);
 
 }  // namespace shoal

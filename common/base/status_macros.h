@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Returns the status of `expr` from the calling function when it is an error.
+// Returns the status of `expr` from the calling function if it is an error.
 #define SHOAL_RETURN_IF_ERROR(expr)                    \
   do {                                                 \
     if (absl::Status _s = (expr); !_s.ok()) return _s; \

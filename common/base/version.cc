@@ -9,7 +9,7 @@ const char kVersion[] = SHOAL_VERSION;
 
 absl::Status CheckVersion(const std::string& theirs, const std::string& peer) {
   if (theirs == kVersion) return absl::OkStatus();
-  // It came over the wire: show no more of it than a version can be.
+  // It came over the wire. Show no more than a version can have.
   const std::string shown = theirs.empty()
                                 ? "of no stated version"
                                 : absl::StrCat("Shoal ", absl::CHexEscape(theirs.substr(0, 40)));
