@@ -10,37 +10,37 @@
 
 namespace shoal {
 
-// How much memory a process, or several together, may have, and by what.
+// The memory limit of a process, or of several together, and its source.
 struct MemoryLimit {
   uint64_t bytes = std::numeric_limits<uint64_t>::max();
-  // For people: "this machine has 23.5 GiB"; "this machine has 23.5 GiB, of which the cgroup's
+  // For messages: "this machine has 23.5 GiB"; "this machine has 23.5 GiB, of which the cgroup's
   // limit /sys/fs/cgroup/pod/memory.max leaves 2.0 GiB".
   std::string text;
 };
 
-// Of this process: the memory of the machine, the limits of its cgroup and of those above it
-// (version 2 and 1), and the resource limits RLIMIT_AS and RLIMIT_DATA; the least of them. What
-// cannot be read does not limit. `root` stands before every path, for tests.
+// Returns the limit of this process. It is the minimum of the machine's memory, the limits of its
+// cgroup and of those above it (versions 2 and 1), and the resource limits RLIMIT_AS and
+// RLIMIT_DATA. Ignores limits that it cannot read. `root` is a prefix of every path, for tests.
 MemoryLimit ReadMemoryLimit(const std::string& root = "");
 
-// Of this process and those that it starts, together: the same without the resource limits, which
-// each process has for itself.
+// Returns the common limit of this process and its children. Omits the resource limits, which apply
+// to each process separately.
 MemoryLimit ReadSharedMemoryLimit(const std::string& root = "");
 
-// kFailedPrecondition, by name and size, where what is held all the time exceeds the limit; ends
-// with `advice`, a sentence.
+// Returns kFailedPrecondition if the permanent needs exceed the limit. The error lists names and
+// sizes, and ends with `advice`, a sentence.
 absl::Status CheckMemory(const MemoryNeeds& needs, const MemoryLimit& limit,
                          const std::string& advice);
 
-// Where only what comes at times exceeds the limit: says so. Empty where all of it fits.
+// Returns a warning if only the permanent and temporary needs together exceed the limit, else "".
 std::string MayRunShort(const MemoryNeeds& needs, const MemoryLimit& limit);
 
-// For where an allocation for `what` has failed: kFailedPrecondition, with what this process holds
-// now and may have.
+// Returns kFailedPrecondition for a failed allocation for `what`, with this process's current
+// memory and its limit.
 absl::Status OutOfMemory(const std::string& what);
 
-// The result of `work`, a status or one with a value, or OutOfMemory() where the memory for it runs
-// out.
+// Returns the result of `work`, a Status or StatusOr, or OutOfMemory() if `work` runs out of
+// memory.
 template <typename Work>
 auto CatchOutOfMemory(const std::string& what, const Work& work) -> decltype(work()) {
   try {
