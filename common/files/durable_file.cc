@@ -71,7 +71,7 @@ absl::Status MakeDirectories(const std::string& directory, FileSystem* files) {
   if (parent != directory) SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files));
   const absl::Status made = files->MakeDirectory(directory);
   if (made.ok()) return files->SyncDirectory(parent);
-  // Somebody else may have made it meanwhile.
+  // Another process may have made it meanwhile.
   if (files->IsDirectory(directory)) return absl::OkStatus();
   if (!files->Exists(directory)) return made;
   return absl::FailedPreconditionError(absl::StrCat(directory, " is a file, not a directory"));

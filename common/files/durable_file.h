@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// The whole file; kDataLoss when it is larger than `limit_bytes`. One that another process shortens
-// meanwhile is read again.
+// Returns the whole file, or kDataLoss if it is larger than `limit_bytes`. Reads it again if
+// another process shortens it meanwhile.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limit_bytes,
                                           FileSystem* files = RealFileSystem());
 
@@ -18,20 +18,20 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
 absl::Status WriteNewFile(const std::string& path, const std::string& content,
                           FileSystem* files = RealFileSystem());
 
-// Puts `content` in the place of `path`, whole: written beside, synced, renamed. One writer at a
-// time.
+// Replaces the file at `path` with `content`, completely or not at all. Writes "PATH.tmp", syncs it
+// and renames it. One writer at a time.
 absl::Status ReplaceFile(const std::string& path, const std::string& content,
                          FileSystem* files = RealFileSystem());
 
-// Makes an empty directory that no one else has: `path`, or with "-2", "-3", ... appended when it
-// is taken. Returns its path. The parent must exist.
+// Makes a new empty directory at `path`, or with "-2", "-3", ... appended if the path exists.
+// Returns its path. Requires an existing parent.
 absl::StatusOr<std::string> MakeNewDirectory(const std::string& path,
                                              FileSystem* files = RealFileSystem());
 
-// Makes `directory` (an absolute path) and the parents it lacks, and syncs their entries.
+// Makes `directory` (an absolute path) and its missing parents, and syncs their entries.
 absl::Status MakeDirectories(const std::string& directory, FileSystem* files = RealFileSystem());
 
-// `path` from the root, without "." and ".." and a slash at the end; links are not followed.
+// Returns `path` as an absolute path without ".", ".." and a trailing slash. Does not follow links.
 std::string AbsolutePath(const std::string& path);
 
 }  // namespace shoal

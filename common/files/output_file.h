@@ -10,26 +10,27 @@
 
 namespace shoal {
 
-// A file that is there whole or not at all: written in a directory of its own beside it, whose name
-// ends in ".partial", and renamed at the end. One thread at a time.
+// A file that appears completely or not at all. It is written in its own directory next to the
+// final path, named "PATH.partial", and renamed at the end. One thread at a time.
 class OutputFile {
  public:
-  // Folders on the way to `path` are made. kAlreadyExists where there is something, unless it is a
-  // file and `replace`.
+  // Makes the missing parents of `path`. Returns kAlreadyExists if the path exists, unless it is a
+  // file and `replace` is true.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path, bool replace,
                                                             FileSystem* files = RealFileSystem());
-  // Removes what was written, unless Finish() has been called.
+  // Removes the written data, unless Finish() succeeded.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // It is written bit by bit,
+  // Appends to the file.
   absl::Status Append(const std::string& bytes);
-  // or by somebody else under this name, and synced. Files beside it go with the directory.
+  // The path under which other code may write the file instead of Append(). That code must sync it.
+  // Other files in this directory are removed with it.
   std::string partial() const { return partial_directory_ + "/" + kPartialName; }
   const std::string& partial_directory() const { return partial_directory_; }
 
-  // Puts the file in its place, to stay there. Once.
+  // Renames the file to its final path and syncs the directory. Call once.
   absl::Status Finish();
 
  private:
@@ -42,7 +43,7 @@ class OutputFile {
   const std::string path_;  // absolute
   const bool replace_;
   FileSystem* const files_;
-  std::string partial_directory_;  // absolute; empty: there is none any more
+  std::string partial_directory_;  // absolute; empty after Finish()
   std::unique_ptr<File> appended_;
   uint64_t size_ = 0;
 };
