@@ -14,26 +14,25 @@
 
 namespace shoal {
 
-// Rows of variables and slots read back from a checkpoint. Open checks headers and sizes.
-// Immutable, thread-safe.
+// Reads rows of variables and slots from a checkpoint. Open() checks headers and sizes. Immutable,
+// thread-safe.
 class CheckpointReader {
  public:
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       const std::string& directory, FileSystem* files = RealFileSystem());
-  // Reads everything and compares checksums. To be called after what is wanted was read, and
-  // nothing of that used before: a file that is damaged between a look at its checksum and the
-  // reading would go unnoticed.
+  // Reads all files and compares their checksums. Call this after reading the data and before using
+  // it. Otherwise damage between the check and the reading would go unnoticed.
   absl::Status Verify() const;
   const Manifest& manifest() const { return manifest_; }
-  // The variables, in the order of the model; slots are left out.
+  // The variables, in the order of the model, without slots.
   const std::vector<TensorEntry>& variables() const { return variables_; }
-  // Whether there is a tensor of this name, a slot's too: SLOT/VARIABLE.
+  // Whether there is a tensor with this name. The name of a slot's tensor is SLOT/VARIABLE.
   bool Has(const std::string& name) const { return tensors_.contains(name); }
-  // Copies `size_bytes` at `offset_bytes` inside tensor `name`, whose shape must be `shape`.
-  // kNotFound: there is none of this name; kInvalidArgument: it has another shape.
+  // Copies `size_bytes` at `offset_bytes` inside tensor `name`. Returns kNotFound if there is no
+  // such tensor, and kInvalidArgument if its shape is not `shape`.
   absl::Status Read(const std::string& name, const Shape& shape, uint64_t offset_bytes, void* out,
                     uint64_t size_bytes) const;
-  // The same of a tensor whatever its shape. kInvalidArgument: the bytes are beyond it.
+  // The same for a tensor of any shape. Returns kInvalidArgument if the bytes are beyond its end.
   absl::Status ReadBytes(const std::string& name, uint64_t offset_bytes, void* out,
                          uint64_t size_bytes) const;
 

@@ -24,9 +24,9 @@ absl::StatusOr<uint32_t> ChecksumOf(const File& file, uint64_t offset, uint64_t 
   return crc;
 }
 
-// Counts in the bits, not by comparing numbers, so that the loop has no branch.
+// Counts by bits instead of comparing numbers. This keeps the loop free of branches.
 bool AllFinite(const char* data, size_t size_bytes) {
-  constexpr uint32_t kExponent = 0x7f800000;  // of NaN and infinities all ones
+  constexpr uint32_t kExponent = 0x7f800000;  // all ones for NaN and infinities
   size_t others = 0;
   for (size_t i = 0; i < size_bytes; i += sizeof(float)) {
     uint32_t bits;
@@ -36,9 +36,9 @@ bool AllFinite(const char* data, size_t size_bytes) {
   return others == 0;
 }
 
-// Checks what a ps wrote against the checksum that it says, and notes in `not_finite`, where that
-// is still empty, the first tensor that holds a value which is no finite number: whoever has
-// written it and however it came, all values of a checkpoint are read here once.
+// Checks a ps's part against the checksum from the ps. If `not_finite` is empty, sets it to the
+// first tensor with a value that is not finite. All values of a checkpoint pass here once, whatever
+// their source.
 absl::Status CheckPart(const File& opened, const CheckpointLayout::File& file,
                        const WrittenPart& part, std::string* not_finite) {
   uint32_t crc = 0;

@@ -11,23 +11,24 @@
 
 namespace shoal {
 
-// Reads one file of a checkpoint completely: its size and checksum are those of the manifest, a
-// safetensors file keeps the rules of its format, job.json is that of the fingerprint. kDataLoss
-// when it is damaged; the error names the file, what was expected and what is there. Thread-safe.
+// Reads one file of a checkpoint completely. Checks its size and checksum against the manifest, the
+// format of a safetensors file, and the fingerprint of job.json. Returns kDataLoss if it is
+// damaged, with the file, the expected and the actual value. Thread-safe.
 absl::Status VerifyFile(const StoredCheckpoint& checkpoint, const Manifest::File& file,
                         FileSystem* files = RealFileSystem());
 
-// Verifies the manifest as it now is on disk, and every file of it.
+// Verifies the manifest on disk and all files in it.
 absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint,
                               FileSystem* files = RealFileSystem());
 
 struct CheckedFile {
   Manifest::File entry;    // for the manifest
-  std::string not_finite;  // its first tensor with a value that is no finite number; or empty
+  std::string not_finite;  // its first tensor with a value that is not finite; or empty
 };
-// Reads a file that CheckpointWriters of several ps wrote: its header is that of the layout, and
-// `parts`, in any order, cover each byte after it exactly once and have the checksums that their
-// writers say. Syncs the file. kDataLoss names the first byte that is wrong.
+// Reads a file that CheckpointWriters of several ps wrote. Checks that its header is that of the
+// layout, and that `parts`, in any order, cover each byte after it exactly once. Checks the parts
+// against the checksums from their writers. Syncs the file. Returns kDataLoss with the first wrong
+// byte.
 absl::StatusOr<CheckedFile> CheckWrittenFile(const std::string& directory,
                                              const CheckpointLayout::File& file,
                                              std::vector<WrittenPart> parts,

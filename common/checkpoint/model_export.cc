@@ -59,7 +59,7 @@ absl::Status WriteModel(const StoredCheckpoint& checkpoint, const std::string& d
   return files->SyncDirectory(directory);
 }
 
-// Refuses to replace what is not an exported model.
+// Rejects a directory with anything other than an exported model.
 absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
   const absl::StatusOr<std::vector<FileSystem::Entry>> entries = files->List(directory);
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
@@ -73,15 +73,16 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
   return absl::OkStatus();
 }
 
-// Puts `from` in the place of `to`; returns where what was there is now, "" if nothing was.
+// Moves `from` to `to`. Returns the new path of the previous content of `to`, or "" if there was
+// none.
 absl::StatusOr<std::string> Replace(const std::string& from, const std::string& to,
                                     FileSystem* files) {
-  // The name `from` may be somebody else's as soon as it is free.
+  // Once the name `from` is free, another process may use it.
   const absl::Status renamed = files->Rename(from, to);
   if (renamed.ok()) return "";
   if (!files->Exists(to)) return renamed;
   if (files->Exchange(from, to).ok()) return from;
-  // Not every file system can exchange: then the old one moves out of the way first.
+  // Some file systems cannot exchange two names. Move the old directory away first.
   SHOAL_ASSIGN_OR_RETURN(const std::string away, MakeNewDirectory(absl::StrCat(to, ".old"), files));
   SHOAL_RETURN_IF_ERROR(files->Rename(to, away));
   SHOAL_RETURN_IF_ERROR(files->Rename(from, to));
@@ -105,7 +106,7 @@ absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& 
     (void)files->RemoveTree(partial);
     return replaced.status();
   }
-  // The old one goes when the new one is sure to be in its place after a power loss, too.
+  // Removes the old one only after the new one is safe from a power loss.
   SHOAL_RETURN_IF_ERROR(files->SyncDirectory(parent));
   if (!replaced->empty()) (void)files->RemoveTree(*replaced);
   return absl::OkStatus();

@@ -7,15 +7,15 @@
 
 namespace shoal {
 
-// The file of the variables in the directory of an exported model; the other is model.json.
+// The file of the variables in an exported model's directory. The other file is model.json.
 inline constexpr char kExportedVariablesName[] = "model.safetensors";
 
-// Saves the model of a checkpoint, verified first, in `directory`: model.safetensors with the
-// variables alone, Keras names and shapes, in model order, and model.json. Written beside and
-// renamed, so that `directory` holds the whole model, or what was there before; a model exported
-// there earlier is replaced. kFailedPrecondition: `directory` exists and holds something else,
-// which is left alone. Where a variable has the slot `slot`, that is saved in its place; empty: the
-// variables as they are.
+// Verifies a checkpoint and saves its model in `directory`: model.json, and model.safetensors with
+// only the variables, with Keras's names and shapes, in model order. Writes a new directory next to
+// it and renames it. `directory` then holds either the whole model or its previous content.
+// Replaces a model that was exported there earlier. Returns kFailedPrecondition, without changes,
+// if `directory` holds anything else. If `slot` is not empty, a variable with this slot gets the
+// slot's values.
 absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& directory,
                          const std::string& slot = "", FileSystem* files = RealFileSystem());
 

@@ -24,25 +24,25 @@ struct TensorEntry {
   uint64_t size = 0;   // bytes
 };
 
-// A file to be written: its header text is fixed from names and shapes, before any data exists, so
-// that several processes can write rows at their place.
+// The layout of a new file. Names and shapes determine its header before any data exists. Several
+// processes can therefore write rows at their places.
 struct SafetensorsLayout {
   std::string header;  // the first bytes of the file: length, JSON, padding
   std::vector<TensorEntry> tensors;
   uint64_t file_size = 0;
 };
-// Lays out F32 tensors in the given order. Names must be distinct, extents known.
+// Lays out F32 tensors in the given order. Requires distinct names and known extents.
 SafetensorsLayout LayOutSafetensors(const std::vector<std::pair<std::string, Shape>>& tensors,
                                     const std::map<std::string, std::string>& metadata);
 
-// What a safetensors file holds, to be read from it. The file itself is open only while it is read:
-// a checkpoint may have more of them than a process may have open. Immutable, thread-safe. Every
-// rule of the format is checked at the beginning (no holes, no overlap, last end = end of file, no
-// duplicate keys, sizes as dtype and shape say, header at most 100,000,000 bytes); errors
-// (kInvalidArgument, or the system's) name the file and the rule.
+// A reader of a safetensors file. The file is open only during a read, because a checkpoint may
+// have more files than a process may open. Immutable, thread-safe. Open() checks every rule of the
+// format: no holes, no overlap, last end = end of file, no duplicate keys, sizes that match dtype
+// and shape, header at most 100,000,000 bytes. Errors (kInvalidArgument, or the system's) name the
+// file and the rule.
 class SafetensorsFile {
  public:
-  // `files` outlives what is returned.
+  // `files` must outlive the result.
   static absl::StatusOr<std::unique_ptr<SafetensorsFile>> Open(
       const std::string& path, FileSystem* files = RealFileSystem());
   SafetensorsFile(const SafetensorsFile&) = delete;
@@ -50,15 +50,15 @@ class SafetensorsFile {
 
   const std::string& path() const { return path_; }
   uint64_t file_size() const { return size_; }
-  // In the order in which they lie in the file.
+  // In the order of their places in the file.
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
-  // Null when there is none of this name.
+  // Returns null if no tensor has this name.
   const TensorEntry* Find(const std::string& name) const;
-  // Copies `size_bytes` at `offset_bytes` inside the tensor. An error when the file cannot be read
-  // or was cut off, or when that is beyond the tensor.
+  // Copies `size_bytes` at `offset_bytes` inside the tensor. Returns an error if the file cannot be
+  // read or was cut off, or if the bytes are beyond the tensor.
   absl::Status Read(const TensorEntry& entry, uint64_t offset_bytes, void* out,
                     uint64_t size_bytes) const;
-  // The values as float32, converted from F32, F64, I32, I64, U8; others are an error.
+  // Returns the values as float32, converted from F32, F64, I32, I64 or U8. Rejects other types.
   absl::StatusOr<std::vector<float>> ReadFloats(const TensorEntry& entry) const;
 
  private:

@@ -11,14 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-// The grammar of the header, strictly (https://huggingface.co/docs/safetensors):
+// The strict grammar of the header (https://huggingface.co/docs/safetensors):
 //
 //   header   = "{" [ member { "," member } ] "}" { " " }
 //   member   = "__metadata__" ":" { string: string }
 //            | NAME ":" tensor
 //   tensor   = { "dtype": DTYPE, "shape": [ unsigned, ... ], "data_offsets": [ begin, end ] }
 //
-// in any order of members, each once.
+// Members are in any order, each once.
 
 namespace shoal {
 namespace {
@@ -28,8 +28,8 @@ using Json = nlohmann::json;
 constexpr char kMetadata[] = "__metadata__";
 constexpr size_t kMaxRank = 64;
 
-// Receives the parser's events and builds the header from them, so that nothing is built that the
-// grammar does not know. Ends at the first error, which `status` then holds.
+// Builds the header from the parser's events. This way it builds nothing outside the grammar. Stops
+// at the first error and stores it in `status`.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   const absl::Status& status() const { return status_; }
@@ -104,7 +104,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     return Unexpected("a number");
   }
   bool string(std::string& value) override {
-    if (place_ == Place::kMetadata) return true;  // for people; nothing here depends on it
+    if (place_ == Place::kMetadata) return true;  // for people; not used
     if (place_ == Place::kTensor && field_ == "dtype") {
       tensor_.dtype = value;
       return true;
@@ -185,7 +185,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   absl::Status status_;
 };
 
-// Whether dtype and shape make the size that the offsets say.
+// Checks that dtype and shape match the size in the offsets.
 absl::Status CheckSize(const TensorEntry& tensor) {
   uint64_t size = SafetensorsElementSize(tensor.dtype);
   if (size == 0) {
@@ -227,7 +227,7 @@ uint64_t SafetensorsElementSize(const std::string& dtype) {
 absl::StatusOr<std::vector<TensorEntry>> ParseSafetensorsHeader(const std::string& json,
                                                                 uint64_t data_begin,
                                                                 uint64_t file_size) {
-  // The JSON parser alone would also take blanks and a byte order mark in front.
+  // The JSON parser would also accept leading blanks and a byte order mark.
   if (json.empty() || json[0] != '{') {
     return absl::InvalidArgumentError("the header does not begin with \"{\"");
   }
@@ -250,7 +250,7 @@ absl::StatusOr<std::vector<TensorEntry>> ParseSafetensorsHeader(const std::strin
                        tensor.begin > end ? "leaving a hole" : "overlapping others",
                        "; the tensors before it end at ", end));
     }
-    // Both are at most what a file can hold once the check below has passed.
+    // The check below bounds both by the file's size.
     if (tensor.size > data_size - end) {
       return absl::InvalidArgumentError(absl::StrCat("\"", tensor.name, "\" needs ", tensor.size,
                                                      " bytes from byte ", end,
