@@ -11,19 +11,19 @@
 
 namespace shoal {
 
-// The job of a checkpoint, as it was when that was written; `overrides` are read as if they stood
-// in it. Errors are the file's and ParseResolvedJob()'s.
+// Returns the job in a checkpoint, as of its writing. Reads `overrides` as if the job contained
+// them. Errors are those of the file and of ParseResolvedJob().
 absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files = RealFileSystem(),
                           const std::vector<JobOverride>& overrides = {},
                           std::vector<std::string>* overridden = nullptr);
 
-// Gives `job` what it leaves to the number of workers as the run has it whose checkpoints these
-// are, newest first; nothing where none can be read.
+// Copies the settings that `job` leaves to the number of workers from a run with these checkpoints,
+// newest first. Does nothing if no checkpoint's job is readable.
 void TakeResolvedFrom(const std::vector<StoredCheckpoint>& stored, Job* job,
                       FileSystem* files = RealFileSystem());
 
-// Gives `job`, whose file names no columns of its table, the names that `run` has for them, the job
-// of a checkpoint that it goes on from: so `shoal train` begins one. Whether it did.
+// Copies the names of a csv table's columns from `run`, the job of a checkpoint, if `job` names
+// none. `shoal train` writes these names when it begins a run. Returns whether it copied them.
 bool TakeColumnsOf(const Job& run, Job* job);
 
 }  // namespace shoal

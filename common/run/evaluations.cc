@@ -18,15 +18,15 @@ namespace {
 
 constexpr uint64_t kMostBytes = 64 << 20;
 constexpr absl::string_view kTest = "val_";
-constexpr double kMost = 1e15;  // doubles below count one by one
+constexpr double kMost = 1e15;  // doubles below it represent every whole number
 
 std::optional<uint64_t> Whole(double value) {
-  // Also false where it is NaN.
+  // Also false for NaN.
   if (!(value >= 0 && value < kMost && value == std::floor(value))) return std::nullopt;
   return static_cast<uint64_t>(value);
 }
 
-// False where a column does not take such a number.
+// Returns false if the column does not accept the value.
 bool SetField(absl::string_view column, double value, CheckpointResult* result) {
   const std::optional<uint64_t> whole = Whole(value);
   if (column == "step") {
@@ -112,8 +112,8 @@ Evaluations ReadEvaluations(const std::string& path, FileSystem* files) {
   }
   std::vector<std::string> columns;
   int number = 0, left_out = 0;
-  // What is behind the last newline is no line: empty, or its writer has died, and whoever comes
-  // next evaluates that checkpoint again.
+  // Ignores text after the last newline. It is empty, or its writer died. The next evaluator then
+  // evaluates that checkpoint again.
   const std::vector<absl::string_view> lines = absl::StrSplit(*text, '\n');
   for (const absl::string_view line : lines) {
     if (++number == 1) {

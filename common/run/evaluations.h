@@ -10,14 +10,14 @@
 
 namespace shoal {
 
-// evaluations.csv, what an evaluator has found:
+// evaluations.csv, the results of an evaluator:
 //
 //   step,epoch,val_loss,val_METRIC...,seconds,examples,checkpoint
 //
-// and a line for each checkpoint that it has evaluated, in the order in which it did. `step`: all
-// steps below it are in the checkpoint; `epoch`: that of the last of them, from 1; `seconds` and
-// `examples`: what the evaluation took and was of; `checkpoint`: the name of its directory. Results
-// are there to the last digit. A run without an evaluator has no such file.
+// followed by a line for each evaluated checkpoint, in the order of evaluation. The checkpoint
+// contains all steps below `step`. `epoch` is the epoch of its last step, from 1. `seconds` and
+// `examples` are the duration and the number of examples of the evaluation. `checkpoint` is the
+// name of its directory. Results have all digits. A run without an evaluator has no such file.
 struct CheckpointResult {
   std::string checkpoint;
   uint64_t step = 0;
@@ -28,22 +28,23 @@ struct CheckpointResult {
   uint64_t examples = 0;
 };
 
-// What a line calls a checkpoint: the name of its directory, "step-000000000500-3-0badcafe".
+// The name of a checkpoint in a line: that of its directory, "step-000000000500-3-0badcafe".
 std::string NameOf(const StoredCheckpoint& checkpoint);
 
-// The header and the line of a checkpoint, each with its newline, in the order of `metric_names`.
+// The header, and the line of a checkpoint, each with its newline. Metrics are in the order of
+// `metric_names`.
 std::string EvaluationsHeader(const std::vector<std::string>& metric_names);
 std::string FormatEvaluationLine(const std::vector<std::string>& metric_names,
                                  const CheckpointResult& result);
 
 struct Evaluations {
   std::vector<CheckpointResult> results;  // in the order of the lines
-  // What could not be read, with file and line, in one line; empty where there is nothing. A line
-  // that does not fit is left out, and its checkpoint as one that was not evaluated.
+  // The problem that reading found, with file and line, in one line; empty if none. Skips invalid
+  // lines. Their checkpoints count as not evaluated.
   std::string problem;
 };
 
-// A file that does not exist has nothing in it. Columns are found by name.
+// Treats a missing file as empty. Finds columns by name.
 Evaluations ReadEvaluations(const std::string& path, FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

@@ -26,15 +26,15 @@ using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
 
 constexpr uint64_t kMostBytes = 64 << 20;
 constexpr absl::string_view kTest = "val_";
-constexpr double kMostEpochs = 1e15;  // doubles below count one by one
+constexpr double kMostEpochs = 1e15;  // doubles below it represent every whole number
 constexpr double kMostExamples = 1e15;
 
-// As short as six digits are; NaN without a sign, which says nothing.
+// At most six digits; NaN without its sign, which has no meaning.
 std::string Number(double value) {
   return std::isnan(value) ? "nan" : absl::StrFormat("%.6g", value);
 }
 
-// `missing` where there is no metric of that name.
+// Appends `missing` if there is no metric with this name.
 void AppendMetric(const Metrics& metrics, const std::string& name, const char* missing,
                   std::string (*format)(double), std::string* text) {
   absl::StrAppend(text, ",");
@@ -53,7 +53,7 @@ void SetField(absl::string_view column, double value, proto::EpochResult* epoch)
   if (column == "seconds") return epoch->set_seconds(value);
   if (column == "examples_per_second") return epoch->set_examples_per_second(value);
   if (column == "examples") {
-    const bool counts = value >= 0 && value < kMostExamples;  // false where it is NaN, too
+    const bool counts = value >= 0 && value < kMostExamples;  // also false for NaN
     return epoch->set_examples(counts ? static_cast<uint64_t>(value) : 0);
   }
   proto::MetricValue* metric =
@@ -83,7 +83,7 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
           absl::StrCat("column \"", columns[i], "\": \"", fields[i], "\" is not a number"));
     }
     if (columns[i] == "epoch") {
-      // Also false where it is NaN.
+      // Also false for NaN.
       numbered = value >= 1 && value < kMostEpochs && value == std::floor(value);
     }
     if (!numbered) return absl::DataLossError("does not begin with an epoch: 1, 2, ...");
@@ -95,7 +95,8 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
 
 }  // namespace
 
-// Whether the training goes on is decided from results on the test set, by whoever reads the file.
+// Every digit counts, because readers of the file decide from test results whether the training
+// continues.
 std::string ExactNumber(double value) {
   if (std::isnan(value)) return "nan";
   char digits[32];
@@ -147,7 +148,7 @@ absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& l
       return absl::AbortedError(absl::StrCat(path_, " has ", size, " bytes where ", old_end,
                                              " were written: somebody has changed it"));
     }
-    // What is to vanish goes first: no line may be left that is part old and part new.
+    // Cuts off the old lines first. Otherwise a crash could leave a line with old and new parts.
     if (begin < old_end) SHOAL_RETURN_IF_ERROR(file->Allocate(begin));
     SHOAL_RETURN_IF_ERROR(file->WriteAt(begin, text.data(), text.size()));
     return file->Sync();
@@ -165,7 +166,7 @@ History ReadHistory(const std::string& path, FileSystem* files) {
   }
   std::vector<std::string> columns;
   int number = 0, left_out = 0;
-  // What is behind the last newline is no line: empty, or torn.
+  // Ignores text after the last newline, which is empty or torn.
   const std::vector<absl::string_view> lines = absl::StrSplit(*text, '\n');
   for (const absl::string_view line : lines) {
     if (++number == 1) {

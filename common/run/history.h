@@ -11,19 +11,20 @@
 
 namespace shoal {
 
-// history.csv, the curves of a run:
+// history.csv, the results of a run's epochs:
 //
 //   epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second,examples
 //
-// and a line for each finished epoch, from 1, as people count. With `val_` in front, as Keras names
-// them, are results on the test set, to the last digit; these fields are empty for an epoch that
-// was not evaluated. `examples` is how many the figures of the training set are of: all of them,
-// but where a coordinator was killed within the epoch; 0 in a line of an earlier Shoal.
+// followed by a line for each finished epoch, from 1. Fields with Keras's prefix `val_` are results
+// on the test set, with all digits. They are empty for an epoch that was not evaluated. `examples`
+// is the number of examples behind the training results. That is all of them, unless a coordinator
+// was killed within the epoch. It is 0 in a line from an older version of Shoal.
 
-// As few digits as read back as the same number; NaN without a sign.
+// The shortest text that reads back as the same number; NaN without a sign.
 std::string ExactNumber(double value);
 
-// The header, and the line of an epoch, each with its newline, in the order of `metric_names`.
+// The header, and the line of an epoch, each with its newline. Metrics are in the order of
+// `metric_names`.
 std::string HistoryHeader(const std::vector<std::string>& metric_names);
 struct HistoryLine {
   uint64_t epoch = 0;
@@ -32,36 +33,36 @@ struct HistoryLine {
 HistoryLine FormatHistoryLine(const std::vector<std::string>& metric_names,
                               const proto::EpochResult& epoch);
 
-// The file as a run writes it, and others of its kind, which have another number for each line that
-// rises from one to the next: what has changed is written in its place at the end, so that an
-// epoch costs the same after many others. One thread at a time.
+// Writes history.csv and similar files, whose lines have increasing numbers. It writes only the
+// changed lines at the end of the file. An epoch's cost therefore does not grow with their number.
+// One thread at a time.
 class HistoryFile {
  public:
-  // The file system outlives this.
+  // The file system must outlive this.
   HistoryFile(std::string path, std::string header, FileSystem* files = RealFileSystem())
       : path_(std::move(path)), header_(std::move(header)), files_(files) {}
 
-  // Makes the file end with `lines`, those of all epochs from `from` on, and lasts; what is above
-  // them stays. With `from` 0 the file is replaced, whole or not at all, which is to be done first,
-  // and after every error.
+  // Makes the file end with `lines`, those of all epochs from `from` on, and syncs it. Keeps the
+  // lines of earlier epochs. If `from` is 0, replaces the file, completely or not at all. Requires
+  // this as the first call and after every error.
   absl::Status Write(uint64_t from, const std::vector<HistoryLine>& lines);
 
  private:
   const std::string path_;
   const std::string header_;
   FileSystem* const files_;
-  std::vector<std::pair<uint64_t, uint64_t>> ends_;  // of each line: its epoch, its end in bytes
+  std::vector<std::pair<uint64_t, uint64_t>> ends_;  // by line: its epoch and its end in bytes
 };
 
 struct History {
   std::vector<proto::EpochResult> epochs;  // in the order of the lines
-  // What could not be read, with file and line, in one line; empty where there is nothing. A line
-  // that does not fit is left out.
+  // The problem that reading found, with file and line, in one line; empty if none. Skips invalid
+  // lines.
   std::string problem;
 };
 
-// A file that does not exist is an empty history. The first column is the epoch; the others are
-// found by name. A last line without its newline is one whose writer died.
+// Treats a missing file as an empty history. The first column is the epoch; finds the others by
+// name. Ignores a last line without a newline, whose writer died.
 History ReadHistory(const std::string& path, FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

@@ -6,12 +6,12 @@
 
 namespace shoal {
 
-// Whether the model of a training that has ended lies there. Reads the disk.
+// Whether the run's directory contains the model of an ended training. Reads the disk.
 bool HoldsModel(const RunPaths& run, FileSystem* files);
 
-// Whether a training may begin at step 0 in a run directory that holds no checkpoint:
-// kFailedPrecondition where a trained model lies there, which it would replace in the end. Reads
-// the disk.
+// Checks whether a training may begin at step 0 in a run directory without checkpoints. Returns
+// kFailedPrecondition if it contains a trained model, which the training would finally replace.
+// Reads the disk.
 absl::Status CheckNothingIsReplaced(const RunPaths& run, FileSystem* files);
 
 }  // namespace shoal

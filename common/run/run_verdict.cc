@@ -36,7 +36,7 @@ std::optional<double> FigureOf(const CheckpointResult& result, const std::string
   return std::nullopt;
 }
 
-// What says which checkpoint is the best; that it has to be better by so much is of epochs.
+// The figure that selects the best checkpoint. Min improvements apply only to epochs.
 MetricMonitor::Options FigureOfEvaluator(const std::vector<Callback>& callbacks) {
   const Callback* followed = nullptr;
   for (const Callback& callback : callbacks) {
@@ -46,14 +46,14 @@ MetricMonitor::Options FigureOfEvaluator(const std::vector<Callback>& callbacks)
   return {.figure = followed->monitor.figure, .maximize = followed->monitor.maximize};
 }
 
-// Of those that are on disk: the best is always, unless somebody has removed it.
+// Chooses among the checkpoints on disk. The best is always there, unless the user removed it.
 std::optional<RunVerdict::Best> BestOfEvaluator(const MetricMonitor::Options& options,
                                                 const std::vector<StoredCheckpoint>& stored,
                                                 const std::vector<CheckpointResult>& evaluated) {
   std::map<std::string, const CheckpointResult*> results;
   for (const CheckpointResult& result : evaluated) results[result.checkpoint] = &result;
   MetricMonitor monitor(options);
-  // Oldest first: the first among equals is the best.
+  // Oldest first, because the first of equal ones is the best.
   for (size_t i = stored.size(); i-- > 0;) {
     const auto found = results.find(NameOf(stored[i]));
     if (found == results.end()) continue;
@@ -76,8 +76,7 @@ absl::Status NoCheckpoint(const RunPaths& run) {
 }  // namespace
 
 bool IsAtEpochEnd(const Manifest& manifest) {
-  return manifest.epoch_done() ||
-         manifest.finished();  // the last epoch may be cut short by $.steps
+  return manifest.epoch_done() || manifest.finished();  // $.steps may cut the last epoch short
 }
 
 RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
@@ -120,7 +119,7 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files) {
   const Evaluations evaluations = ReadEvaluations(run.evaluations(), files);
-  // What was evaluated, and cannot be read, decides nothing but what is the best of it.
+  // Unreadable evaluations affect only the choice of the best among them.
   if (callbacks.empty() && evaluations.results.empty()) {
     return evaluations.problem.empty() ? absl::StatusOr<RunVerdict>(RunVerdict())
                                        : absl::DataLossError(evaluations.problem);
@@ -135,7 +134,7 @@ absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks
 std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
                                const StoredCheckpoint& newest) {
   const Manifest& manifest = newest.manifest;
-  // Without a test set nothing is evaluated.
+  // Without a test set, there is no evaluation.
   if (callbacks.empty() || (manifest.finished() && manifest.test_examples == 0)) {
     return manifest.finished() ? std::optional(RunEnd{newest, newest}) : std::nullopt;
   }
@@ -234,7 +233,7 @@ absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files) 
         "\"callbacks\", or an evaluator in the cluster; take the last one"));
   }
   const RunVerdict::Best* chosen = nullptr;
-  // In this order, of what there is; the evaluator's is the last.
+  // Later ones override: first any, then ModelCheckpoint's, then the evaluator's, which is last.
   for (const RunVerdict::Best& best : verdict.best) {
     if (chosen == nullptr || best.callback == "ModelCheckpoint" || best.callback == kEvaluator)
       chosen = &best;

@@ -15,86 +15,85 @@
 
 namespace shoal {
 
-// All steps of its epoch are in it, and none of the next.
+// Whether it contains all steps of its epoch and none of the next.
 bool IsAtEpochEnd(const Manifest& manifest);
 
-// What the callbacks of a job make of a run, from what is on its disk, history.csv, evaluations.csv
-// and checkpoints, and from nothing else: so whoever asks hears the same, a coordinator that has
-// just taken over too. Plain data.
+// The decisions of a job's callbacks about a run. They depend only on the files of the run:
+// history.csv, evaluations.csv and checkpoints. This gives every reader the same result, also a
+// coordinator that just took over. Plain data.
 struct RunVerdict {
-  // The best epoch of a callback; or, where an evaluator looks at each checkpoint, the best of
-  // these.
+  // The best epoch of a callback, or the best of the checkpoints that an evaluator evaluated.
   struct Best {
-    std::string figure;  // as history.csv has it
+    std::string figure;  // its name in history.csv
     double value = 0;
     uint64_t epoch = 0;
     std::string callback;          // its class, or kEvaluator
-    std::optional<uint64_t> step;  // of an evaluator's, which may lie within the epoch
-    // That of the epoch's end; none where it has been removed by hand.
+    std::optional<uint64_t> step;  // of an evaluator's checkpoint, which may be within the epoch
+    // The checkpoint at the epoch's end; empty if the user removed it.
     std::optional<StoredCheckpoint> checkpoint;
   };
-  std::vector<Best> best;  // in the order of the callbacks, of those that have one
-  // Early stopping has ended the training after this epoch.
+  std::vector<Best> best;  // of the callbacks that have one, in their order
+  // The epoch after which early stopping ended the training.
   std::optional<uint64_t> ended_after;
-  std::string ended_by;  // the figure that has not become better,
-  uint64_t waited = 0;   // for so many epochs
+  std::string ended_by;  // the figure that did not improve
+  uint64_t waited = 0;   // for this number of epochs
 
-  // Where the epochs' results have been seen, so that a checkpoint at an epoch's end is one of its
-  // values as they were evaluated.
+  // Epochs with results on the test set. A checkpoint at the end of such an epoch has the evaluated
+  // values.
   std::set<uint64_t> evaluated;
 };
 
-// RunVerdict::Best::callback of the best checkpoint that an evaluator has found.
+// RunVerdict::Best::callback for the best checkpoint of an evaluator.
 inline constexpr char kEvaluator[] = "evaluator";
 
-// `stored`: newest first; `evaluated`: by an evaluator. The best of these is by the figure of
-// ModelCheckpoint, else of EarlyStopping, and of a job with neither by val_loss; there is none
-// where it is a callback's already. A pure function.
+// Computes the verdict. `stored` is newest first; `evaluated` are the results of an evaluator. The
+// best of these is by the figure of ModelCheckpoint, else of EarlyStopping, else by val_loss. It is
+// omitted if it is already a callback's best. A pure function.
 RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
                     const std::vector<proto::EpochResult>& epochs,
                     const std::vector<StoredCheckpoint>& stored,
                     const std::vector<CheckpointResult>& evaluated = {});
 
-// The same of what is on disk. An error where history or checkpoints cannot be read.
+// The same for the files of a run. Returns an error if history or checkpoints cannot be read.
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files);
 
 // The end of a training.
 struct RunEnd {
-  StoredCheckpoint last;  // all that was trained
-  StoredCheckpoint
-      result;  // what the model is made of: the same, or the best epoch's, if it is there
+  StoredCheckpoint last;    // contains all steps of the training
+  StoredCheckpoint result;  // source of the model: `last`, or the best epoch's, if it exists
 };
-// Where nothing is to follow `newest`: all steps are in it, and with callbacks the last epoch has
-// been evaluated; or it is at the end of the epoch that early stopping has made the last.
+// Returns the end of the run if no step follows `newest`, else nullopt. It is the end if `newest`
+// contains all steps and, with callbacks, the last epoch was evaluated. It is also the end at the
+// last epoch by early stopping.
 std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
                                const StoredCheckpoint& newest);
-// The same of a run on disk; none too where its history cannot be read.
+// The same for the files of a run. Also returns nullopt if its history cannot be read.
 std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const RunPaths& run,
                                    const StoredCheckpoint& newest, FileSystem* files);
 
-// Of the best checkpoints: those that stay.
+// The directories of the best checkpoints, which are not removed.
 std::set<std::string> DirectoriesOf(const RunVerdict& verdict);
 
-// For people, a line each: which epoch is the best by a figure; why the training has ended early,
-// and where the best checkpoints are.
+// Lines for the user: the best epoch by a figure; the reason for an early end, and the directories
+// of the best checkpoints.
 std::string DescribeBest(const RunVerdict::Best& best);
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
-// For a status.
+// Adds the verdict to a status.
 void FillVerdict(const RunVerdict& verdict, proto::StatusReply* status);
 
-// --- For whoever uses a run, with no job at hand ---
+// --- For users of a run who have no job ---
 
-// The checkpoint with the values that a run has come to, whose newest whole one is `newest`: of a
-// training that is over its result, else `newest`. Not verified.
+// Returns the checkpoint with the run's result: RunEnd::result if the training has ended, else
+// `newest`, its newest complete checkpoint. Does not verify it.
 absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
                                           FileSystem* files = RealFileSystem());
-// The best epoch, which has a checkpoint: as an evaluator has found it, else as ModelCheckpoint has
-// it where the job has one, else as EarlyStopping. kNotFound: the run has had no evaluator and the
-// job has no such callback, no epoch was evaluated yet, or there is no checkpoint of it; the
-// message says which. Not verified.
+// Returns the best epoch, which has a checkpoint. The choice is the evaluator's, else that of
+// ModelCheckpoint, else that of EarlyStopping. Returns kNotFound, with the reason, if there is no
+// evaluator and no such callback, no evaluated epoch, or no checkpoint of the best epoch. Does not
+// verify it.
 absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files = RealFileSystem());
-// What the job of the run says of it; with no callbacks for a run without a checkpoint.
+// The verdict by the callbacks of the run's job. Empty for a run without a checkpoint.
 absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files = RealFileSystem());
 
 }  // namespace shoal
