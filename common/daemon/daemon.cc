@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/usable_cores.h"
 #include "common/base/version.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/out_of_memory.h"
@@ -87,6 +88,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   SignalThread signals;
   signals_ = &signals;
   LogConfiguration();
+  if (const std::string quota = CpuQuotaText(); !quota.empty()) LogInfo(quota);
   const absl::Status status = body();
   end_deadline_.reset();
   signals.SetHandler(nullptr);

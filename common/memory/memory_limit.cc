@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -11,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "common/base/cgroup_directories.h"
 #include "common/base/format_bytes.h"
 
 namespace shoal {
@@ -38,29 +37,6 @@ std::optional<uint64_t> ReadKilobytes(const std::string& path, const std::string
   return std::nullopt;
 }
 
-// The files with a limit for the cgroup at `path` and those above it. Inside a container the path
-// may be one that only the machine has; its own cgroup is then the topmost.
-std::vector<std::string> LimitFiles(const std::string& mount, const std::string& name,
-                                    std::filesystem::path path) {
-  std::vector<std::string> files;
-  for (;; path = path.parent_path()) {
-    files.push_back((std::filesystem::path(mount + path.string()) / name).string());
-    if (!path.has_relative_path()) return files;
-  }
-}
-
-// A line of /proc/self/cgroup: "0::/path" is version 2, "4:memory:/path" version 1.
-std::vector<std::string> LimitFilesOf(const std::string& line) {
-  const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
-  if (fields.size() != 3 || !absl::StartsWith(fields[2], "/")) return {};
-  if (fields[1].empty()) return LimitFiles("/sys/fs/cgroup", "memory.max", fields[2]);
-  for (const auto controller : absl::StrSplit(fields[1], ',')) {
-    if (controller == "memory")
-      return LimitFiles("/sys/fs/cgroup/memory", "memory.limit_in_bytes", fields[2]);
-  }
-  return {};
-}
-
 // The memory of the machine, and what lowers it.
 class LoweredLimit {
  public:
@@ -80,9 +56,9 @@ class LoweredLimit {
   }
 
   void LowerToCgroup(const std::string& root) {
-    std::ifstream cgroups(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(cgroups, line);) {
-      for (const std::string& file : LimitFilesOf(line)) {
+    for (const std::string& directory : CgroupDirectories("memory", root)) {
+      for (const char* name : {"/memory.max", "/memory.limit_in_bytes"}) {
+        const std::string file = directory + name;
         if (const auto bytes = ReadNumber(root + file)) Lower(*bytes, "the cgroup limit " + file);
       }
     }

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/usable_cores.h"
 #include "tests/simulation/simulation.h"
 
 namespace shoal {
@@ -122,7 +123,7 @@ int main(int argc, char** argv) {
   std::string seeds;
   uint64_t seed = 0;
   bool tracing = false;
-  uint64_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  uint64_t jobs = static_cast<uint64_t>(UsableCores());
   auto* range = app.add_option("--seeds", seeds, "A..B: these seeds, both ends included");
   auto* one = app.add_option("--seed", seed, "One seed, in this process")->excludes(range);
   app.add_flag("--trace", tracing, "With --seed: print everything that happens")->needs(one);
