@@ -393,6 +393,7 @@ void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
     reply.mutable_load_failed()->set_checkpoint_is_bad(outcome.checkpoint_is_bad);
   } else {
     VariableStore* const store = outcome.variables.store.get();
+    if (options_.on_memory_needs) options_.on_memory_needs(outcome.variables.at_times_bytes);
     timeline_.emplace(Timeline{.term = term,
                                .variables = std::move(outcome.variables),
                                .cuts = Cuts(options_.index, options_.loop, options_.files, store),

@@ -44,6 +44,9 @@ class ParameterServer {
     std::string coordinator;  // its address, for people; empty: not known
     int workers = 0;          // workers that the cluster spec lists
     MemoryLimit memory;       // limit of this machine
+    // Called at each Load with the bytes of memory that this ps may take at times, besides those it
+    // holds then. May be null.
+    std::function<void(uint64_t bytes)> on_memory_needs;
     // Called once, when the job is over or this ps may leave.
     std::function<void()> on_stopped;
   };

@@ -26,6 +26,7 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
                           .coordinator = spec.chief_address().ToString(),
                           .workers = static_cast<int>(spec.workers.size()),
                           .memory = ReadMemoryLimit(),
+                          .on_memory_needs = [&](uint64_t bytes) { network->KeepFree(bytes); },
                           .on_stopped = end});
 
   SHOAL_RETURN_IF_ERROR(

@@ -43,7 +43,9 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
 
 constexpr char kAdvice[] = "Give this machine more memory, or the cluster more ps.";
 
-absl::Status CheckMemoryFor(const VariableStore::Options& options, const LoadRequest& request) {
+// Says what the ps may still take once it holds what it needs all the time.
+absl::StatusOr<uint64_t> CheckMemoryFor(const VariableStore::Options& options,
+                                        const LoadRequest& request) {
   const MemoryNeeds needs =
       PsMemory(options.ps_index, options.shard_map.ps(options.ps_index),
                static_cast<int>(options.optimizer->slot_names().size()), options.window_steps,
@@ -51,7 +53,7 @@ absl::Status CheckMemoryFor(const VariableStore::Options& options, const LoadReq
   SHOAL_RETURN_IF_ERROR(CheckMemory(needs, request.memory, kAdvice));
   if (const std::string warning = MayRunShort(needs, request.memory); !warning.empty())
     LogWarning(warning);
-  return absl::OkStatus();
+  return needs.most_bytes() - needs.shared_bytes() - needs.held_bytes() + needs.program_bytes();
 }
 
 // Whether a path leads nowhere on this machine, or to a file that the user of this ps cannot read.
@@ -75,8 +77,8 @@ LoadOutcome Load(const LoadRequest& request) {
   if (!options.ok()) return {.status = options.status(), .variables = {}};
   absl::StatusOr<ChunkCoding> coding = ChunkCoding::Of(job->compression);
   if (!coding.ok()) return {.status = coding.status(), .variables = {}};
-  if (const absl::Status fits = CheckMemoryFor(*options, request); !fits.ok())
-    return {.status = fits, .variables = {}};
+  const absl::StatusOr<uint64_t> at_times_bytes = CheckMemoryFor(*options, request);
+  if (!at_times_bytes.ok()) return {.status = at_times_bytes.status(), .variables = {}};
 
   LoadedVariables loaded;
   loaded.job_fingerprint = JobFingerprint(request.job);
@@ -84,6 +86,7 @@ LoadOutcome Load(const LoadRequest& request) {
   loaded.coding = *std::move(coding);
   loaded.job = *job;
   loaded.job.model_json.clear();
+  loaded.at_times_bytes = *at_times_bytes;
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
   if (!request.checkpoint.empty() && !Sees(request)) {
     return {.status = absl::OkStatus(), .not_seen = true, .variables = std::move(loaded)};

@@ -31,6 +31,7 @@ struct LoadedVariables {
   uint32_t shard_map_fingerprint = 0;
   ChunkCoding coding;
   Job job;  // without the text of its model
+  uint64_t at_times_bytes = 0;  // of memory, besides the store; memory that is shared is not in it
 };
 
 struct LoadOutcome {

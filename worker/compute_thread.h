@@ -161,6 +161,7 @@ class ComputeThread : public StepComputer {
   bool least_scale_overflowed_ = false;       // the last overflow was said to be of that
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
+  uint64_t memory_bytes_ = 0;  // that all of it takes at most, once it is known
   // Shared with messages that are being sent. Null: none.
   std::shared_ptr<const GradientMemory> gradients_;
   // Of a batch, where gradients_ has what is being exchanged; else empty.

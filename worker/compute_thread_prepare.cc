@@ -103,6 +103,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                        .gradients = gradients(),
                        .gradients_owner = gradients_,
                        .gradients_memory = gradients_ == nullptr ? nullptr : gradients_->shared(),
+                       .memory_bytes = memory_bytes_,
                        .pulls_below = job.strategy.pulls_below(),
                        .push_codec = std::move(push_codec),
                        .pull_codec = std::move(pull_codec)};
@@ -187,6 +188,7 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
       "this one."));
   if (const std::string warning = MayRunShort(needs, options_.memory); !warning.empty())
     LogWarning(warning);
+  memory_bytes_ = needs.most_bytes() - needs.shared_bytes();
   const size_t size = runner_->layout().size;
   parameters_.resize(size);
   cut_parameters_.resize(job.test.empty() ? 0 : size);

@@ -54,6 +54,8 @@ class StepComputer {
     std::shared_ptr<const void> gradients_owner;
     // In which the gradients lie; null: in memory that cannot be lent.
     std::shared_ptr<const SharedMemory> gradients_memory;
+    // What the worker takes of memory at most; memory that is shared with ps is not in it.
+    uint64_t memory_bytes = 0;
     // Of the job's strategy: each step below is computed from parameters pulled for it.
     uint64_t pulls_below = 0;
     // How gradients are pushed and values pulled; null: as float32.

@@ -279,6 +279,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
   preparing_ = false;
   if (!prepared.ok()) return Leave(prepared.status());
   prepared_ = *std::move(prepared);
+  options_.network->KeepFree(prepared_->memory_bytes);
   options_.network->Lend(prepared_->gradients_memory);
   exchange_ = std::make_unique<ParameterExchange>(ParameterExchange::Options{
       .loop = options_.loop,

@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 constexpr char kProgram[] = "the program";
+constexpr char kSharedWithWorkers[] = "shared with workers";
+constexpr char kSharedWithPs[] = "shared with ps";
 
 // Program, libraries, threads, connections: measured on jobs of no size, and rounded up.
 constexpr uint64_t kPsProgramBytes = 64 * kMiB;
@@ -61,6 +63,14 @@ uint64_t MemoryNeeds::program_bytes() const {
 
 uint64_t MemoryNeeds::most_bytes() const { return Sum(held) + Sum(at_times); }
 
+uint64_t MemoryNeeds::shared_bytes() const {
+  uint64_t bytes = 0;
+  for (const Part& part : at_times) {
+    if (part.what == kSharedWithWorkers || part.what == kSharedWithPs) bytes += part.bytes;
+  }
+  return bytes;
+}
+
 std::string MemoryNeeds::HeldText() const {
   return absl::StrCat(FormatBytes(held_bytes()), " (", Listed(held), ")");
 }
@@ -96,7 +106,7 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
                        {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
                        {"sending", std::min(MaxSendingBytes(), workers * variables)},
                        {"receiving", workers * largest_chunk},
-                       {"shared with workers",
+                       {kSharedWithWorkers,
                         SharedBytes(std::min<uint64_t>(MaxSharingWorkers(), workers), variables)}}};
 }
 
@@ -114,7 +124,7 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
                    {kProgram, kWorkerProgramBytes}},
           .at_times = {{"reading examples", options.reading_bytes},
                        {"receiving", options.ps_count * options.chunk_bytes},
-                       {"shared with ps", SharedBytes(options.ps_count, options.parameter_bytes)}}};
+                       {kSharedWithPs, SharedBytes(options.ps_count, options.parameter_bytes)}}};
 }
 
 MemoryNeeds CoordinatorMemory() {

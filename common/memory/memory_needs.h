@@ -25,6 +25,8 @@ struct MemoryNeeds {
   // most.
   uint64_t program_bytes() const;
   uint64_t most_bytes() const;  // all of it
+  // Of that, what it shares with others of its machine, and can do without.
+  uint64_t shared_bytes() const;
   // "3.0 GiB (variables 1.0 GiB, slots 2.0 GiB)": what is held. Parts of no size are left out.
   std::string HeldText() const;
   // The same, and up to what it grows: "…, at most 6.3 GiB (with copies … 3.0 GiB, sending …)".

@@ -46,6 +46,7 @@ class GrpcCall {
     // The streams of clients that share memory, and how many may.
     size_t* sharing;
     size_t max_sharing;
+    SharedMemory::Room room;
   };
   // Destroys the call.
   using Remove = std::function<void(GrpcCall*)>;

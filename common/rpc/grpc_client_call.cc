@@ -47,7 +47,7 @@ std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCa
                                              std::shared_ptr<const SharedMemory> lent) {
   set_callbacks(std::move(callbacks));
   if (method == kExchangeMethod) {
-    set_shared(SharedPayloads::Create(std::move(lent)));
+    set_shared(SharedPayloads::Create(std::move(lent), limits().room));
     if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
   }
   call_ = grpc::GenericStub(channel_).PrepareCall(&context_, method, queue);

@@ -85,6 +85,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
+  void KeepFree(uint64_t bytes) override { room_->KeepFree(bytes); }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 
  private:
@@ -118,6 +119,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   WriteBudget budget_;
   PendingReads reads_;
   size_t sharing_ = 0;
+  const std::shared_ptr<SharedMemoryRoom> room_;
   const GrpcCall::Limits limits_;
   // The queue is made by the builder, though there may never be a server, so that clients and
   // server share one.
@@ -163,13 +165,15 @@ class GrpcNetworkImpl : public GrpcNetwork {
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
     : options_(options),
       budget_(options.max_writing_bytes, options.write_patience, this),
+      room_(std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options{.warn = options.warn})),
       limits_{static_cast<size_t>(options.max_message_bytes),
               options.max_queued_bytes,
               options.max_queued_messages,
               &budget_,
               &reads_,
               &sharing_,
-              options.max_shared_streams},
+              options.max_shared_streams,
+              room_},
       queue_(builder_.AddCompletionQueue()),
       channels_(options.max_message_bytes, options.keepalive),
       connections_({.most = ConnectionsWithinFileLimit(options.max_connections),

@@ -96,7 +96,7 @@ void GrpcServerCall::TakeShared() {
   const auto offer = context_.client_metadata().find(kSharedPayloadsKey);
   if (method() != kExchangeMethod || offer == context_.client_metadata().end()) return;
   if (*limits().sharing == limits().max_sharing || !IsOwnAddress(peer_)) return;
-  set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}));
+  set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}, limits().room));
   if (shared() == nullptr) return;
   ++*limits().sharing;
   context_.AddInitialMetadata(kSharedPayloadsKey, shared()->answer());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -85,6 +86,9 @@ class Network {
   // it may be reading one when the stream ends. What was lent before is not any more; null:
   // nothing.
   virtual void Lend(std::shared_ptr<const SharedMemory> /*memory*/) {}
+  // Of the address space, where it is limited, so many bytes stay free: streams share memory only
+  // where there is more. Until this is called they share none there (SharedMemoryRoom).
+  virtual void KeepFree(uint64_t /*bytes*/) {}
 
   // Decides over a stream that a client opened: takes it and returns its callbacks, or returns an
   // error, with which it is ended. The stream is usable once the function has returned.

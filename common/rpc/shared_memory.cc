@@ -28,8 +28,27 @@ auto Closed(int file) {
   return absl::Cleanup([file] { close(file); });
 }
 
-// The file of an offer, which is this user's own, and in memory; -1: it is not. Of no other the
-// file system is asked, as to open some files has effects, and some never answer.
+int CreateFile() { return memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+
+// What is known of a file without asking its file system, which need not answer.
+bool Stat(int file, struct statx* found) {
+  return statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID, found) == 0;
+}
+
+// On the device that has the memory files of this machine. A name proves nothing: others can mount
+// a file system of their own making that has a file of this name.
+bool IsMemoryFile(const struct statx& found) {
+  const int file = CreateFile();
+  if (file < 0) return false;
+  const auto closed = Closed(file);
+  struct statx own {};
+  return Stat(file, &own) && own.stx_dev_major == found.stx_dev_major &&
+         own.stx_dev_minor == found.stx_dev_minor;
+}
+
+// The file of an offer, which is this user's own, and in memory; -1: it is not. Does not ask the
+// file system of any other: to open some files has effects, and some never answer. O_NONBLOCK: the
+// maker may have a lease of the file, for whose end an open would wait.
 int OpenOffered(pid_t process, int number, int flags) {
   const std::string path = absl::StrCat("/proc/", process, "/fd/", number);
   const std::string expected = absl::StrCat("/memfd:", kName, " (deleted)");
@@ -42,10 +61,12 @@ int OpenOffered(pid_t process, int number, int flags) {
   const int found = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (found < 0) return -1;
   const auto closed = Closed(found);
-  struct stat status {};
-  if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
+  struct statx status {};
+  if (!Stat(found, &status) || !S_ISREG(status.stx_mode) || status.stx_uid != geteuid() ||
+      !IsMemoryFile(status)) {
     return -1;
-  return open(absl::StrCat("/proc/self/fd/", found).c_str(), flags | O_CLOEXEC);
+  }
+  return open(absl::StrCat("/proc/self/fd/", found).c_str(), flags | O_CLOEXEC | O_NONBLOCK);
 }
 
 // With vm.memfd_noexec the kernel adds a seal of its own.
@@ -62,26 +83,33 @@ bool MayHaveFile(size_t size_bytes) {
 
 }  // namespace
 
-std::shared_ptr<SharedMemory> SharedMemory::Map(int file, size_t size_bytes, Access access) {
+std::shared_ptr<SharedMemory> SharedMemory::Map(int file, size_t size_bytes, Access access,
+                                                const Room& room) {
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* const mapped = mmap(nullptr, sizeof(Header) + size_bytes, protection, MAP_SHARED, file, 0);
-  if (mapped != MAP_FAILED) {
-    return std::shared_ptr<SharedMemory>(
-        new SharedMemory(file, static_cast<Header*>(mapped), size_bytes));
+  const size_t file_bytes = sizeof(Header) + size_bytes;
+  auto closed = Closed(file);
+  if (room != nullptr && !room->Take(file_bytes)) return nullptr;
+  void* const mapped = mmap(nullptr, file_bytes, protection, MAP_SHARED, file, 0);
+  if (mapped == MAP_FAILED) {
+    if (room != nullptr) room->GiveBack(file_bytes);
+    return nullptr;
   }
-  close(file);
-  return nullptr;
+  std::move(closed).Cancel();
+  return std::shared_ptr<SharedMemory>(
+      new SharedMemory(file, static_cast<Header*>(mapped), size_bytes, room));
 }
 
 SharedMemory::~SharedMemory() {
-  munmap(header_, sizeof(Header) + size_bytes_);
+  const size_t file_bytes = sizeof(Header) + size_bytes_;
+  munmap(header_, file_bytes);
   close(file_);
+  if (room_ != nullptr) room_->GiveBack(file_bytes);
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::Create(size_t size_bytes) {
+std::shared_ptr<SharedMemory> SharedMemory::Create(size_t size_bytes, const Room& room) {
   const size_t file_bytes = sizeof(Header) + size_bytes;
   if (!MayHaveFile(file_bytes)) return nullptr;
-  const int file = memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int file = CreateFile();
   if (file < 0) return nullptr;
   auto closed = Closed(file);
   uint64_t token = 0;
@@ -91,7 +119,7 @@ std::shared_ptr<SharedMemory> SharedMemory::Create(size_t size_bytes) {
     return nullptr;
   }
   std::move(closed).Cancel();
-  std::shared_ptr<SharedMemory> memory = Map(file, size_bytes, Access::kReadAndWrite);
+  std::shared_ptr<SharedMemory> memory = Map(file, size_bytes, Access::kReadAndWrite, room);
   if (memory != nullptr) memory->header_->token = token;
   return memory;
 }
@@ -100,7 +128,8 @@ std::string SharedMemory::offer() const {
   return absl::StrCat(getpid(), "/", file_, "/", header_->token);
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::Open(const std::string& offer, Access access) {
+std::shared_ptr<SharedMemory> SharedMemory::Open(const std::string& offer, Access access,
+                                                 const Room& room) {
   const std::vector<std::string> parts = absl::StrSplit(offer, '/');
   uint32_t process = 0;
   uint32_t number = 0;
@@ -122,7 +151,7 @@ std::shared_ptr<SharedMemory> SharedMemory::Open(const std::string& offer, Acces
     return nullptr;
   }
   std::move(closed).Cancel();
-  return Map(file, static_cast<size_t>(status.st_size) - sizeof(Header), access);
+  return Map(file, static_cast<size_t>(status.st_size) - sizeof(Header), access, room);
 }
 
 bool SharedMemory::Reserve(size_t begin, size_t end) const {

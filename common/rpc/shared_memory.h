@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+
+#include "common/rpc/shared_memory_room.h"
 
 namespace shoal {
 
@@ -17,10 +20,15 @@ class SharedMemory {
  public:
   enum class Access { kRead, kReadAndWrite };
 
-  // Null where the kernel gives none. The content is 0, and takes memory where it is touched.
-  static std::shared_ptr<SharedMemory> Create(size_t size_bytes);
-  // Null where it is not to be had: of another machine, user or container, or not an offer at all.
-  static std::shared_ptr<SharedMemory> Open(const std::string& offer, Access access);
+  using Room = std::shared_ptr<SharedMemoryRoom>;
+
+  // Null where the kernel gives none, or `room` has no more. The content is 0, and takes memory
+  // where it is touched. Without a room the memory is in the place of other memory of this process.
+  static std::shared_ptr<SharedMemory> Create(size_t size_bytes, const Room& room = nullptr);
+  // Null where it is not to be had: of another machine, user or container, not an offer at all, or
+  // larger than `room` has space for, which is not null. Does not wait, whatever the maker does.
+  static std::shared_ptr<SharedMemory> Open(const std::string& offer, Access access,
+                                            const Room& room);
 
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -39,14 +47,16 @@ class SharedMemory {
     uint64_t token;
   };
 
-  // Takes the file. Null where the kernel does not map it.
-  static std::shared_ptr<SharedMemory> Map(int file, size_t size_bytes, Access access);
-  SharedMemory(int file, Header* header, size_t size_bytes)
-      : file_(file), header_(header), size_bytes_(size_bytes) {}
+  // Takes the file. Null where the kernel does not map it, or the room has no space for it.
+  static std::shared_ptr<SharedMemory> Map(int file, size_t size_bytes, Access access,
+                                           const Room& room);
+  SharedMemory(int file, Header* header, size_t size_bytes, Room room)
+      : file_(file), header_(header), size_bytes_(size_bytes), room_(std::move(room)) {}
 
   const int file_;
   Header* const header_;  // the first page
   const size_t size_bytes_;
+  const Room room_;  // may be null
 };
 
 }  // namespace shoal

@@ -58,8 +58,9 @@ void SharedPayloads::TakeBack() {
   });
 }
 
-std::unique_ptr<SharedPayloads> SharedPayloads::Create(std::shared_ptr<const SharedMemory> lent) {
-  std::shared_ptr<SharedMemory> memory = SharedMemory::Create(2 * kSharedHalfBytes);
+std::unique_ptr<SharedPayloads> SharedPayloads::Create(std::shared_ptr<const SharedMemory> lent,
+                                                       const SharedMemory::Room& room) {
+  std::shared_ptr<SharedMemory> memory = SharedMemory::Create(2 * kSharedHalfBytes, room);
   if (memory == nullptr) return nullptr;
   return std::unique_ptr<SharedPayloads>(
       new SharedPayloads(std::move(memory), std::move(lent), /*client=*/true));
@@ -69,13 +70,14 @@ std::string SharedPayloads::offer() const {
   return lent_ == nullptr ? memory_->offer() : absl::StrCat(memory_->offer(), ",", lent_->offer());
 }
 
-std::unique_ptr<SharedPayloads> SharedPayloads::Open(const std::string& offer) {
+std::unique_ptr<SharedPayloads> SharedPayloads::Open(const std::string& offer,
+                                                     const SharedMemory::Room& room) {
   const std::vector<std::string> offers = absl::StrSplit(offer, absl::MaxSplits(',', 1));
   std::shared_ptr<SharedMemory> memory =
-      SharedMemory::Open(offers[0], SharedMemory::Access::kReadAndWrite);
+      SharedMemory::Open(offers[0], SharedMemory::Access::kReadAndWrite, room);
   if (memory == nullptr || memory->size_bytes() != 2 * kSharedHalfBytes) return nullptr;
   std::shared_ptr<const SharedMemory> lent;
-  if (offers.size() > 1) lent = SharedMemory::Open(offers[1], SharedMemory::Access::kRead);
+  if (offers.size() > 1) lent = SharedMemory::Open(offers[1], SharedMemory::Access::kRead, room);
   return std::unique_ptr<SharedPayloads>(
       new SharedPayloads(std::move(memory), std::move(lent), /*client=*/false));
 }

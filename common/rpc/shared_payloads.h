@@ -34,12 +34,15 @@ inline constexpr size_t kSharedHalfBytes = size_t{16} << 20;
 // Used by one thread, but for the owners of received payloads.
 class SharedPayloads {
  public:
-  // The client's end; null where the kernel gives no such memory. `lent` may be null.
-  static std::unique_ptr<SharedPayloads> Create(std::shared_ptr<const SharedMemory> lent = nullptr);
+  // The client's end; null where the kernel gives no such memory, or `room`, if any, has no more.
+  // `lent` may be null.
+  static std::unique_ptr<SharedPayloads> Create(std::shared_ptr<const SharedMemory> lent = nullptr,
+                                                const SharedMemory::Room& room = nullptr);
   // By which a server may Open it, as long as this end lives.
   std::string offer() const;
   // The server's end; null when it is not to be had (SharedMemory::Open).
-  static std::unique_ptr<SharedPayloads> Open(const std::string& offer);
+  static std::unique_ptr<SharedPayloads> Open(const std::string& offer,
+                                              const SharedMemory::Room& room);
   // What the server says of the offer that it has opened.
   std::string answer() const;
   ~SharedPayloads() { TakeBack(); }

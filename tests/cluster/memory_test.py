@@ -11,16 +11,16 @@ MIB = 1 << 20
 UNITS = 8192  # a layer of them on as many inputs: 256 MiB
 
 
-def write_wide_job(directory, layers=1, strategy=None):
-    """A job with a model of `layers` times 256 MiB that would train in a few steps."""
+def write_wide_job(directory, layers=1, strategy=None, units=UNITS, steps=2):
+    """A job with a model of `layers` times 256 MiB, or as `units` make it, that would train in a few steps."""
     directory.mkdir(parents=True, exist_ok=True)
-    np.save(directory / "x.npy", np.zeros((4, UNITS), np.float32))
-    np.save(directory / "y.npy", np.zeros((4, UNITS), np.float32))
-    dense = {"units": UNITS, "use_bias": False, "kernel_initializer": "zeros"}
+    np.save(directory / "x.npy", np.zeros((4, units), np.float32))
+    np.save(directory / "y.npy", np.zeros((4, units), np.float32))
+    dense = {"units": units, "use_bias": False, "kernel_initializer": "zeros"}
     model = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
-        {"class_name": "InputLayer", "config": {"batch_shape": [None, UNITS], "dtype": "float32", "name": "input"}},
+        {"class_name": "InputLayer", "config": {"batch_shape": [None, units], "dtype": "float32", "name": "input"}},
         *({"class_name": "Dense", "config": {"name": f"dense_{i}", **dense}} for i in range(layers))]}}
-    job = {"name": "wide", "model": model, "loss": "mse", "optimizer": "sgd", "batch_size": 1, "steps": 2,
+    job = {"name": "wide", "model": model, "loss": "mse", "optimizer": "sgd", "batch_size": 1, "steps": steps,
            "data": {"training": {"images": "x.npy", "labels": "y.npy"}}, "strategy": strategy or {"name": "async"}}
     path = directory / "job.json"
     path.write_text(json.dumps(job))
@@ -82,6 +82,24 @@ def test_a_ps_whose_memory_runs_out_at_the_load_says_so(tmp_path, cluster):
     chief = cluster.start_chief(write_wide_job(tmp_path), tmp_path / "run")
     assert chief.wait() == 78, chief.output()[-3000:]
     assert "a ps cannot load the job: no memory for the shards of ps 0: this process holds " in chief.output()
+
+
+def test_a_ps_with_little_address_space_shares_none_of_it(tmp_path):
+    """Four workers of its machine lend it gradients of 64 MiB each, and 32 MiB for copies."""
+    workers = 4
+    with Cluster(tmp_path / "cluster", ps=1, workers=workers) as cluster:
+        ps = cluster.start("ps", 0)
+        wait_for(lambda: "waiting for the coordinator" in ps.output(), "the ps serves")
+        # The variables, a copy of them for a checkpoint, what is sent at once, and 76 MiB for chunks and threads.
+        leave(ps, (64 + 64 + 256 + 76) * MIB)
+        chief = cluster.start_chief(write_wide_job(tmp_path, units=4096, steps=24), tmp_path / "run")
+        started = [cluster.start_worker(index, OMP_NUM_THREADS="1") for index in range(workers)]
+        wait_for(lambda: chief.popen.poll() is not None or ps.popen.poll() is not None, "the end of the job, or of the ps")
+        for process in (ps, chief):
+            assert process.popen.poll() in (None, 0), process.fate() + "\n" + process.output()[-3000:]
+        assert (chief.wait(), ps.wait()) == (0, 0)
+        for worker in started:
+            assert worker.wait() == 0, worker.output()[-3000:]
 
 
 def test_applied_sets_larger_than_the_model_are_refused(tmp_path, cluster):

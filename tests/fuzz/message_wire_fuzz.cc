@@ -14,7 +14,9 @@ class Shared {
   explicit Shared(std::shared_ptr<const shoal::SharedMemory> lent)
       : lent_(std::move(lent)), client_(shoal::SharedPayloads::Create(lent_)) {
     if (client_ == nullptr) return;
-    server_ = shoal::SharedPayloads::Open(client_->offer());
+    server_ = shoal::SharedPayloads::Open(
+        client_->offer(),
+        std::make_shared<shoal::SharedMemoryRoom>(shoal::SharedMemoryRoom::Options()));
     if (server_ == nullptr) return;
     client_->BeginToPlace(server_->answer());
     server_->BeginToPlace(server_->answer());

@@ -18,7 +18,9 @@ TEST(GradientMemoryTest, CanBeLent) {
   EXPECT_THAT(memory.floats(), Each(0.0f));
   ASSERT_NE(memory.shared(), nullptr);
   memory.floats()[kCount - 1] = 1;
-  const auto opened = SharedMemory::Open(memory.shared()->offer(), SharedMemory::Access::kRead);
+  const auto opened =
+      SharedMemory::Open(memory.shared()->offer(), SharedMemory::Access::kRead,
+                         std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options()));
   ASSERT_NE(opened, nullptr);
   EXPECT_EQ(reinterpret_cast<const float*>(opened->data())[kCount - 1], 1);
 }

@@ -49,7 +49,7 @@ class SharedPayloadsTest : public ::testing::Test {
   void SetUp() override {
     client_ = SharedPayloads::Create();
     ASSERT_NE(client_, nullptr);
-    server_ = SharedPayloads::Open(client_->offer());
+    server_ = SharedPayloads::Open(client_->offer(), room_);
     ASSERT_NE(server_, nullptr);
     server_->BeginToPlace(server_->answer());
     client_->BeginToPlace(server_->answer());
@@ -70,6 +70,7 @@ class SharedPayloadsTest : public ::testing::Test {
     return message;
   }
 
+  const SharedMemory::Room room_ = std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options());
   std::unique_ptr<SharedPayloads> client_;
   std::unique_ptr<SharedPayloads> server_;
 };
@@ -204,7 +205,7 @@ class LentPayloadsTest : public ::testing::Test {
     const std::string bytes = Bytes(kBytes, 11);
     std::ranges::copy(bytes, lent_->data());
     client_ = SharedPayloads::Create(lent_);
-    server_ = SharedPayloads::Open(client_->offer());
+    server_ = SharedPayloads::Open(client_->offer(), room_);
     Begin(server_->answer());
   }
   void Begin(const std::string& answer) {
@@ -231,6 +232,7 @@ class LentPayloadsTest : public ::testing::Test {
     EXPECT_EQ(client_->Find(&message), absl::OkStatus());
   }
 
+  const SharedMemory::Room room_ = std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options());
   std::shared_ptr<SharedMemory> lent_;
   const std::shared_ptr<const int> owner_ = std::make_shared<int>();
   std::unique_ptr<SharedPayloads> client_;
@@ -282,7 +284,7 @@ TEST_F(LentPayloadsTest, AreCopiedWhereTheServerHasNotTakenTheMemory) {
   client_ = SharedPayloads::Create(lent_);
   // As of one that is gone.
   const std::vector<std::string> offers = absl::StrSplit(client_->offer(), ',');
-  server_ = SharedPayloads::Open(offers[0] + ",1/2/3");
+  server_ = SharedPayloads::Open(offers[0] + ",1/2/3", room_);
   ASSERT_NE(server_, nullptr);
   Begin(server_->answer());
   const Message message = Found({Lent(0, kMegabyte)});
@@ -322,7 +324,7 @@ TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
   }
   // A server lends nothing, nor does every client, whatever the flag says.
   const auto plain = SharedPayloads::Create();
-  const auto to_plain = SharedPayloads::Open(plain->offer());
+  const auto to_plain = SharedPayloads::Open(plain->offer(), room_);
   plain->BeginToPlace(to_plain->answer());
   to_plain->BeginToPlace(to_plain->answer());
   for (SharedPayloads* const sender : {plain.get(), to_plain.get()}) {
