@@ -118,6 +118,12 @@ uint64_t ClientConnections::Find(const std::string& peer) const {
   return found == last_of_peer_.end() ? 0 : found->second;
 }
 
+int ClientConnections::Descriptor(uint64_t connection) const {
+  MutexLock lock(&mutex_);
+  const auto found = connections_.find(connection);
+  return found == connections_.end() ? -1 : found->second.socket.fd();
+}
+
 bool ClientConnections::OpenStream(uint64_t connection) {
   MutexLock lock(&mutex_);
   const auto found = connections_.find(connection);

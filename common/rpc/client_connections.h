@@ -45,6 +45,8 @@ class ClientConnections {
   // The number of the connection of the client at `peer` ("127.0.0.1:4711"), the last one where it
   // has come again from there; 0, which the calls below ignore, where none is known.
   uint64_t Find(const std::string& peer) const;
+  // Its descriptor; -1 where none is known.
+  int Descriptor(uint64_t connection) const;
   // It opens a stream; false when it has as many as it may.
   bool OpenStream(uint64_t connection);
   // For each that it was to open.

@@ -127,6 +127,7 @@ class GrpcCall {
   void Close(absl::Status status);
 
   bool closed() const { return closed_; }
+  bool end_said() const { return end_said_; }
   const std::optional<absl::Status>& end() const { return end_; }
   const std::optional<absl::Status>& broken() const { return broken_; }
 

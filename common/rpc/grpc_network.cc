@@ -63,6 +63,26 @@ gpr_timespec ToGrpc(Time time) {
                       gpr_time_from_nanos(wait.count(), GPR_TIMESPAN));
 }
 
+// Of a connection until a stream of it is accepted.
+constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
+
+class GrpcNetworkImpl;
+
+// Reaches a network as long as there is one: gRPC's threads may read after its end. Thread-safe.
+class NetworkLink {
+ public:
+  explicit NetworkLink(GrpcNetworkImpl* network) : network_(network) {}
+  void Cut() {
+    MutexLock lock(&mutex_);
+    network_ = nullptr;
+  }
+  void OnTooLong(int fd, uint64_t bytes);
+
+ private:
+  Mutex mutex_;
+  GrpcNetworkImpl* network_ ABSL_GUARDED_BY(mutex_);
+};
+
 class GrpcNetworkImpl : public GrpcNetwork {
  public:
   explicit GrpcNetworkImpl(const Options& options);
@@ -87,6 +107,9 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
   void KeepFree(uint64_t bytes) override { room_->KeepFree(bytes); }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
+
+  // On any thread, that of the loop too while it waits.
+  void RefuseTooLong(int fd, uint64_t bytes);
 
  private:
   // Wakes the loop for what was posted.
@@ -142,6 +165,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   GrpcChannels channels_;
   std::shared_ptr<const SharedMemory> lent_;
   Acceptor acceptor_;
+  const std::shared_ptr<NetworkLink> link_ = std::make_shared<NetworkLink>(this);
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> accepted_;
@@ -326,12 +350,39 @@ void GrpcNetworkImpl::OnConnection(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
   // Nothing of this object: gRPC's threads may read after its end.
-  LimitHeaders(fd, [warn = options_.warn] {
-    if (warn) warn("ended a connection: its client sends headers without end");
-  });
+  ReceivingLimits limits = {.on_flood = [warn = options_.warn] {
+    if (warn) warn("ended a connection: its client sends headers, or a message, without end");
+  }};
+  // The streams of others are not known.
+  if (!PeerOf(fd).empty()) {
+    limits.on_too_long = [link = link_, fd](uint64_t bytes) { link->OnTooLong(fd, bytes); };
+    limits.max_message_bytes = kMaxFirstMessageBytes;
+  }
+  LimitReceiving(fd, std::move(limits));
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.fd = fd;
   accepted_->HandleNewConnection(&connection);
+}
+
+void NetworkLink::OnTooLong(int fd, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  if (network_ != nullptr) network_->RefuseTooLong(fd, bytes);
+}
+
+// Which stream the message is of is not known here: gRPC does not tell the numbers of its calls.
+// But no stream of the connection takes it.
+void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
+  const auto refuse = [this, fd, bytes] {
+    for (const auto& [call, owner] : server_calls_) {
+      auto* const server_call = static_cast<GrpcServerCall*>(call);
+      if (connections_.Descriptor(server_call->connection()) == fd)
+        server_call->RefuseTooLong(bytes);
+    }
+    ReadOn(fd);
+  };
+  // By another thread: the loop's, which may be this one, does not look at what itself posts while
+  // it waits.
+  OffloadCopy([] {}, refuse);
 }
 
 void GrpcNetworkImpl::AwaitClient() {
@@ -355,7 +406,13 @@ void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
   } else if (IsHealthMethod(call->method())) {
     call->Accept(AcceptHealthCheck);
   } else {
-    call->Accept(acceptor_);
+    call->Accept([this, call](const std::string& method, std::unique_ptr<Stream> stream) {
+      absl::StatusOr<StreamCallbacks> callbacks = acceptor_(method, std::move(stream));
+      // Before it is read from. A method that is not served here allows nothing.
+      if (callbacks.ok())
+        AllowMessages(connections_.Descriptor(call->connection()), call->max_request_bytes());
+      return callbacks;
+    });
   }
 }
 
@@ -438,6 +495,7 @@ void GrpcNetworkImpl::End(Time grace) {
     ended_ = true;
     dropped.swap(posted_);
   }
+  link_->Cut();
   if (listener_ != nullptr) listener_->Stop();
   offload_.Close();
   offload_brief_.Close();

@@ -1,5 +1,6 @@
 #include "common/rpc/grpc_server_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -59,14 +60,27 @@ void GrpcServerCall::OnRequest(bool ok) {
   on_requested_(this);
 }
 
+size_t GrpcServerCall::max_request_bytes() const {
+  return std::min(MaxRequestBytes(method()), limits().max_message_bytes);
+}
+
+absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
+  return absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes, " bytes; the most that ",
+                                                   method(), " takes is ", max_request_bytes()));
+}
+
+void GrpcServerCall::RefuseTooLong(uint64_t bytes) {
+  if (bytes <= max_request_bytes()) return;
+  Fail(TooLong(bytes));
+  // Until the end is said gRPC goes on reading the message.
+  if (!end_said()) Break(TooLong(bytes));
+}
+
 StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
   callbacks.on_message = [this, on_message = std::move(callbacks.on_message),
-                          most = MaxRequestBytes(method())](Message message) {
+                          most = max_request_bytes()](Message message) {
     const size_t bytes = EncodedSize(message);
-    if (bytes > most) {
-      return Fail(absl::ResourceExhaustedError(absl::StrCat(
-          "a message of ", bytes, " bytes; the most that ", method(), " takes is ", most)));
-    }
+    if (bytes > most) return Fail(TooLong(bytes));
     if (on_message) on_message(std::move(message));
     // Of what makes no sense the owner ends the stream.
     SetTalks(open());

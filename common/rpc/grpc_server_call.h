@@ -34,6 +34,10 @@ class GrpcServerCall : public GrpcCall {
   void set_connection(uint64_t connection) { connection_ = connection; }
   // The client has said something, and neither its owner nor itself has ended the stream.
   bool talks() const { return talks_; }
+  // Of one message that the method takes.
+  size_t max_request_bytes() const;
+  // A message of so many bytes has begun on the connection. Ends the call if it takes none so long.
+  void RefuseTooLong(uint64_t bytes);
   void Accept(const Network::Acceptor& acceptor);
   void Refuse(const absl::Status& reason);
 
@@ -53,6 +57,7 @@ class GrpcServerCall : public GrpcCall {
   void TakeShared();
   // Another client may have it.
   void LeaveShared();
+  absl::Status TooLong(uint64_t bytes) const;
   // Callbacks that get no message of more bytes than the method takes; one ends the call.
   StreamCallbacks Checked(StreamCallbacks callbacks);
 

@@ -11,6 +11,7 @@ class SocketMark {
   // `fd` is open.
   explicit SocketMark(int fd);
 
+  int fd() const { return fd_; }
   // The descriptor is still that socket.
   bool IsOpen() const;
   // Ends the connection, which its owner then finds closed by the peer. No effect on another file.

@@ -8,7 +8,7 @@ from fake_ps import FakePs
 from fake_worker import FakeWorker
 from foreign_client import ForeignStream, channel
 from honest_cluster import HonestCluster, growth_below
-from messages import VERSION, cluster, cluster_services, parameter_server
+from messages import VERSION, cluster, cluster_services, coordinator, parameter_server
 from real_cluster import Cluster, shoal, wait_for, write_job
 
 
@@ -69,6 +69,18 @@ def test_names_of_many_megabytes_are_refused_and_long_ones_are_cut(honest):
             one.read("welcome"), other.read("welcome")
             assert len(shoal("status", "--chief", honest.chief).stdout) < 10000
             honest.check_serves()
+
+
+def test_long_messages_are_refused_before_they_are_in_memory(honest):
+    with growth_below(honest.coordinator, 100), contextlib.ExitStack() as stack:
+        for method, request in (("Cluster/Status", cluster.StatusRequest(version="v" * (50 << 20))),
+                                ("Coordinator/Work", coordinator.WorkerReport(hello=coordinator.WorkerHello(host="h" * (50 << 20))))):
+            streams = [stack.enter_context(ForeignStream(honest.chief, method)) for _ in range(6)]
+            for each in streams:
+                each.send(request)
+            for each in streams:
+                assert each.ended() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    honest.check_serves()
 
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\r\nE0101 00:00:00 the disk is full\x9b31m"

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/shared_payloads.h"
 #include "proto/cluster.pb.h"
@@ -285,6 +286,19 @@ TEST_F(ForeignClientTest, MessageAboveTheCapOfItsMethodEndsOnlyItsStream) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), ::testing::HasSubstr("/Status takes is 65536"));
   ExpectWorks(1);
+}
+
+// gRPC would read all of it first.
+TEST_F(ForeignClientTest, LongMessageIsRefusedByItsLengthAtItsBegin) {
+  for (const char* method : {kStatusMethod, kWorkMethod, kExchangeMethod}) {
+    ForeignCall call(address_, method);
+    call.Write(std::string(40 << 20, 'x'));
+    EXPECT_EQ(call.Read(), std::nullopt);
+    const grpc::Status status = call.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr(absl::StrCat(method, " takes is ")));
+  }
+  ExpectWorks(3);
 }
 
 TEST_F(ForeignClientTest, CompressedMessagesAreRefused) {
