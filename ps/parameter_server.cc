@@ -344,24 +344,32 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
   loading_->term = term;
   loading_->session = session;
   loading_->cut_step = load.cut_step();
+  loading_->request = {.ps_index = options_.index,
+                       .ps_count = load.ps_count(),
+                       .job = load.job(),
+                       .checkpoint = load.checkpoint(),
+                       .manifest_checksum = load.manifest_checksum(),
+                       .memory = options_.memory,
+                       .workers = options_.workers,
+                       .files = options_.files};
+  if (!reading_load_) ReadLoad();
+}
+
+void ParameterServer::ReadLoad() {
+  reading_load_ = true;
   const auto outcome = std::make_shared<LoadOutcome>();
-  LoadRequest request{.ps_index = options_.index,
-                      .ps_count = load.ps_count(),
-                      .job = load.job(),
-                      .checkpoint = load.checkpoint(),
-                      .manifest_checksum = load.manifest_checksum(),
-                      .memory = options_.memory,
-                      .workers = options_.workers,
-                      .files = options_.files};
   options_.loop->Offload(
-      [outcome, request = std::move(request)] { *outcome = LoadVariables(request); },
-      [this, outcome, term, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) OnLoadRead(term, std::move(*outcome));
+      [outcome, request = std::move(loading_->request)] { *outcome = LoadVariables(request); },
+      [this, outcome, term = loading_->term, alive = std::weak_ptr<bool>(alive_)] {
+        if (alive.expired()) return;
+        reading_load_ = false;
+        // A newer Load has taken its place.
+        if (loading_->term != term) return ReadLoad();
+        OnLoadRead(term, std::move(*outcome));
       });
 }
 
 void ParameterServer::OnLoadRead(uint64_t term, LoadOutcome outcome) {
-  if (!loading_ || loading_->term != term) return;  // a newer Load has taken its place
   if (!outcome.not_seen) return FinishLoad(term, std::move(outcome));
   LogInfo("this machine does not see the checkpoint: its rows are asked of the coordinator");
   loading_->variables = std::move(outcome.variables);

@@ -88,6 +88,7 @@ class ParameterServer {
     uint64_t term = 0;
     uint64_t cut_step = 0;           // F of the checkpoint
     std::weak_ptr<Session> session;  // that asked last
+    LoadRequest request;             // until it is read
     // Where this machine does not see the checkpoint: the variables, and the fetch that fills them.
     LoadedVariables variables;
     std::unique_ptr<RowFetch> rows;
@@ -136,6 +137,8 @@ class ParameterServer {
   // Whether the holder keeps the sender of a command of a higher term out, which is then told.
   bool RefusedByHolder(const SessionPtr& session, const proto::ControlRequest& request);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
+  // Reads the newest Load off the loop. No other one is being read, so at most one waits.
+  void ReadLoad();
   void OnLoadRead(uint64_t term, LoadOutcome outcome);
   void FinishLoad(uint64_t term, LoadOutcome outcome);
   void OnStop(const SessionPtr& session, uint64_t term);
@@ -156,6 +159,7 @@ class ParameterServer {
   uint64_t refused_term_ = 0;  // the last claim that the holder had refused was under this term
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
+  bool reading_load_ = false;  // off the loop; loading_ may be a newer one
   bool stopped_ = false;
   EventLoop::TimerId leaving_ = 0;  // end of the grace period
   EventLoop::TimerId alone_ = 0;    // end of the wait for a coordinator, for a ps that leaves

@@ -395,6 +395,18 @@ TEST_F(ParameterServerTest, NewerLoadSupersedesTheOneBeingRead) {
   EXPECT_EQ(server_->timeline(), kTerm + 1);
 }
 
+// Each has a job, of many megabytes perhaps.
+TEST_F(ParameterServerTest, OfLoadsDuringALoadTheNewestAloneWaits) {
+  Client control = ConnectControl();
+  loop_->set_hold_offloads(true);
+  for (uint64_t i = 0; i < 40; ++i) SendOnly(control, Load(kTerm + i, job_.ResolvedText()));
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  EXPECT_FALSE(loop_->RunOneOffloaded());
+  EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm + 39);
+  EXPECT_TRUE(control.quiet());
+}
+
 TEST_F(ParameterServerTest, ClaimDuringALoadEndsIt) {
   Client old = ConnectControl();
   Client next = ConnectControl();
