@@ -32,6 +32,7 @@
 #include "common/rpc/header_limit.h"
 #include "common/rpc/health_service.h"
 #include "common/rpc/listening_socket.h"
+#include "common/rpc/memory_trim.h"
 #include "common/rpc/offload_threads.h"
 #include "common/rpc/pending_reads.h"
 #include "common/rpc/timer_queue.h"
@@ -47,6 +48,8 @@ constexpr int kIdleMs = 60'000;
 
 // It is said no more often than this that silent streams are ended for others.
 constexpr Time kCrowdedPeriod = std::chrono::minutes(1);
+
+constexpr Time kTrimPeriod = std::chrono::seconds(10);
 
 size_t CopyingThreads(const GrpcNetwork::Options& options) {
   if (options.copying_threads > 0) return options.copying_threads;
@@ -123,6 +126,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   };
 
   void RunPosted();
+  void TrimMemory();
   // Waits until `deadline` for one event and handles it; false without one.
   bool HandleEvent(gpr_timespec deadline);
   gpr_timespec NextDeadline() const;
@@ -158,6 +162,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   std::atomic<std::thread::id> loop_thread_{};
   Wake wake_{this};
 
+  MemoryTrim trim_{MemoryTrim::Options()};
   bool stopped_ = false;
   bool winding_down_ = false;  // Streams are ending in order.
   bool cancelling_ = false;    // Streams are being cut.
@@ -243,6 +248,7 @@ void GrpcNetworkImpl::OffloadCopy(std::function<void()> work, std::function<void
 
 void GrpcNetworkImpl::Run(Time grace) {
   loop_thread_ = std::this_thread::get_id();
+  CallAfter(kTrimPeriod, [this] { TrimMemory(); });
   while (!stopped_) {
     RunPosted();
     // Timers that these set wait for the next turn.
@@ -255,6 +261,11 @@ void GrpcNetworkImpl::Run(Time grace) {
     if (!stopped_) HandleEvent(NextDeadline());
   }
   End(grace);
+}
+
+void GrpcNetworkImpl::TrimMemory() {
+  trim_.Look();
+  CallAfter(kTrimPeriod, [this] { TrimMemory(); });
 }
 
 void GrpcNetworkImpl::RunPosted() {
