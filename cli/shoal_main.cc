@@ -51,6 +51,7 @@ int UsageError(const std::string& mistake) {
 int main(int argc, char** argv) {
   shoal::OpenStandardDescriptors();
   shoal::ClearProxyVariables();
+  shoal::UseSystemNames();
   shoal::RaiseFileLimit();  // of a set in many files all are open
   CLI::App app("Trains neural networks with parameter servers.", "shoal");
   app.set_version_flag("--version", std::string("shoal ") + shoal::kVersion);

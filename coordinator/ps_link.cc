@@ -33,6 +33,11 @@ void PsLink::Finish(const proto::ControlRequest& request) {
   Close();
 }
 
+std::string PsLink::last_error() const {
+  if (!hello_seen_ && options_.network->LooksUp(options_.address)) return "looking up the name";
+  return last_error_;
+}
+
 void PsLink::Close() {
   closed_ = true;
   hello_seen_ = false;

@@ -38,7 +38,8 @@ class PsLink {
   bool connected() const { return hello_seen_; }
   // Since when it has been connected, or not.
   Time since() const { return since_; }
-  const std::string& last_error() const { return last_error_; }
+  // Why it is not connected, or was not at the last try; empty where that is not known.
+  std::string last_error() const;
   // No more tries.
   void Close();
 

@@ -57,8 +57,7 @@ void EvaluatorSession::Watch() {
   if (!welcomed_) {
     LogWarning(refused_ ? NoCoordinator()
                         : absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
-                                       WholeSeconds(now - alone_since_),
-                                       " s: ", last_error_.empty() ? "no answer" : last_error_));
+                                       WholeSeconds(now - alone_since_), " s: ", Trouble()));
   } else if (activity_ == Activity::kReading) {
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief,
                             " to send values of checkpoint ", checkpoint_, since));
@@ -67,6 +66,11 @@ void EvaluatorSession::Watch() {
                          " to have a checkpoint that is not evaluated yet", since));
     say_wait_at_ = now + kSayIdleEvery;
   }
+}
+
+std::string EvaluatorSession::Trouble() const {
+  if (options_.network->LooksUp(options_.chief)) return "looking up the name";
+  return last_error_.empty() ? "no answer" : last_error_;
 }
 
 std::string EvaluatorSession::NoCoordinator() const {

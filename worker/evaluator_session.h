@@ -66,6 +66,8 @@ class EvaluatorSession {
   void Report(const proto::EvaluatorReport& report);
   // Says from time to time whom it waits for, if for anybody, and how far it is.
   void Watch();
+  // Why there is no coordinator yet, as far as that is known.
+  std::string Trouble() const;
   std::string NoCoordinator() const;
 
   void OnWelcome(const proto::EvaluatorWelcome& welcome);

@@ -56,8 +56,7 @@ void WorkerSession::WatchWaits() {
   if (!welcomed_) {
     LogWarning(refused_ ? NoCoordinator()
                         : absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
-                                       WholeSeconds(now - alone_since_),
-                                       " s: ", last_error_.empty() ? "no answer" : last_error_));
+                                       WholeSeconds(now - alone_since_), " s: ", Trouble()));
   }
   if (now - activity_began_ < kWatchPeriod) return;
   const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
@@ -74,6 +73,11 @@ void WorkerSession::WatchWaits() {
   report.mutable_waiting()->set_what(what);
   report.mutable_waiting()->set_computing(Computes());
   Report(report);
+}
+
+std::string WorkerSession::Trouble() const {
+  if (options_.network->LooksUp(options_.chief)) return "looking up the name";
+  return last_error_.empty() ? "no answer" : last_error_;
 }
 
 std::string WorkerSession::NoCoordinator() const {

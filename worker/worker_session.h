@@ -102,6 +102,8 @@ class WorkerSession {
   // Says every few seconds whom this worker waits for, if for anybody.
   void WatchWaits();
   // Why there is none to work for, for people.
+  // Why there is no coordinator yet, as far as that is known.
+  std::string Trouble() const;
   std::string NoCoordinator() const;
   // What is going on, for people.
   std::string Doing() const;

@@ -78,6 +78,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   if (const std::optional<int> code = settings_.Parse(argc, argv)) return *code;
   if (parent_pid_ > 0) ExitWithParent(static_cast<int>(parent_pid_));
   ClearProxyVariables();
+  UseSystemNames();
   RaiseFileLimit();
   log_options_ = {log_format_ == "json" ? LogFormat::kJson : LogFormat::kText,
                   LogLevelFromName(log_level_), TaskTypeName(type_)};

@@ -30,6 +30,8 @@ void ClearProxyVariables() {
   }
 }
 
+void UseSystemNames() { setenv("GRPC_DNS_RESOLVER", "native", /*overwrite=*/0); }
+
 absl::Status UsePassiveOpenMpThreads(char** argv) {
   constexpr char kVariable[] = "OMP_WAIT_POLICY";
   if (std::getenv(kVariable) != nullptr) {

@@ -18,6 +18,11 @@ void OpenStandardDescriptors();
 // a proxy that is meant for the web answers cluster traffic with errors that name no cause.
 void ClearProxyVariables();
 
+// Has gRPC ask the system for the addresses of hosts, as getaddrinfo does, where the environment
+// does not say otherwise (GRPC_DNS_RESOLVER). Its own resolver asks the name servers for what
+// /etc/hosts has, and waits for those that do not answer.
+void UseSystemNames();
+
 // Makes OpenMP's threads sleep while they have no work instead of spinning, which stalls every
 // other process on the machine by an order of magnitude. libgomp reads OMP_WAIT_POLICY when it is
 // loaded, before main(): where the variable is not set, this sets it and starts the program again

@@ -33,6 +33,7 @@
 #include "common/rpc/health_service.h"
 #include "common/rpc/listening_socket.h"
 #include "common/rpc/memory_trim.h"
+#include "common/rpc/name_lookups.h"
 #include "common/rpc/offload_threads.h"
 #include "common/rpc/pending_reads.h"
 #include "common/rpc/timer_queue.h"
@@ -108,6 +109,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
+  bool LooksUp(const std::string& address) const override { return IsLookedUp(HostOf(address)); }
   void KeepFree(uint64_t bytes) override { room_->KeepFree(bytes); }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 

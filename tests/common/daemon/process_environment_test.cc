@@ -23,6 +23,15 @@ TEST(ProcessEnvironmentTest, ProxyVariablesAreGone) {
   EXPECT_EQ(std::getenv("HTTPS_PROXY"), nullptr);
 }
 
+TEST(ProcessEnvironmentTest, NamesAreLookedUpByTheSystemUnlessTheUserSaysElse) {
+  unsetenv("GRPC_DNS_RESOLVER");
+  UseSystemNames();
+  EXPECT_STREQ(std::getenv("GRPC_DNS_RESOLVER"), "native");
+  setenv("GRPC_DNS_RESOLVER", "ares", 1);
+  UseSystemNames();
+  EXPECT_STREQ(std::getenv("GRPC_DNS_RESOLVER"), "ares");
+}
+
 TEST(ProcessEnvironmentTest, AnOpenMpPolicyOfTheUserStays) {
   setenv("OMP_WAIT_POLICY", "active", 1);
   char* argv[] = {nullptr};
