@@ -10,6 +10,7 @@
 #include "cli/cluster_call.h"
 #include "cli/status_query.h"
 #include "common/base/status_macros.h"
+#include "common/daemon/process_environment.h"
 #include "common/rpc/grpc_network.h"
 
 namespace shoal {
@@ -23,6 +24,7 @@ constexpr Time kSayAgain = std::chrono::seconds(5);
 absl::Status AskCoordinator(const std::string& address, const std::string& method,
                             const google::protobuf::Message& request, Time timeout,
                             google::protobuf::Message* reply) {
+  SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::StatusOr<Message> answer = absl::InternalError("no answer");
   ClusterCall call({.loop = network.get(),

@@ -13,6 +13,7 @@
 #include "cli/run_without_coordinator.h"
 #include "cli/status_query.h"
 #include "common/base/status_macros.h"
+#include "common/daemon/process_environment.h"
 #include "common/rpc/grpc_network.h"
 
 namespace shoal {
@@ -36,6 +37,7 @@ absl::Status Print(const proto::StatusReply& status, const StatusOptions& option
 // What the coordinator says.
 absl::Status AskForStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
+  SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result, printed;
   bool finished = false;

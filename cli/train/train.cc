@@ -31,6 +31,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/logging.h"
+#include "common/daemon/process_environment.h"
 #include "common/daemon/stop_signals.h"
 #include "common/job/job.h"
 #include "common/memory/memory_limit.h"
@@ -137,6 +138,7 @@ class Training {
   // Reads the job, looks at the run directory and makes it ready; false when the job is finished
   // already. What is refused leaves the directory as it was.
   absl::StatusOr<bool> Prepare() {
+    SHOAL_RETURN_IF_ERROR(CheckFileLimit());
     std::vector<std::string> overridden;
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));

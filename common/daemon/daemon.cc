@@ -90,7 +90,8 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   signals_ = &signals;
   LogConfiguration();
   if (const std::string quota = CpuQuotaText(); !quota.empty()) LogInfo(quota);
-  const absl::Status status = body();
+  absl::Status status = CheckFileLimit();
+  if (status.ok()) status = body();
   end_deadline_.reset();
   signals.SetHandler(nullptr);
   signals_ = nullptr;

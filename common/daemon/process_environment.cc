@@ -14,6 +14,12 @@
 #include "common/daemon/exit_code.h"
 
 namespace shoal {
+namespace {
+
+// The log, the event loop and its wakers, signals, a socket to listen at, some streams and files.
+constexpr rlim_t kLeastOpenFiles = 64;
+
+}  // namespace
 
 void OpenStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -51,6 +57,15 @@ void RaiseFileLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::Status CheckFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeastOpenFiles)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the limit of open files (RLIMIT_NOFILE) is ", limit.rlim_cur, ", and should be ",
+      kLeastOpenFiles, " at least; type `ulimit -n 1024` and try again"));
 }
 
 void ExitWithParent(int parent_pid) {

@@ -30,6 +30,10 @@ void UseSystemNames();
 // when the program could not be started again, which is worth a warning only.
 absl::Status UsePassiveOpenMpThreads(char** argv);
 
+// kFailedPrecondition where this process may have too few files open for a network: gRPC would
+// abort it.
+absl::Status CheckFileLimit();
+
 // Raises the limit of open files (RLIMIT_NOFILE) to what this process may have: the usual 1024 is
 // there for programs that know no larger descriptor.
 void RaiseFileLimit();

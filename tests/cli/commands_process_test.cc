@@ -323,6 +323,21 @@ TEST_F(CommandsTest, BenchModelRefusesWhatDoesNotFitInMemory) {
   EXPECT_THAT(result.output, AllOf(HasSubstr("activations "), HasSubstr("A smaller --batch_size")));
 }
 
+// gRPC would abort the process.
+TEST_F(CommandsTest, TooFewOpenFilesAreAMatterOfConfiguration) {
+  const std::string job = kSource + "/examples/fashion_mnist/job.json";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{SHOAL_BINARY, "train", job},
+        {SHOAL_BINARY, "status", "--chief", "127.0.0.1:1"},
+        {SHOAL_BINARY, "drain", "worker:0", "127.0.0.1:1"}}) {
+    std::vector<std::string> arguments = {"-c", "ulimit -n 12; exec \"$@\"", "-"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    const Result result = RunProgram("/bin/bash", arguments);
+    EXPECT_EQ(result.exit, "exit code 78") << result.output;
+    EXPECT_THAT(result.output, AllOf(HasSubstr("12"), HasSubstr("ulimit -n 1024")));
+  }
+}
+
 TEST_F(CommandsTest, HelpNamesTheChoiceOfAJobAndItsExitCodes) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"status", "--help"},
                                                   {"drain", "--help"},

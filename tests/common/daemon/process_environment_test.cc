@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,17 @@ TEST(ProcessEnvironmentTest, NamesAreLookedUpByTheSystemUnlessTheUserSaysElse) {
   setenv("GRPC_DNS_RESOLVER", "ares", 1);
   UseSystemNames();
   EXPECT_STREQ(std::getenv("GRPC_DNS_RESOLVER"), "ares");
+}
+
+TEST(ProcessEnvironmentTest, TooFewOpenFilesAreRefused) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(CheckFileLimit(), absl::OkStatus());
+  const rlimit low{.rlim_cur = 12, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const absl::Status refused = CheckFileLimit();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(ProcessEnvironmentTest, AnOpenMpPolicyOfTheUserStays) {
