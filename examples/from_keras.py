@@ -27,6 +27,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import zipfile
 
 try:
@@ -108,7 +109,7 @@ def name_accuracy(*lists):
 
 def own_optimizer(model):
     """The model's optimizer without the LossScaleOptimizer that compile() puts around it under mixed_float16."""
-    scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    scaled = type(model.optimizer) is keras.optimizers.LossScaleOptimizer
     return model.optimizer.inner_optimizer if scaled else model.optimizer
 
 
@@ -148,7 +149,7 @@ def optimizer_field(model):
         config["exclude_from_weight_decay"] = excluded
     rate = config["learning_rate"]
     if isinstance(rate, dict):
-        if getattr(keras.optimizers.schedules, rate["class_name"], None) is None:
+        if rate["module"] != "keras.optimizers.schedules":  # Keras writes other modules, or null, of other people's classes
             raise ValueError(f"{rate['class_name']}: Shoal has Keras's own learning rate schedules, and none of yours")
         config["learning_rate"] = {"class_name": rate["class_name"], "config": rate["config"]}
     else:
@@ -192,7 +193,9 @@ def take_callbacks(callbacks, job):
     unmatched = []
     for callback in callbacks:
         name = type(callback).__name__
-        if isinstance(callback, keras.callbacks.TerminateOnNaN):
+        if getattr(keras.callbacks, name, None) is not type(callback):
+            unmatched.append(f"{name}: is a callback of yours, which has no counterpart in a job, and was left out")
+        elif isinstance(callback, keras.callbacks.TerminateOnNaN):
             job["stop_after_nan_steps"] = 1
         elif isinstance(callback, (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint)) and follows_best(callback):
             if monitor_of(callback, job) not in figures_of(job):
@@ -305,6 +308,21 @@ class Problems:
             return otherwise
 
 
+# A function of these is Keras's, or computes what Keras's of its name does.
+KERAS_AND_BACKENDS = ("keras", "jax", "tensorflow", "torch")
+
+
+def no_functions_of_yours(model):
+    """Keras writes an activation by its name alone where it has one of that name, whoever's function it is."""
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            no_functions_of_yours(layer)
+        function = getattr(layer, "activation", None)
+        if isinstance(function, types.FunctionType) and function.__module__.split(".")[0] not in KERAS_AND_BACKENDS:
+            raise ValueError(f"{layer.name}: its activation {function.__name__} is a function of yours; Shoal has Keras's own: "
+                             f"give one of keras.activations, or its name")
+
+
 def no_loss_weights(model):
     if model.get_compile_config()["loss_weights"] is not None:
         raise ValueError("loss_weights: a job has one loss, which counts once")
@@ -353,6 +371,7 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
     if class_weight:
         job["class_weight"] = {str(number): float(weight) for number, weight in class_weight.items()}
     problems.of(no_loss_weights, model, otherwise=None)
+    problems.of(no_functions_of_yours, model, otherwise=None)
     unmatched = take_callbacks([callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks, job)
     if own_optimizer(model) is not model.optimizer:
         unmatched.append(f"LossScaleOptimizer: was left out, and {type(own_optimizer(model)).__name__} taken alone; workers that compute in "

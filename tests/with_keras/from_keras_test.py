@@ -278,6 +278,56 @@ def test_what_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
     assert not (tmp_path / "job").exists()
 
 
+def of_name(name, base):
+    """A class of one's own that is called as one of Keras's."""
+    return type(name, (base,), {"__module__": "__main__"})
+
+
+def silu(x):  # Keras writes the name alone
+    return x * x
+
+
+def swish(x):
+    return x * x
+
+
+@pytest.mark.parametrize("layer", [keras.layers.Dense(CLASSES, activation=silu), keras.layers.Dense(CLASSES, activation=swish)],
+                         ids=["function_by_name", "function"])
+def test_what_is_only_called_as_keras_calls_it_is_refused(tmp_path, data, layer):
+    made = keras.Sequential([keras.Input((5,)), layer, keras.layers.Softmax()])
+    made.compile("sgd", "sparse_categorical_crossentropy")
+    with pytest.raises(ValueError):
+        write_job(made, tmp_path / "job", data["classes"], epochs=1)
+    assert not (tmp_path / "job").exists()
+
+
+@pytest.mark.parametrize("compiled", [
+    {"loss": of_name("SparseCategoricalCrossentropy", keras.losses.SparseCategoricalCrossentropy)()},
+    {"metrics": [of_name("Poisson", keras.metrics.Poisson)()]},
+    {"optimizer": of_name("SGD", keras.optimizers.SGD)()},
+    {"optimizer": of_name("LossScaleOptimizer", keras.optimizers.LossScaleOptimizer)(keras.optimizers.SGD())},
+    {"optimizer": keras.optimizers.SGD(of_name("CosineDecay", S.CosineDecay)(0.1, 10))}],
+    ids=["loss", "metric", "optimizer", "scaling", "schedule"])
+def test_parts_of_compile_that_are_only_called_so_are_refused(tmp_path, data, compiled):
+    with pytest.raises(ValueError):
+        write_job(model(**compiled), tmp_path / "job", data["classes"], epochs=1)
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_callback_of_ones_own_is_no_callback_of_keras(tmp_path, data):
+    job, lines = written(tmp_path, model(), data["classes"], test=data["classes"],
+                         callbacks=[of_name("EarlyStopping", keras.callbacks.EarlyStopping)(), of_name("TerminateOnNaN", keras.callbacks.TerminateOnNaN)()])
+    assert "callbacks" not in job and "stop_after_nan_steps" not in job
+    assert [line.split(":")[0] for line in lines] == ["EarlyStopping", "TerminateOnNaN"]
+
+
+def test_functions_of_keras_and_of_its_backends_are_taken(tmp_path, data):
+    made = keras.Sequential([keras.Input((5,)), keras.layers.Dense(6, activation=keras.activations.swish), keras.layers.Dense(6, activation=keras.ops.tanh),
+                             keras.layers.Dense(CLASSES, activation=keras.activations.softmax)])
+    made.compile("sgd", keras.losses.sparse_categorical_crossentropy, metrics=[keras.metrics.sparse_categorical_accuracy])
+    written(tmp_path, made, data["classes"])
+
+
 def test_all_that_shoal_lacks_is_named_at_once_and_nothing_is_written(tmp_path, data, monkeypatch):
     lstm = keras.Sequential([keras.Input((5, 1)), keras.layers.LSTM(2), keras.layers.Dense(CLASSES, bias_constraint="non_neg")])
     for compiled, named in [({"loss": "categorical_crossentropy", "metrics": [keras.metrics.F1Score()], "optimizer": OwnSGD()},
@@ -432,6 +482,17 @@ def test_as_a_command_with_a_saved_model(tmp_path, data):
     done = subprocess.run([*script, "net.keras", "job", "--training", "absent", "--steps", "3"], cwd=tmp_path,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1 and re.search("^from_keras: absent: is no folder", done.stderr, re.MULTILINE), done.stderr
+
+
+# Keras opens it, and takes its own function of that name.
+def test_a_saved_model_with_a_function_of_ones_own_is_refused(tmp_path, data):
+    made = keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES, activation=swish), keras.layers.Softmax()])
+    made.compile("sgd", keras.losses.sparse_categorical_crossentropy)
+    made.save(tmp_path / "net.keras")
+    done = subprocess.run([sys.executable, SOURCE / "examples/from_keras.py", "net.keras", "job", "--training", *data["classes"], "--epochs", "3"],
+                          cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "swish" in done.stderr, done.stderr
+    assert not (tmp_path / "job").exists()
 
 
 def test_a_job_that_it_wrote_trains(tmp_path, data):
