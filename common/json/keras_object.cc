@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/nearest_name.h"
 #include "common/json/json_text.h"
+#include "common/json/keras_class.h"
 
 namespace shoal {
 
@@ -59,6 +60,7 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
     object.AddWrong("class_name", *class_name, "a string");
     return false;
   }
+  if (!CheckKerasOwn(value, path, KerasFunctions::kAsObjects, errors)) return false;
   if (*class_name == "function") {
     if (object.Require("config", "the name of the function") == nullptr) return false;
     out->name_path = out->config_path;

@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// A loss or optimizer as Keras writes it: {"class_name": "Adam", "config": {…}}, with Keras 3's
-// "module", "registered_name" and "build_config" left aside; or the plain name, for which a
-// function of Keras's stands too: {"class_name": "function", "config": "mean_squared_error"}.
+// A loss or optimizer of Keras's own as Keras writes it: {"class_name": "Adam", "config": {…}},
+// with Keras 3's "build_config" left aside; or the plain name, for which a function of Keras's
+// stands too: {"class_name": "function", "config": "mean_squared_error"}.
 struct KerasObject {
   std::string class_name;   // as it stands in the JSON
   std::string name_path;    // where: "$.optimizer" or "$.optimizer.class_name"
@@ -20,7 +20,8 @@ struct KerasObject {
   std::string config_path;  // "$.optimizer.config"
 };
 
-// Reads `value`, which stands at `path`. False: it is no such object, and an error was added.
+// Reads `value`, which stands at `path`. False: it is no such object, or one of the user's own
+// (keras_class.h), and an error was added.
 bool ReadKerasObject(const nlohmann::json& value, const std::string& path, JsonErrors* errors,
                      KerasObject* out);
 

@@ -34,6 +34,16 @@ std::string UnknownKerasClass(const std::string& name, const char* what,
   return absl::StrCat("is ", ShortJson(name), ", ", what, " that Shoal lacks", suggestion);
 }
 
+void CheckWrappedFunction(JsonObject& config, const char* class_name) {
+  const nlohmann::json* fn = config.Find("fn");
+  if (fn != nullptr && fn->is_object() && fn->contains("config")) fn = &(*fn)["config"];
+  if (fn == nullptr || fn->is_null() || *fn == SnakeCase(class_name)) return;
+  config.errors()->AddUnimplemented(
+      config.PathOf("fn"),
+      absl::StrCat("is ", ShortJson(*fn), ", a function of your own; Shoal has \"",
+                   SnakeCase(class_name), "\" as ", class_name, ", and that alone"));
+}
+
 std::string DocumentedNames(const char* class_name, const char* short_name) {
   std::string names = absl::StrCat("`", SnakeCase(class_name), "`");
   if (*short_name != '\0') absl::StrAppend(&names, ", `", short_name, "`");

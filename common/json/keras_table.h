@@ -50,6 +50,10 @@ struct KerasClassDoc {
   std::vector<std::string> options;
 };
 
+// Adds an error where "fn", the function that a class of Keras wraps and that some versions write,
+// is another than that of the class: then the class is one of the user's own.
+void CheckWrappedFunction(JsonObject& config, const char* class_name);
+
 // "`mean_squared_error`, `mse`"
 std::string DocumentedNames(const char* class_name, const char* short_name);
 
@@ -88,6 +92,7 @@ class KerasTable {
       Made made = type.make(options);
       options.Ignore("name");  // every object of Keras has one
       options.RejectUnknown();
+      CheckWrappedFunction(options.given(), type.class_name);
       return Object{std::move(made),
                     object.plain_name ? object.class_name : "",
                     type.class_name,

@@ -52,7 +52,7 @@ const Node* ProducerOf(const Graph& graph, ValueId value) {
 }  // namespace
 
 KerasLoss::KerasLoss(KerasOptions& options) {
-  // Keras 2 writes "fn" into the configs of its wrapped functions; the class already identifies it.
+  // Keras 2 writes "fn" into the configs of its wrapped functions; the table reads it.
   options.Ignore("fn");
   ReadReduction(options.given());
   RejectOtherDtype(options.given());

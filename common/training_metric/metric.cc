@@ -51,7 +51,7 @@ json AsJson(const std::string& config) {
 Metric::Metric(KerasOptions& options) {
   // Shoal always sums in double precision.
   options.Ignore("dtype");
-  // Keras 2 writes "fn" into the configs of its wrapped functions.
+  // Keras 2 writes "fn" into the configs of its wrapped functions; the table reads it.
   options.Ignore("fn");
   const json* const name = options.given().Find("name");
   if (name == nullptr || name->is_null()) return;

@@ -291,8 +291,13 @@ def swish(x):
     return x * x
 
 
-@pytest.mark.parametrize("layer", [keras.layers.Dense(CLASSES, activation=silu), keras.layers.Dense(CLASSES, activation=swish)],
-                         ids=["function_by_name", "function"])
+@pytest.mark.parametrize("layer", [
+    of_name("Dense", keras.layers.Dense)(CLASSES), keras.layers.Dense(CLASSES, activation=silu), keras.layers.Dense(CLASSES, activation=swish),
+    keras.layers.Dense(CLASSES, activation=of_name("ReLU", keras.layers.ReLU)()),
+    keras.layers.Dense(CLASSES, kernel_regularizer=of_name("L2", keras.regularizers.L2)(0.1)),
+    keras.layers.Dense(CLASSES, kernel_initializer=of_name("HeNormal", keras.initializers.HeNormal)()),
+    keras.layers.Dense(CLASSES, dtype=of_name("DTypePolicy", keras.DTypePolicy)("float32"))],
+    ids=["layer", "function_by_name", "function", "activation", "regularizer", "initializer", "policy"])
 def test_what_is_only_called_as_keras_calls_it_is_refused(tmp_path, data, layer):
     made = keras.Sequential([keras.Input((5,)), layer, keras.layers.Softmax()])
     made.compile("sgd", "sparse_categorical_crossentropy")

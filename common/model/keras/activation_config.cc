@@ -115,9 +115,11 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
   if (!json.is_object()) return ReadNamed(json, traits);
   // {"class_name": "function", "config": "relu"}, or a layer in place of a function, or a bare
   // name.
+  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
   const JsonNode config = json["config"];
-  if (config.is_string()) return ReadNamed(config, traits);
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
+  if (class_name == "function") return ReadNamed(config, traits);
+  if (!config.is_null()) SHOAL_RETURN_IF_ERROR(config.ExpectObject());
   ConfigReader options(config, class_name);
   for (const char* common : {"name", "trainable"}) options[common];
   // It computes in the precision of the layer that it is in.

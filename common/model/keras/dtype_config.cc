@@ -20,6 +20,7 @@ constexpr std::pair<const char*, WholeNumbers> kWholeNumbers[] = {
 // Of a policy object, its name; Keras 2 calls the class Policy, Keras 3.0 FloatDTypePolicy.
 absl::StatusOr<JsonNode> NameOf(const JsonNode& dtype) {
   if (!dtype.is_object()) return dtype;
+  SHOAL_RETURN_IF_ERROR(dtype.ExpectKerasOwn());
   const JsonNode class_json = dtype["class_name"];
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, class_json.String());
   for (const char* known : {"DTypePolicy", "FloatDTypePolicy", "Policy"}) {

@@ -207,6 +207,7 @@ std::vector<std::string> KerasInitializerNames() {
 
 absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
                                                   const std::string& default_name) {
+  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
   const JsonNode name_json = json.is_object() ? json["class_name"] : json;
   SHOAL_ASSIGN_OR_RETURN(const std::string name, name_json.String(default_name));
   ConfigReader config(json["config"], name);
@@ -220,6 +221,7 @@ absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
   }
   // A seed generator, which Keras writes as an object, has its seed inside.
   JsonNode seed = config["seed"];
+  SHOAL_RETURN_IF_ERROR(seed.ExpectKerasOwn());
   if (seed.is_object()) seed = seed["config"]["seed"];
   SHOAL_ASSIGN_OR_RETURN(
       result.seed,

@@ -10,6 +10,7 @@
 #include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
 #include "common/json/json_text.h"
+#include "common/json/keras_class.h"
 
 namespace shoal {
 
@@ -117,6 +118,13 @@ absl::Status JsonNode::ExpectObject() const {
 
 absl::Status JsonNode::ExpectArray() const {
   return is_array() ? absl::OkStatus() : WrongType("a list [...]");
+}
+
+absl::Status JsonNode::ExpectKerasOwn() const {
+  if (!is_object()) return absl::OkStatus();
+  JsonErrors errors("");
+  CheckKerasOwn(*value_, path_, KerasFunctions::kByName, &errors);
+  return errors.ToStatus();
 }
 
 std::string JsonNode::Text() const { return value_ == nullptr ? "nothing" : ShortJson(*value_); }

@@ -45,6 +45,9 @@ class JsonNode {
       IntegerRange range, std::optional<std::array<int64_t, 2>> absent = {}) const;
   absl::Status ExpectObject() const;
   absl::Status ExpectArray() const;
+  // OK where this is no object or one of Keras's own; kUnimplemented for a class or function of the
+  // user's own (common/json/keras_class.h), whatever its name.
+  absl::Status ExpectKerasOwn() const;
 
   // The value as JSON, cut short, for messages; "nothing" where it is absent.
   std::string Text() const;

@@ -18,6 +18,7 @@ namespace {
 absl::StatusOr<Layer> ReadModelLayer(const JsonNode& root) {
   SHOAL_RETURN_IF_ERROR(root.ExpectObject());
   SHOAL_ASSIGN_OR_RETURN(std::string class_name, root["class_name"].String());
+  SHOAL_RETURN_IF_ERROR(root.ExpectKerasOwn());
   const bool sequential = class_name == "Sequential";
   // Keras before 2.4 called Functional models so.
   if (!sequential && class_name != "Functional" && class_name != "Model") {

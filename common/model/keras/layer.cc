@@ -19,23 +19,6 @@ constexpr int64_t kMaxCalls = 100'000;
 // The most of a layer's name and those of the models around it.
 constexpr size_t kMaxPathLength = 1000;
 
-// A class that someone registered under a name of their own, or that lives in a module of their
-// own, is not Keras's, whatever its class name.
-absl::Status RefuseCustomClass(const JsonNode& json, const std::string& class_name) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string registered, json["registered_name"].String(class_name));
-  SHOAL_ASSIGN_OR_RETURN(const std::string module, json["module"].String("keras"));
-  if (absl::StrContains(registered, ">")) {
-    return json["registered_name"].Unimplemented(
-        absl::StrCat("Shoal has Keras's own layers only, no custom \"", registered, "\""));
-  }
-  if (module != "keras" && !absl::StartsWith(module, "keras.") &&
-      !absl::StartsWith(module, "tensorflow.")) {
-    return json["module"].Unimplemented(
-        absl::StrCat("Shoal has Keras's own layers only, no \"", module, ".", class_name, "\""));
-  }
-  return absl::OkStatus();
-}
-
 // A function of keras.ops called on tensors of a model, which Keras writes as it does a layer.
 bool IsOperation(const JsonNode& json) {
   const std::string module = json["module"].String("").value_or("");
@@ -55,7 +38,7 @@ absl::Status RefuseOtherOperation(const JsonNode& json, const std::string& class
 
 absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
-  SHOAL_RETURN_IF_ERROR(RefuseCustomClass(json, class_name));
+  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
   if (IsOperation(json)) SHOAL_RETURN_IF_ERROR(RefuseOtherOperation(json, class_name));
   // Keras before 2.4 called Functional models so.
   const LayerType* type = FindLayerType(class_name == "Model" ? "Functional" : class_name);

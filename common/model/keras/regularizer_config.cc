@@ -49,6 +49,7 @@ absl::Status ReadPenaltyFactors(ConfigReader& config, Regularizer* regularizer) 
 absl::StatusOr<RegularizerConfig> ReadRegularizer(const JsonNode& json) {
   RegularizerConfig result = {.json = json};
   if (json.is_null()) return result;
+  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
   const JsonNode name_json = json.is_object() ? json["class_name"] : json;
   SHOAL_ASSIGN_OR_RETURN(const std::string name, name_json.String());
   ConfigReader config(json["config"], name);

@@ -10,6 +10,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
@@ -64,6 +65,43 @@ TEST(LossConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
   }
   EXPECT_EQ(Error(R"({"class_name": "function"})", absl::StatusCode::kInvalidArgument),
             "$.loss.config: is missing: the name of the function");
+}
+
+TEST(LossConfigTest, ALossOfOnesOwnIsRefused) {
+  const auto error = [](const std::string& identity) {
+    return Error(R"({"class_name": "Huber", "config": {"name": "huber"}, )" + identity + "}",
+                 absl::StatusCode::kUnimplemented);
+  };
+  EXPECT_THAT(error(R"("module": null, "registered_name": "Huber")"),
+              AllOf(HasSubstr("$.loss.registered_name"), HasSubstr("\"Huber\"")));
+  EXPECT_THAT(error(R"("registered_name": "Huber")"), HasSubstr("$.loss.registered_name"));
+  EXPECT_THAT(error(R"("module": null, "registered_name": "mine>Huber")"),
+              HasSubstr("$.loss.registered_name"));
+  EXPECT_THAT(error(R"("module": "mine.losses", "registered_name": "Huber")"),
+              AllOf(HasSubstr("$.loss.module"), HasSubstr("\"mine.losses\"")));
+  EXPECT_THAT(error(R"("module": "builtins", "registered_name": null)"),
+              HasSubstr("$.loss.module"));
+  EXPECT_THAT(Error(R"({"class_name": "Huber", "module": 3})", absl::StatusCode::kInvalidArgument),
+              HasSubstr("$.loss.module"));
+  EXPECT_THAT(Error(R"({"module": "builtins", "class_name": "function", "config": "mine>huber",
+                        "registered_name": "function"})",
+                    absl::StatusCode::kUnimplemented),
+              AllOf(HasSubstr("$.loss.config"), HasSubstr("\"mine>huber\"")));
+}
+
+TEST(LossConfigTest, AWrappedFunctionOfOnesOwnIsRefused) {
+  for (const char* fn : {R"("mine")", R"({"class_name": "function", "config": "mine"})", "3"}) {
+    const std::string error =
+        Error(std::string(R"({"class_name": "MeanSquaredError", "config": {"fn": )") + fn + "}}",
+              absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(error, HasSubstr("$.loss.config.fn: is "));
+  }
+  for (const char* fn : {"null", R"("mean_squared_error")",
+                         R"({"class_name": "function", "config": "mean_squared_error"})"}) {
+    EXPECT_EQ(
+        Config(std::string(R"({"class_name": "MeanSquaredError", "config": {"fn": )") + fn + "}}"),
+        Config("\"mse\""));
+  }
 }
 
 TEST(LossConfigTest, ReadsWhatKeras2Writes) {

@@ -185,10 +185,7 @@ TEST(KerasSequentialTest, ActivationsByName) {
 }
 
 TEST(KerasSequentialTest, ActivationsAsObjects) {
-  const Json function = {{"module", "builtins"},
-                         {"class_name", "function"},
-                         {"config", "tanh"},
-                         {"registered_name", "function"}};
+  const Json function = {{"class_name", "function"}, {"config", "tanh"}};
   const KerasModel by_function = OnImages("Dense", {{"units", 2}, {"activation", function}});
   EXPECT_EQ(OpAt<ActivationOp>(by_function, 1).attributes.kind, ActivationAttributes::Kind::kTanh);
 

@@ -72,6 +72,20 @@ TEST(OptimizerConfigTest, ReadsWhatKeras2Writes) {
   EXPECT_THAT(config, HasSubstr(R"("nesterov":true)"));
 }
 
+TEST(OptimizerConfigTest, AnOptimizerOrScheduleOfOnesOwnIsRefused) {
+  constexpr auto kLacking = absl::StatusCode::kUnimplemented;
+  EXPECT_THAT(ParseError(R"({"module": null, "class_name": "Adam", "config": {"name": "adam"},
+                             "registered_name": "Adam"})",
+                         kLacking),
+              HasSubstr("$.optimizer.registered_name: is \"Adam\""));
+  EXPECT_THAT(ParseError(R"({"module": "keras.optimizers", "class_name": "Adam", "config": {
+                             "learning_rate": {"module": null, "class_name": "CosineDecay",
+                               "config": {"initial_learning_rate": 0.1, "decay_steps": 100},
+                               "registered_name": "CosineDecay"}}, "registered_name": null})",
+                         kLacking),
+              HasSubstr("$.optimizer.config.learning_rate.registered_name: is \"CosineDecay\""));
+}
+
 // Equal optimizers give equal texts, so that a run goes on with a job that is spelt otherwise.
 TEST(OptimizerConfigTest, IsCanonicalAndReadsBack) {
   const std::string config =

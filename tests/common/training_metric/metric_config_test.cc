@@ -55,6 +55,14 @@ TEST(MetricConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
               HasSubstr("$.metrics[0].config: is \"f1\", a metric that Shoal lacks"));
 }
 
+TEST(MetricConfigTest, AMetricOfOnesOwnIsRefused) {
+  const json own = {{"module", nullptr},
+                    {"class_name", "AUC"},
+                    {"config", {{"name", "auc"}}},
+                    {"registered_name", "AUC"}};
+  EXPECT_THAT(Error(own), HasSubstr("$.metrics[0].registered_name: is \"AUC\""));
+}
+
 TEST(MetricConfigTest, ErrorsNameWhatWouldBeRight) {
   EXPECT_THAT(Error("acuracy"), HasSubstr("did you mean \"Accuracy\"?"));
   EXPECT_EQ(Error("rmse"),
