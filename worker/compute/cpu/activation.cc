@@ -13,7 +13,8 @@ namespace {
 
 using dnnl::memory;
 
-// Not-a-number fails every comparison: written so, it stays what it is, and a ruined model shows.
+// Not-a-number fails every comparison. In this form it passes through, so a broken model is
+// visible.
 inline float Relu(float x, float max_value) {
   const float positive = 0 > x ? 0 : x;
   return max_value < positive ? max_value : positive;
@@ -38,7 +39,7 @@ SHOAL_VECTORIZED void KeepNotANumberLoop(const float* x, int64_t count, float* y
   for (int64_t i = 0; i < count; ++i) y[i] = x[i] != x[i] ? x[i] : y[i];
 }
 
-// oneDNN's name for an activation, where it has one that computes the same.
+// oneDNN's equivalent of an activation, if it has one.
 struct Eltwise {
   dnnl::algorithm algorithm;
   float alpha = 0;
@@ -68,7 +69,8 @@ std::optional<Eltwise> FindEltwise(const ActivationAttributes& attributes) {
   }
 }
 
-// Whether oneDNN makes numbers of not-a-number (of one with its sign set, as x86 makes them).
+// Whether oneDNN turns not-a-number into numbers (at least with the sign bit set, as x86 produces
+// it).
 bool LosesNotANumber(const Eltwise& eltwise) {
   return eltwise.algorithm == dnnl::algorithm::eltwise_logistic ||
          eltwise.algorithm == dnnl::algorithm::eltwise_exp;
@@ -121,7 +123,7 @@ absl::Status ActivationBackward(int index, CpuProgram& program) {
       static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ValueId x = node.inputs[0], y = node.inputs[1], dy = node.inputs[2];
   if (IsPlainRelu(attributes)) {
-    // x may never have been in memory: the layer before it computes y at once (fusions.h).
+    // Uses y, because x may not be in memory: the layer before may compute y directly (fusions.h).
     const Operands operands = AlignOperands({dy, y}, node.outputs[0], true, program);
     AddLoopStep(
         operands.count, kElementGrain, operands.tensors,

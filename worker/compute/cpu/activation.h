@@ -7,25 +7,24 @@
 
 namespace shoal::cpu {
 
-// The value that the node at `index` leaves: its own, or that of the ReLU that goes with it.
+// The output value of the node at `index`: its own, or that of its fused ReLU.
 ValueId FusedOutput(int index, const CpuProgram& program);
-// Appends the ReLU that goes with the node at `index`, if any, over the node's result `y`, of any
-// layout; padding of zeros stays zero. oneDNN could do it while it has y in registers, but makes 0
-// of not-a-number.
+// Appends the fused ReLU of the node at `index`, if any, on the node's result `y` of any layout.
+// Zeros of padding stay zero. oneDNN could apply it in registers, but would turn not-a-number into
+// 0.
 void AddFusedRelu(int index, TensorId y, int64_t size_bytes, CpuProgram& program);
 
-// Between what that ReLU leaves its values; where there is none, not-a-number, which bounds
-// nothing.
+// The bounds of the fused ReLU's values. Without one, they are not-a-number, which bounds nothing.
 struct ReluBounds {
   float least;
   float most;
 };
 ReluBounds FusedReluBounds(int index, const CpuProgram& program);
-// What the result of a ReLU is at most; not-a-number where it has no bound.
+// The max value of a ReLU; not-a-number if it has none.
 float UpperBound(const ActivationAttributes& attributes);
 
-// Appends the gradient of a plain ReLU (IsPlainRelu) from its result and returns where it is. All
-// three tensors have one layout and `size_bytes`; padding of zeros stays zero.
+// Appends the gradient of a plain ReLU (IsPlainRelu), computed from its result `y`, and returns its
+// tensor. All three tensors have the same layout and `size_bytes`. Zeros of padding stay zero.
 TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, TensorId dy,
                          int64_t size_bytes, CpuProgram& program);
 

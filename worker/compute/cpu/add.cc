@@ -9,7 +9,8 @@ SHOAL_VECTORIZED void SumLoop(const float* a, const float* b, int64_t count, flo
   for (int64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
 }
 
-// With the ReLU that goes with the op; not-a-number bounds nothing, and stays what it is.
+// The sum with its fused ReLU. A bound of not-a-number bounds nothing. A value of not-a-number is
+// kept.
 SHOAL_VECTORIZED void BoundedSumLoop(const float* a, const float* b, ReluBounds bounds,
                                      int64_t count, float* sum) {
   for (int64_t i = 0; i < count; ++i) {

@@ -8,15 +8,15 @@
 #include "worker/compute/cpu/channel_rows.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
-// Forward: the moments of each unit, from them mean and variance, then y. Backward: sums, from them
-// what the channels need, then dx. A ReLU that goes with the op costs no pass of its own: forward
-// applies it to y in registers, backward computes again from x where it cut off.
+// Forward computes the moments of each unit, then mean and variance, then y. Backward computes
+// sums, then the table of each channel, then dx. A fused ReLU needs no pass of its own. Forward
+// applies it to y in registers. Backward recomputes from x where it cut off.
 
 namespace shoal::cpu {
 namespace {
 
-// By lane: y = (x - mean) * factor + beta, then at least `least` and at most `most`; not-a-number
-// bounds nothing, and stays what it is.
+// By lane: y = (x - mean) * factor + beta, limited to [least, most]. A bound of not-a-number bounds
+// nothing. A value of not-a-number is kept.
 struct Normalized {
   const float* x;
   const float* mean;
@@ -37,9 +37,10 @@ SHOAL_VECTORIZED void NormalizeRows(const Normalized& normalized, int64_t rows, 
   MapRows(normalized, rows, lanes, y);
 }
 
-// Mean of each lane, and sum of the squares of the distances from it: moments[lane] and
-// moments[lanes + lane]. Some rows at a time, which are read again around their own mean while they
-// are in the cache, then merged (Chan, Golub, LeVeque 1979): exact wherever the values lie.
+// The mean of each lane, and the sum of squared distances from it: moments[lane] and moments[lanes
+// + lane]. It takes some rows at a time and reads them a second time, from the cache, around their
+// own mean. Then it merges the parts (Chan, Golub, LeVeque 1979). This is exact for any range of
+// values.
 struct MomentsTile {
   const float* x;
   int64_t rows;
@@ -134,8 +135,8 @@ SHOAL_VECTORIZED void MapGradients(const GradientInputs& inputs, bool relu, int6
   }
 }
 
-// What the loops read of each channel: tensors of as many floats as there are channels, those that
-// fill up the last block included, one after the other.
+// The numbers of each channel for the loops: consecutive arrays with one float for each channel,
+// including those that pad the last block.
 struct ChannelTable {
   ChannelTable(float* data, const ChannelRows& rows)
       : mean(data),
@@ -150,7 +151,7 @@ struct ChannelTable {
   float *mean, *factor, *beta, *slope, *offset;
 };
 
-// Calls visit(first, second, rows) with the two numbers of a channel in each unit that has it.
+// Calls visit(first, second, rows) with the two numbers of a channel in each unit that contains it.
 template <typename Visit>
 void ForEachUnitOf(int64_t channel, const ChannelRows& rows, const float* unit_sums, Visit visit) {
   const int64_t lane = channel % rows.lanes();
@@ -181,7 +182,7 @@ int64_t UnitSumsBytes(const ChannelRows& rows) {
   return rows.units() * 2 * rows.lanes() * static_cast<int64_t>(sizeof(float));
 }
 
-// The variables that a normalization has, where it has them.
+// The optional variables of a normalization.
 struct Parameters {
   ValueId gamma = kNoValue;
   ValueId beta = kNoValue;
@@ -194,7 +195,7 @@ Parameters ParametersOf(const Node& node) {
   return result;
 }
 
-// Appends gamma and beta to a step's tensors; places tell where they are, -1: not there.
+// The places of gamma and beta in a step's tensors; -1 if absent. AddParameters() appends them.
 struct ParameterPlaces {
   int gamma = -1;
   int beta = -1;
@@ -312,7 +313,7 @@ absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
         for (int64_t c = begin; c < end; ++c) {
           to.mean[c] = to.factor[c] = to.beta[c] = 0;
           if (c >= rows.channels()) continue;
-          // As forward has them: the ReLU must cut off the same.
+          // The same expressions as in forward, so that the ReLU cuts off the same elements.
           to.mean[c] = data[1][c];
           to.factor[c] = static_cast<float>((places.gamma < 0 ? 1 : data[places.gamma][c]) /
                                             std::sqrt(data[2][c] + epsilon));

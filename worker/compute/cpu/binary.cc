@@ -17,7 +17,7 @@ void Loop(const float* a, const float* b, int64_t count, float* y) {
   }
 }
 
-// A loop over columns, by how the two operands go on along them.
+// Selects a loop over columns. Each operand either advances along the columns or repeats one value.
 template <BinaryOp::Kind kind>
 auto LoopOf(const Repetition& repetition) {
   const bool a = repetition.column_stride(0) == 1, b = repetition.column_stride(1) == 1;

@@ -7,31 +7,31 @@
 #include "worker/compute/cpu/cpu_program.h"
 #include "worker/compute/cpu/loops.h"
 
-// For loops that treat each channel for itself, over tensors that are row-major or in oneDNN's
-// blocked layouts of images: both are rows of as many lanes as the channels that lie side by side.
+// For loops that treat each channel separately, over tensors that are row-major or in oneDNN's
+// blocked layouts of images. Both consist of rows, with one lane for each adjacent channel.
 
 namespace shoal::cpu {
 
-// Into its caller, and so compiled for what the caller is compiled for (SHOAL_VECTORIZED). What
-// they do to an element is written for one float; `omp simd` has the compiler make vectors of the
-// lanes. GCC's own vector types would not do: what chooses by a comparison of such vectors is
-// taken apart, lane by lane, before the function is compiled for an instruction set.
+// Inlines a function into its caller, which compiles it for the caller's instruction sets
+// (SHOAL_VECTORIZED). The code for an element handles one float. `omp simd` makes the compiler use
+// vectors of lanes. GCC's own vector types do not work here: the compiler splits a selection by a
+// vector comparison into lanes before it compiles the function for an instruction set.
 #define SHOAL_INLINE inline __attribute__((always_inline))
 
-// Rows of which sums are made at a time: few enough for sums in float32, and for the cache.
+// Rows to sum at a time: few enough for float32 sums and for the cache.
 inline constexpr int64_t kRowsAtATime = 256;
 
-// A tensor cut into units, each some rows that begin with the same channel.
+// A tensor cut into units. The rows of a unit begin with the same channel.
 class ChannelRows {
  public:
   struct Unit {
-    int64_t place;    // of its first element
+    int64_t place;    // index of its first element
     int64_t rows;     // `lanes` elements each
-    int64_t channel;  // of the first lane
+    int64_t channel;  // channel of the first lane
   };
 
-  // `desc` is the layout of an image of that shape; of other tensors it is not looked at, they are
-  // row-major. An image in a layout that is neither must not come here (see LayoutFor).
+  // `desc` is the layout of an image of this shape. It is ignored for other tensors, which are
+  // row-major. Requires a row-major or blocked layout (see LayoutFor).
   ChannelRows(const Shape& shape, const dnnl::memory::desc& desc) {
     channels_ = lanes_ = shape.back();
     const int64_t rows = channels_ == 0 ? 0 : ElementCount(shape) / channels_;
@@ -46,7 +46,7 @@ class ChannelRows {
     }
   }
 
-  // The layout in which `value`'s tensor can be treated: its own, or row-major.
+  // Returns the layout in which to process `value`'s tensor: its own if blocked, else row-major.
   static dnnl::memory::desc LayoutFor(ValueId value, CpuProgram& program) {
     const Shape shape = program.builder().shape(value);
     if (shape.size() != 4) return {};
@@ -54,8 +54,7 @@ class ChannelRows {
     return BlockOf(shape, own) > 0 ? own : CpuProgram::RowMajorImage(shape);
   }
 
-  // The tensor of `value` in such a layout, and that for a value that is about to be computed in
-  // it.
+  // Returns the tensor of `value` in such a layout: In() for an input, Out() for a result.
   static TensorId In(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
     const bool image = program.builder().shape(value).size() == 4;
     return image ? program.ImageIn(value, layout) : program.RowMajor(value);
@@ -66,7 +65,7 @@ class ChannelRows {
   }
 
   int64_t channels() const { return channels_; }
-  // Channels with those that fill up the last block.
+  // Channels, including those that pad the last block.
   int64_t padded_channels() const { return lanes_ * blocks_; }
   int64_t lanes() const { return lanes_; }
   int64_t blocks() const { return blocks_; }
@@ -75,11 +74,11 @@ class ChannelRows {
     return {i * unit_rows_ * lanes_, std::min(unit_rows_, rows_ - i * unit_rows_),
             i % blocks_ * lanes_};
   }
-  // Units that are worth a thread.
+  // The min number of units for another thread.
   int64_t grain() const { return std::max<int64_t>(1, kElementGrain / (unit_rows_ * lanes_)); }
 
  private:
-  // Channels of a block; 0: not a blocked layout.
+  // Channels of a block; 0 if the layout is not blocked.
   static int64_t BlockOf(const Shape& shape, const dnnl::memory::desc& desc) {
     if (shape.size() != 4) return 0;
     const dnnl::memory::dims dims = {shape[0], shape[3], shape[1], shape[2]};
@@ -96,7 +95,7 @@ class ChannelRows {
   int64_t unit_rows_ = 1;
 };
 
-// Calls tile.Run<kLanes>(lane) for tiles of that many lanes that make up `lanes` lanes.
+// Calls tile.Run<kLanes>(lane) for tiles of kLanes lanes that together cover `lanes` lanes.
 template <typename Tile>
 SHOAL_INLINE void ForEachTile(int64_t lanes, const Tile& tile) {
   int64_t lane = 0;
@@ -105,8 +104,8 @@ SHOAL_INLINE void ForEachTile(int64_t lanes, const Tile& tile) {
   for (; lane < lanes; ++lane) tile.template Run<1>(lane);
 }
 
-// Adds up what `terms.Add(place, lane, first, second)` adds to two sums for each element of `rows`
-// rows, by lane: sums[lane] and sums[lanes + lane].
+// Computes two sums for each lane over `rows` rows: sums[lane] and sums[lanes + lane].
+// `terms.Add(place, lane, first, second)` adds an element's terms to them.
 template <typename Terms>
 struct SumTile {
   const Terms& terms;
@@ -140,8 +139,8 @@ SHOAL_INLINE void SumRows(const Terms& terms, int64_t rows, int64_t lanes, float
   ForEachTile(lanes, SumTile<Terms>{terms, rows, lanes, sums});
 }
 
-// result[place] = values.Get(place, lane) for each element of `rows` rows; what it reads of lanes
-// does not lie in `result`.
+// Computes result[place] = values.Get(place, lane) for each element of `rows` rows. Requires that
+// the lanes' data are not in `result`.
 template <typename Values>
 SHOAL_INLINE void MapRowsOf(const Values values, int64_t rows, int64_t lanes,
                             float* __restrict result) {
@@ -155,7 +154,7 @@ SHOAL_INLINE void MapRowsOf(const Values values, int64_t rows, int64_t lanes,
 }
 template <typename Values>
 SHOAL_INLINE void MapRows(const Values& values, int64_t rows, int64_t lanes, float* result) {
-  // Constants, so that a row of a blocked layout is a vector or two.
+  // Constant lane counts make a row of a blocked layout one or two vectors.
   if (lanes == 16) return MapRowsOf(values, rows, 16, result);
   if (lanes == 8) return MapRowsOf(values, rows, 8, result);
   MapRowsOf(values, rows, lanes, result);

@@ -14,7 +14,7 @@ absl::Status Concatenate(int index, CpuProgram& program) {
   const Shape shape = builder.shape(node.outputs[0]);
   const int64_t outer = ElementCount(Shape(shape.begin(), shape.begin() + axis));
   std::vector<TensorId> tensors;
-  std::vector<int64_t> runs;  // of each input, what lies in one piece in the output
+  std::vector<int64_t> runs;  // by input: elements that are contiguous in the output
   for (const ValueId input : node.inputs) {
     tensors.push_back(program.RowMajor(input));
     runs.push_back(ElementCount(builder.shape(input)) / outer);

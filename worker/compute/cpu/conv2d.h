@@ -9,14 +9,15 @@
 
 namespace shoal::cpu {
 
-// A convolution of any number of groups, the depthwise one included.
+// A convolution with any number of groups, including the depthwise one.
 struct Convolution {
   const Window& window;
   int64_t groups = 1;
   Shape kernel;  // [kh, kw, C / groups, F]
 };
 
-// Add the steps of the node at `index`, whose inputs and outputs are those of the ops of conv2d.h.
+// Add the steps of the node at `index`. Its inputs and outputs are those of the ops in
+// ops/conv2d.h.
 absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgram& program);
 absl::Status AddConvolutionBackwardData(int index, const Convolution& convolution,
                                         CpuProgram& program);

@@ -58,8 +58,8 @@ class CpuBackend : public HostBackend {
   absl::Status AddStepsOrThrow(ProgramBuilder& builder) const {
     const Graph& graph = builder.graph();
     const Fusions fusions = FindFusions(builder.plan());
-    // Measured: with AVX-512 oneDNN's matrix products win at a few dozen rows, without it
-    // OpenBLAS's.
+    // Measured at a few dozen rows: oneDNN's matrix products are faster with AVX-512, OpenBLAS's
+    // without it.
     const bool prefer_onednn_matmul = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
     CpuProgram program(&builder, &fusions, engine_, prefer_onednn_matmul);
     for (const int index : builder.plan().nodes()) {
@@ -68,7 +68,7 @@ class CpuBackend : public HostBackend {
       builder.BeginWork(node.op->type());
       SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
     }
-    // The caller reads row-major.
+    // The caller reads the prediction in row-major order.
     const ValueId prediction = builder.plan().training_graph().prediction;
     builder.Bind(prediction, program.RowMajor(prediction));
     return absl::OkStatus();

@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// oneDNN and OpenBLAS on the threads of OpenMP. Images stay in oneDNN's blocked layouts between the
-// ops that can read them, and are reordered at the edges only.
+// A backend with oneDNN and OpenBLAS on OpenMP's threads. Images stay in oneDNN's blocked layouts
+// between ops that can read them. They are reordered only before and after such ops.
 std::unique_ptr<Backend> CreateCpuBackend();
 
 }  // namespace shoal

@@ -8,7 +8,7 @@
 namespace shoal::cpu {
 namespace {
 
-// A oneDNN primitive. Its memory objects are made once; only their addresses change, and those
+// Runs a oneDNN primitive. Its memory objects are made once. Only their addresses change, and
 // rarely.
 class PrimitiveKernel : public Kernel {
  public:

@@ -11,17 +11,16 @@
 
 namespace shoal::cpu {
 
-// A layout of oneDNN's, of an image: its axes are numbered B, C, H, W whatever their order in
-// memory.
+// A oneDNN layout of an image. Its axes are numbered B, C, H, W, for any order in memory.
 class DnnlLayout : public TensorLayout {
  public:
   explicit DnnlLayout(dnnl::memory::desc desc) : desc(std::move(desc)) {}
   const dnnl::memory::desc desc;
 };
 
-// What the CPU backend's kernel factories build with: ProgramBuilder, and on top of it oneDNN's
-// primitives and the layouts of images between them. Not thread-safe; lives while one program is
-// built. Its methods throw dnnl::error; CpuBackend catches it.
+// The builder for the CPU backend's kernel factories. It adds oneDNN's primitives and the layouts
+// of images between them to ProgramBuilder. Not thread-safe; lives while one program is built. Its
+// methods throw dnnl::error, which CpuBackend catches.
 class CpuProgram {
  public:
   // One memory argument of a primitive.
@@ -34,15 +33,15 @@ class CpuProgram {
   struct MatrixExtents {
     int64_t rows, columns;
   };
-  // What a max pooling leaves for its gradient.
+  // The data that a pooling keeps for its gradient.
   struct Pooling {
     dnnl::pooling_v2_forward::primitive_desc forward;
-    TensorId workspace = -1;  // -1: the average has none
+    TensorId workspace = -1;  // -1: average pooling has none
   };
 
-  // Small matrices are OpenBLAS's: oneDNN touches tens of KiB for one that are this process's alone
-  // (code made for it, packed copies), which where many workers share caches takes longer than the
-  // arithmetic.
+  // Max products for which OpenBLAS multiplies small matrices. For one such matrix, oneDNN touches
+  // tens of KiB of private memory (generated code, packed copies). If many workers share caches,
+  // this takes longer than the arithmetic.
   static constexpr int64_t kSmallMatmul = 1 << 16;
 
   CpuProgram(ProgramBuilder* builder, const Fusions* fusions, const dnnl::engine& engine,
@@ -57,32 +56,32 @@ class CpuProgram {
   const Graph& graph() const { return builder_.graph(); }
   const Fusions& fusions() const { return fusions_; }
   const dnnl::engine& engine() const { return engine_; }
-  // Whether oneDNN is to multiply matrices of that many products here, or OpenBLAS.
+  // Whether oneDNN multiplies matrices with this number of products here, instead of OpenBLAS.
   bool prefer_onednn_matmul(int64_t products) const {
     return prefer_onednn_matmul_ && products > kSmallMatmul;
   }
   static MatrixExtents ExtentsOf(const Shape& shape) {
     return {ElementCount(Shape(shape.begin(), shape.end() - 1)), shape.back()};
   }
-  // Attributes with the scratchpad in our hands, so that it lies in the arena.
+  // Attributes that make Shoal allocate the scratchpad, so that it is in the arena.
   static dnnl::primitive_attr Attributes();
 
-  // How the image `value` lies in its tensor.
+  // The layout of the image `value` in its tensor.
   dnnl::memory::desc ImageDesc(ValueId value) const;
   // The row-major layout [B, H, W, C] of an image of this shape.
   static dnnl::memory::desc RowMajorImage(const Shape& shape);
-  // The layout that the primitive may choose, for an image of this shape.
+  // A layout that leaves the choice to the primitive, for an image of this shape.
   static dnnl::memory::desc AnyImage(const Shape& shape);
 
-  // The tensor of `value` as it is needed, reordered if it lies otherwise.
+  // Returns the tensor of `value` in the wanted layout. Reorders it if it has another one.
   TensorId ImageIn(ValueId value, const dnnl::memory::desc& wanted);
   TensorId RowMajor(ValueId value);
-  // `tensor`, which lies as `from`, in another layout: itself, or a copy, which is made once.
+  // Returns `tensor` in another layout: itself, or a copy, which is made only once.
   TensorId Reordered(TensorId tensor, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
-  // Copies `from` to `to` in another layout.
+  // Appends a copy of `from` to `to` in another layout.
   void AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
                   const dnnl::memory::desc& to_desc);
-  // The tensor for an image that is about to be computed.
+  // Returns the tensor for an image that the next step computes.
   TensorId ImageOutput(ValueId value, const dnnl::memory::desc& desc);
 
   // Appends a primitive. `scratchpad` is its scratchpad_desc(). An argument's desc must be the
@@ -90,7 +89,7 @@ class CpuProgram {
   void AddPrimitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
                     std::vector<Argument> arguments);
 
-  // By the value that the pooling computed.
+  // By the pooling's output value.
   std::unordered_map<ValueId, Pooling>& poolings() { return poolings_; }
 
  private:
@@ -104,7 +103,7 @@ class CpuProgram {
   const Fusions& fusions_;
   const dnnl::engine engine_;
   const dnnl::stream stream_;
-  const bool prefer_onednn_matmul_;  // of large ones
+  const bool prefer_onednn_matmul_;  // for large matrices
   std::unordered_map<ValueId, Pooling> poolings_;
   std::vector<Reorder> reorders_;
 };
@@ -112,7 +111,7 @@ class CpuProgram {
 // Adds the steps of a node.
 using StepFactory = absl::Status (*)(int node_index, CpuProgram& program);
 
-// In the file of the op's family.
+// Each is in the file of the op's family.
 #define KERNEL(TYPE) absl::Status TYPE(int node_index, CpuProgram& program);
 #include "worker/compute/cpu/kernel_list.inc"
 #undef KERNEL

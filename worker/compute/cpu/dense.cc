@@ -15,8 +15,8 @@ memory::desc Matrix(int64_t rows, int64_t columns, memory::format_tag order) {
   return {{rows, columns}, memory::data_type::f32, order};
 }
 
-// c [M, N] = op(a) op(b), row-major, by OpenBLAS: where its kernels are the faster ones. Tensors:
-// (a, b, c) or, with a bias that is added to every row, (a, b, bias, c).
+// c [M, N] = op(a) op(b), row-major, by OpenBLAS. Used where OpenBLAS is faster. Tensors: (a, b, c)
+// or, with a bias for every row, (a, b, bias, c).
 class BlasKernel : public Kernel {
  public:
   struct Product {
@@ -44,7 +44,7 @@ class BlasKernel : public Kernel {
   const Product p_;
 };
 
-// c [K, N] = aᵀ b for a [M, K], b [M, N], by oneDNN's sgemm: (a, b, c).
+// c [K, N] = aᵀ b for a [M, K], b [M, N], by oneDNN's sgemm. Tensors: (a, b, c).
 class TransposedProductKernel : public Kernel {
  public:
   TransposedProductKernel(int64_t m, int64_t k, int64_t n) : m_(m), k_(k), n_(n) {}

@@ -5,7 +5,7 @@
 namespace shoal::cpu {
 namespace {
 
-// A group for each channel; the kernel's values lie the same way.
+// One group for each channel. The kernel's values have the same order in memory.
 Convolution AsGroups(const Window& window, const Shape& kernel) {
   return {.window = window,
           .groups = kernel[2],

@@ -6,7 +6,7 @@
 namespace shoal::cpu {
 namespace {
 
-// `first`: elements of the step's batch before x.
+// `first` is the number of the step's elements before x.
 SHOAL_VECTORIZED void DropoutLoop(DropoutMask mask, int64_t first, const float* x, int64_t begin,
                                   int64_t end, float* y) {
   for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(first + i);
@@ -17,8 +17,8 @@ void GroupedDropoutLoop(DropoutMask mask, DropoutGroups groups, int64_t first, c
   for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(groups.Of(first + i));
 }
 
-// The mask goes by the position in the row-major tensor of the whole batch. Backward is the same
-// product.
+// The mask depends on the position in the row-major tensor of the whole batch. Backward computes
+// the same product.
 template <typename DropoutOpType>
 absl::Status AddDropoutStep(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];

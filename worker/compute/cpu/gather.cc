@@ -30,8 +30,8 @@ absl::Status Gather(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-// A thread has some rows of the table: it looks at all ids, which are few beside what it clears,
-// and no two threads add to one row.
+// Each thread handles some rows of the table, so no two threads add to the same row. It scans all
+// ids, which costs little compared with clearing the rows.
 absl::Status GatherBackward(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = program.graph().nodes()[index];

@@ -52,8 +52,8 @@ SHOAL_VECTORIZED void RowGradient(const float* x, const float* dy, const RowStat
   }
 }
 
-// dgamma and dbeta of the columns from `begin` to `end`, of some rows at a time: sums in float32 of
-// all rows would lose digits.
+// Computes dgamma and dbeta of columns [begin, end), for some rows at a time. Float32 sums over all
+// rows would lose digits.
 SHOAL_VECTORIZED void ColumnGradients(const float* x, const float* dy,
                                       const RowStatistics* statistics, int64_t rows,
                                       int64_t columns, int64_t begin, int64_t end, float* dgamma,

@@ -10,7 +10,7 @@
 
 namespace shoal::cpu {
 
-// A step that is a loop over like elements (or rows), cut into ranges over the threads:
+// A step that loops over equal elements (or rows), split into ranges over the threads. Calls
 // run(context, data, begin, end), with the addresses of the step's tensors in `data`.
 template <typename RunRange>
 class LoopKernel : public Kernel {
@@ -32,7 +32,7 @@ class LoopKernel : public Kernel {
   std::vector<float*> data_;
 };
 
-// Appends a LoopKernel over `count` elements, `grain` of which are worth a thread.
+// Appends a LoopKernel over `count` elements. `grain` is the min number for another thread.
 template <typename RunRange>
 void AddLoopStep(int64_t count, int64_t grain, std::vector<TensorId> tensors, RunRange run,
                  CpuProgram& program) {

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
-// For the loops that oneDNN has no primitive for: plain C++ that the compiler turns into vector
-// code.
+// For loops without a oneDNN primitive: plain C++ that the compiler turns into vector code.
 
-// Before a function: compiled for several instruction sets, the best one is chosen when the program
-// starts. Not under sanitizers, whose runtime is not there yet when the choice is made.
+// Compiles a function for several instruction sets. The best one is chosen at program start.
+// Disabled under sanitizers, because their runtime is not ready at the time of the choice.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SHOAL_VECTORIZED \
@@ -20,8 +19,8 @@
 
 namespace shoal::cpu {
 
-// Calls run(begin, end) for ranges that make up [0, count), on all threads when there are enough
-// for a thread to be worth its waking: at least `grain` each.
+// Calls run(begin, end) for ranges that together cover [0, count). Uses at most as many threads as
+// give each at least `grain` elements. Below that, waking a thread does not pay.
 template <typename Run>
 void ParallelFor(int64_t count, int64_t grain, const Run& run) {
   const int64_t threads =
@@ -36,7 +35,7 @@ void ParallelFor(int64_t count, int64_t grain, const Run& run) {
   }
 }
 
-// Elements for which another thread is worth its waking in a loop bound by memory.
+// The min number of elements for another thread in a memory-bound loop.
 inline constexpr int64_t kElementGrain = 1 << 15;
 
 }  // namespace shoal::cpu

@@ -14,9 +14,9 @@ struct Operands {
   int64_t count = 0;  // floats, padding included
 };
 
-// Brings the inputs into the layout of the first that is not row-major. `zeros_stay` tells whether
-// the op makes zero of zeros, which is what the padding of a layout must hold; other ops run
-// row-major when there is padding.
+// Brings the inputs into the layout of the first one that is not row-major. `zeros_stay` states
+// whether the op maps zeros to zero, because the padding of a layout must be zero. Other ops run in
+// row-major order if there is padding.
 Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool zeros_stay,
                        CpuProgram& program);
 

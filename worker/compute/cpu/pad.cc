@@ -8,8 +8,8 @@
 namespace shoal::cpu {
 namespace {
 
-// A box within a larger tensor, as rows that lie in one piece in both: axes without margins are one
-// with the axis before.
+// A box within a larger tensor, as rows that are contiguous in both. Axes without margins are
+// merged with the axis before.
 class Box {
  public:
   Box(const Shape& inner, const Shape& outer, const Margins& margins) {
@@ -39,7 +39,7 @@ class Box {
   int64_t inner_rows() const { return inner_rows_; }
   int64_t outer_rows() const { return outer_rows_; }
 
-  // The outer row in which a row of the box lies.
+  // The outer row that contains a row of the box.
   int64_t OuterRow(int64_t inner_row) const {
     int64_t result = 0, stride = 1;
     for (size_t i = axes_.size(); i-- > 0;) {
@@ -49,7 +49,7 @@ class Box {
     }
     return result;
   }
-  // The row of the box that lies in an outer one; -1: none.
+  // The row of the box in an outer row; -1 if there is none.
   int64_t InnerRow(int64_t outer_row) const {
     int64_t result = 0, stride = 1;
     for (size_t i = axes_.size(); i-- > 0;) {
@@ -63,7 +63,7 @@ class Box {
   }
 
  private:
-  std::vector<Axis> axes_;  // without the row's
+  std::vector<Axis> axes_;  // without the axis of the rows
   Axis row_ = {};
   int64_t inner_rows_ = 1;
   int64_t outer_rows_ = 1;

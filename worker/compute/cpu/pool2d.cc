@@ -12,7 +12,7 @@ namespace {
 
 using dnnl::memory;
 
-// How a window slides, in oneDNN's terms.
+// A sliding window in oneDNN's terms.
 struct Geometry {
   Geometry(const Window& window, const Shape& x, const Shape& y) {
     for (int axis = 0; axis < 2; ++axis) {
@@ -52,7 +52,7 @@ dnnl::pooling_v2_backward::primitive_desc Backward(
   return {desc, CpuProgram::Attributes(), program.engine(), forward};
 }
 
-// Whether a node of the program needs what the pooling found out about its input.
+// Whether a node of the program needs the pooling's workspace for a gradient.
 bool HasGradient(CpuProgram& program, ValueId pooled) {
   const std::vector<Node>& nodes = program.graph().nodes();
   const std::vector<int>& consumers = program.builder().plan().consumers(pooled);
@@ -66,8 +66,8 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
-// How the image lies that the layer of node `index` averages in the forward pass: the layout for
-// its gradient too.
+// The layout of the image that the layer of node `index` averages in the forward pass. Its gradient
+// uses the same layout.
 memory::desc AveragedImage(int index, CpuProgram& program) {
   const std::vector<Node>& nodes = program.graph().nodes();
   const Shape shape = program.builder().shape(nodes[index].outputs[0]);

@@ -11,7 +11,7 @@
 namespace shoal::cpu {
 namespace {
 
-// Sums in double: a gradient may be one of millions of numbers.
+// Sums in double, because a gradient may sum millions of numbers.
 struct Sum {
   static constexpr double kFirst = 0;
   static double Of(double a, double b) { return a + b; }
@@ -21,8 +21,8 @@ struct Largest {
   static double Of(double a, double b) { return shoal::Binary<BinaryOp::Kind::kMaximum>(a, b); }
 };
 
-// Reduces `x`, walked through along with the result `y`. Rows that go into the same place of y come
-// in the order in which they lie.
+// Reduces `x` into the result `y`, row by row. Rows for the same place of y are taken in the order
+// of memory.
 template <typename Reduction>
 class ReduceKernel : public Kernel {
  public:

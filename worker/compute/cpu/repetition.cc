@@ -4,8 +4,8 @@ namespace shoal::cpu {
 
 Repetition::Repetition(const Shape& repeated, const std::vector<Shape>& shapes)
     : column_strides_(shapes.size()), strides_(shapes.size()) {
-  std::vector<int64_t> sizes(shapes.size(), 1);  // of the axes seen, by tensor
-  std::vector<bool> before;                      // which tensors go on along the last axis seen
+  std::vector<int64_t> sizes(shapes.size(), 1);  // elements in the axes so far, by tensor
+  std::vector<bool> before;                      // which tensors advance along the previous axis
   bool has_columns = false;
   for (size_t axis = 1; axis <= repeated.size(); ++axis) {
     const int64_t extent = repeated[repeated.size() - axis];

@@ -7,19 +7,19 @@
 
 namespace shoal::cpu {
 
-// How tensors whose values are repeated to give a common shape (BinaryOp says how) are walked
-// through: neighbouring axes along which each of them either goes on or is repeated become one, and
-// the last of those is the columns of `rows` rows.
+// The loop over tensors that are repeated to a common shape (see BinaryOp). It merges neighbouring
+// axes along which each tensor either advances or is repeated. The last merged axis gives the
+// columns of `rows` rows.
 class Repetition {
  public:
-  // `shapes` without kBatch; each can be repeated to give `repeated`.
+  // Requires `shapes` without kBatch that broadcast to `repeated`.
   Repetition(const Shape& repeated, const std::vector<Shape>& shapes);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
-  // Floats from one column to the next of tensor `t`: 1, or 0 where it is repeated.
+  // Floats from one column of tensor `t` to the next: 1, or 0 if it is repeated.
   int64_t column_stride(int t) const { return column_strides_[t]; }
-  // Where row `row` of tensor `t` begins.
+  // The offset of row `row` of tensor `t`.
   int64_t RowOffset(int t, int64_t row) const;
 
  private:

@@ -24,7 +24,7 @@ absl::Status Rescale(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];
   const auto& op = static_cast<const RescaleOp&>(*node.op);
   const Shape shape = builder.shape(node.outputs[0]);
-  // One factor for all is the same as equal ones for rows of any length.
+  // One factor for all elements equals rows of any length with equal factors.
   const int64_t elements = ElementCount(shape);
   const bool per_channel = op.scale.size() > 1 || op.offset.size() > 1;
   const int64_t channels = per_channel ? shape.back() : std::min<int64_t>(elements, 64);
@@ -37,7 +37,7 @@ absl::Status Rescale(int index, CpuProgram& program) {
       elements, kElementGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
       [scale, offset, channels, elements](const RunContext&, float* const* data, int64_t begin,
                                           int64_t end) {
-        // Whole rows, then what is left of them at the end.
+        // Whole rows, then the incomplete row at the end.
         begin = begin / channels * channels;
         end = end == elements ? end : end / channels * channels;
         const int64_t rows = (end - begin) / channels;

@@ -6,7 +6,7 @@
 namespace shoal::cpu {
 namespace {
 
-// Rows for which another thread is worth its waking: some microseconds each.
+// The min number of rows for another thread. A row takes some microseconds.
 constexpr int64_t kRowGrain = 64;
 
 }  // namespace

@@ -8,16 +8,16 @@
 namespace shoal::cpu {
 namespace {
 
-// Rows for which another thread is worth its waking: they are sorted.
+// The min number of rows for another thread. Rows are sorted, which takes longer.
 constexpr int64_t kRowGrain = 16;
 
-// What SparsemaxOp's comment says, of one row after another. In double: the op jumps where k
-// changes, so that rounding must not.
+// Finds k and tau of SparsemaxOp's comment for one row after another. It computes in double,
+// because the op jumps where k changes, and rounding must not change k.
 class Thresholds {
  public:
   explicit Thresholds(int64_t columns) : places_(columns) {}
 
-  // Goes to the row at `x`.
+  // Moves to the row at `x`.
   void Find(const float* x) {
     std::iota(places_.begin(), places_.end(), 0);
     std::stable_sort(places_.begin(), places_.end(), [x](int a, int b) {
@@ -36,7 +36,7 @@ class Thresholds {
 
   double tau() const { return tau_; }
   int64_t k() const { return k_; }
-  int place(int64_t j) const { return places_[j]; }  // of z[j + 1]
+  int place(int64_t j) const { return places_[j]; }  // place of z[j + 1]
 
  private:
   std::vector<int> places_;

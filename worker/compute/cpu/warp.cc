@@ -10,20 +10,20 @@
 namespace shoal::cpu {
 namespace {
 
-// What one image comes from: where that is the same in all rows, the columns are found once.
+// The source pixels of one image. If all rows have the same source columns, it computes them once.
 class ImageSources {
  public:
   ImageSources(const WarpAttributes& attributes, const Shape& x, const Shape& y)
       : attributes_(attributes), x_(x), y_(y), columns_(y[2]) {}
 
-  // Goes on to the image with these numbers.
+  // Moves to the image with these numbers.
   void Begin(const float* numbers, int64_t count) {
     map_ = WarpMapOf(attributes_, numbers, count, x_[1], x_[2]);
     for (int64_t j = 0; map_.separable() && j < y_[2]; ++j) columns_[j] = ColumnAt(0, j);
   }
 
-  // Calls visit(j, pixel, weight) for everything of the image that goes into row i of the result:
-  // the pixel's number, -1 for the constant outside.
+  // Calls visit(j, pixel, weight) for each source pixel of row i of the result. `pixel` is its
+  // index, or -1 for the constant outside of the image.
   template <typename Visit>
   void ForEachOfRow(int64_t i, const Visit& visit) const {
     WarpSource row = RowAt(i, 0);
