@@ -37,8 +37,11 @@ class CheckpointerTest : public testing::Test {
         .broadcast = [this](const proto::ControlRequest& request) { sent_.push_back(request); },
         .send =
             [this](int ps, const proto::ControlRequest& request) {
-              if (request.has_fence()) return resent_.emplace_back(ps, request.fence());
-              questions_.emplace_back(ps, request.read_cut());
+              if (request.has_fence()) {
+                resent_.emplace_back(ps, request.fence());
+              } else {
+                questions_.emplace_back(ps, request.read_cut());
+              }
             },
         .on_superseded = [this] { events_.push_back("superseded"); },
         .on_accepted =
