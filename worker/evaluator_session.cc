@@ -338,7 +338,9 @@ void EvaluatorSession::Stop(const std::string& reason) {
 void EvaluatorSession::Leave(const absl::Status& why) {
   if (over_) return;
   proto::EvaluatorReport report;
-  report.mutable_leaving()->set_reason(std::string(why.message()));
+  // The names of data files can be any bytes; strings of messages are UTF-8.
+  report.mutable_leaving()->set_reason(
+      PrintableLines(std::string(why.message()), kMostReasonBytes));
   Report(report);
   if (stream_ == nullptr) return Over(why);
   over_ = true;

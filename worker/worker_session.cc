@@ -395,7 +395,9 @@ void WorkerSession::SayDraining() {
 void WorkerSession::SayLeaving(const absl::Status& why) {
   if (welcomed_) ReportSteps();
   proto::WorkerReport report;
-  report.mutable_leaving()->set_reason(why.ok() ? drain_reason_ : std::string(why.message()));
+  // The names of data files can be any bytes; strings of messages are UTF-8.
+  report.mutable_leaving()->set_reason(
+      why.ok() ? drain_reason_ : PrintableLines(std::string(why.message()), kMostReasonBytes));
   report.mutable_leaving()->set_failed(!why.ok());
   Report(report);
 }

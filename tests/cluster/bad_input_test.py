@@ -71,6 +71,17 @@ def test_jobs(tmp_path, change, words):
         assert word in done.stdout + done.stderr
 
 
+def test_the_coordinator_hears_of_a_file_whose_name_is_not_utf8(tmp_path):
+    job = write_job(tmp_path, data={"training": {"format": "image_folder", "path": "pictures"}})
+    for kind in ("bolts", "nuts"):
+        (tmp_path / "pictures" / kind).mkdir(parents=True)
+        (tmp_path / "pictures" / kind / os.fsdecode(b"a\xff.png")).write_bytes(b"\x89PNG\r\n\x1a\n of no picture")
+    done = shoal("train", job, "--run_dir", tmp_path / "run", "--set", "batch_size=2")
+    assert done.returncode == 65, done.stdout + done.stderr
+    assert "a\\xff.png" in done.stderr
+    assert "a\\xff.png" in (tmp_path / "run/logs/chief-0.log").read_text()
+
+
 def test_all_errors_of_a_job_at_once(tmp_path):
     job = write_job(tmp_path, epoch=3, batch_size=0, seed="x")
     done = shoal("train", job, "--run_dir", tmp_path / "run")
