@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/bind_address.h"
 #include "common/daemon/process_mark.h"
@@ -82,6 +83,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   }
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
+  SHOAL_RETURN_IF_ERROR(CheckUtf8Path(run_dir));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   if (!RealFileSystem()->SyncsDirectories(run_dir)) {
     LogWarning(absl::StrCat(run_dir,

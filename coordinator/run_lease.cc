@@ -349,7 +349,7 @@ std::string RunLease::Text(bool left) const {
   for (const uint64_t incarnation : ps_) root["ps"].push_back(IncarnationText(incarnation));
   root["renewals"] = absl::StrFormat("%020d", renewals_);
   root["state"] = left ? "left" : "held";
-  return root.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return root.dump() + "\n";
 }
 
 std::string RunLease::Path(uint64_t number) const { return PathOf(options_.directory, number); }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/files/durable_file.h"
 #include "common/job/job_strategy.h"
@@ -46,6 +47,7 @@ bool SameCallbacks(const Job& a, const Job& b) {
 absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
     const std::string& path, const std::function<int(int, int)>& lock_file) {
   const std::string absolute = AbsolutePath(path);
+  SHOAL_RETURN_IF_ERROR(CheckUtf8Path(absolute));
   const std::string lock_path = RunPaths{absolute}.lock();
   for (;;) {
     const Made made{.directory = !fs::exists(absolute), .lock = !fs::exists(lock_path)};

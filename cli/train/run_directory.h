@@ -23,7 +23,8 @@ namespace shoal {
 class RunDirectory {
  public:
   // Makes the directory where there is none, which goes again while it is empty, and locks it until
-  // destruction; an error when another process has it, or it cannot be written. `lock` is flock(2).
+  // destruction; an error when another process has it, it cannot be written, or the path is not
+  // UTF-8. `lock` is flock(2).
   static absl::StatusOr<std::unique_ptr<RunDirectory>> Open(
       const std::string& path, const std::function<int(int, int)>& lock = flock);
   ~RunDirectory();

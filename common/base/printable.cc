@@ -4,28 +4,19 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/utf8.h"
 
 namespace shoal {
 namespace {
 
-unsigned char At(std::string_view text, size_t i) { return static_cast<unsigned char>(text[i]); }
-
 // Bytes of the character that `text` begins with, which may be shown as it is; 0 when it may not.
-// UTF-8 as RFC 3629 has it, without U+0080 to U+009F, which are control characters too.
+// UTF-8 without the control characters, of which U+0080 to U+009F are some.
 size_t ShownCharacter(std::string_view text) {
-  const unsigned char first = At(text, 0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((At(text, i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = At(text, 1);
-  const bool other_encoding = (first == 0xe0 && second < 0xa0) ||
-                              (first == 0xed && second > 0x9f) ||
-                              (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  const bool control = first == 0xc2 && second < 0xa0;
-  return other_encoding || control ? 0 : size;
+  const size_t size = Utf8CharacterBytes(text);
+  const auto first = static_cast<unsigned char>(text[0]);
+  const bool control = first < 0x20 || first == 0x7f ||
+                       (size == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0);
+  return control ? 0 : size;
 }
 
 std::string Shown(std::string_view text, size_t max_bytes, bool keep_newlines) {

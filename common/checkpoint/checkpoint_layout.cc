@@ -106,7 +106,7 @@ std::string ModelIndexText(const CheckpointLayout& layout) {
   }
   json["metadata"]["total_size"] = total_size;
   json["weight_map"] = std::move(weight_map);
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 absl::Status CreateCheckpointFiles(const CheckpointLayout& layout, const std::string& directory,

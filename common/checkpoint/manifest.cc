@@ -243,7 +243,7 @@ std::string Manifest::ToText() const {
     entry["crc32c"] = ChecksumText(file.crc32c);
     json["files"].push_back(std::move(entry));
   }
-  std::string text = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+  std::string text = json.dump(2);
   text.resize(text.size() - 2);  // the closing brace and the line before it
   text += kBeforeChecksum;
   return absl::StrCat(text, ChecksumText(Crc32c(text)), kClosing);

@@ -55,7 +55,7 @@ SafetensorsLayout LayOutSafetensors(const std::vector<std::pair<std::string, Sha
     layout.tensors.push_back({name, "F32", shape, end, size});
     end += size;
   }
-  std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = json.dump();
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
 
   const uint64_t length = text.size();

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/printable.h"
 #include "common/daemon/process_stat.h"
 
 namespace shoal {
@@ -33,7 +34,7 @@ std::string Surroundings() {
 std::string HostName() {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
-  return host;
+  return Printable(host, sizeof(host));
 }
 
 std::string ProcessMark() {

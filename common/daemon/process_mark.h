@@ -4,7 +4,8 @@
 
 namespace shoal {
 
-// This machine's name, as the system has it.
+// This machine's name, as the system has it; bytes that are not UTF-8 as \xNN, as others read the
+// name from JSON and messages.
 std::string HostName();
 
 // Tells this process from all others, for one that finds the mark in a file later: the start of the

@@ -90,8 +90,8 @@ std::string Job::ResolvedText() const {
   root["stop_after_nan_steps"] = stop_after_nan_steps;
   root["seed"] = seed;
   // nlohmann::json keeps keys sorted and writes the shortest digits that read back as the same
-  // number.
-  return root.dump(-1, ' ', false, json::error_handler_t::replace);
+  // number. All strings of a job that was loaded are UTF-8.
+  return root.dump();
 }
 
 absl::StatusOr<uint32_t> ChecksumOfWeights(const std::string& path) {

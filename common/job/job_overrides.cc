@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/printable.h"
+#include "common/base/utf8.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -34,6 +36,14 @@ class Overrides {
 
   // The line about it; empty where there is an error.
   std::string Apply(const JobOverride& given) {
+    for (const std::string* text : {&given.field, &given.value}) {
+      if (IsUtf8(*text)) continue;
+      errors_->NameSource(PathOfOverride(given), given.flag);
+      errors_->Add(PathOfOverride(given),
+                   absl::StrCat("\"", Printable(*text, kMostReasonBytes),
+                                "\" is not UTF-8, as a job must be; give another name or path"));
+      return "";
+    }
     absl::StatusOr<json> value = ValueOf(given);
     if (!value.ok()) {
       errors_->NameSource(PathOfOverride(given), given.flag);

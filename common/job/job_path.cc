@@ -5,6 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
+#include "common/base/utf8.h"
+
 namespace shoal {
 
 const std::string& JobReadOptions::BaseOf(const std::string& path) const {
@@ -30,7 +34,16 @@ std::string ReadJobPath(JsonObject& object, const char* key, const nlohmann::jso
     object.AddWrong(key, value, "an absolute path");
     return "";
   }
-  return (std::filesystem::path(base_dir) / path).lexically_normal().string();
+  std::string whole = (std::filesystem::path(base_dir) / path).lexically_normal().string();
+  if (!IsUtf8(whole)) {
+    object.errors()->Add(
+        object.PathOf(key),
+        absl::StrCat("is \"", Printable(whole, kMostReasonBytes),
+                     "\", which is not UTF-8; every file of a run names its data in JSON, which "
+                     "holds nothing else. Rename that folder or file, or give another"));
+    return "";
+  }
+  return whole;
 }
 
 }  // namespace shoal

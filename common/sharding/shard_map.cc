@@ -162,7 +162,7 @@ std::string ShardMap::ToText() const {
     }
     text["ps"].push_back({{"shards", std::move(shards)}, {"chunks", ps.chunks.size()}});
   }
-  return text.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return text.dump();
 }
 
 uint32_t ShardMap::Fingerprint() const {

@@ -287,6 +287,15 @@ TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
   EXPECT_EQ(RunDirectory::Open(temporary_.path() + "/file").status(), run.status());
 }
 
+// Peers are told of it in strings, which are UTF-8.
+TEST_F(RunDirectoryTest, APathThatIsNotUtf8IsRefusedAndNotMade) {
+  const std::string bad = path() + "/a\xff";
+  const absl::Status status = RunDirectory::Open(bad).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a\\xff"));
+  EXPECT_FALSE(std::filesystem::exists(bad));
+}
+
 // Whoever leaves without a job removes its lock, which another may have opened by then.
 TEST_F(RunDirectoryTest, OneAloneHasItHoweverManyComeAndGo) {
   std::atomic<int> holders = 0, most = 0, opened = 0;

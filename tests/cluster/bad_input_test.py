@@ -71,6 +71,20 @@ def test_jobs(tmp_path, change, words):
         assert word in done.stdout + done.stderr
 
 
+# What a run writes of it is JSON, and its tasks tell each other paths in strings of UTF-8.
+@pytest.mark.parametrize("command, job, run", [
+    ("validate", b"a\xff", None),
+    ("train", b"a\xff", b"run"),
+    ("train", b"job", b"a\xff"),
+])
+def test_a_path_that_is_not_utf8_is_refused_at_once(tmp_path, command, job, run):
+    arguments = [] if run is None else ["--run_dir", tmp_path / os.fsdecode(run)]
+    done = shoal(command, write_job(tmp_path / os.fsdecode(job)), *arguments)
+    assert done.returncode == 78, done.stdout + done.stderr
+    assert "a\\xff" in done.stderr
+    assert run is None or not (tmp_path / os.fsdecode(run)).exists()
+
+
 def test_the_coordinator_hears_of_a_file_whose_name_is_not_utf8(tmp_path):
     job = write_job(tmp_path, data={"training": {"format": "image_folder", "path": "pictures"}})
     for kind in ("bolts", "nuts"):

@@ -167,6 +167,13 @@ TEST_F(JobOverridesTest, AnythingMayBeGiven) {
               StartsWith("--set: $.seed: is 9223372036854775808; must be an integer from 0"));
 }
 
+TEST_F(JobOverridesTest, WhatIsNotUtf8IsRefused) {
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("data.training.images", "/tmp/\xff.npy")}),
+              AllOf(StartsWith("--set: $.data.training.images: "), HasSubstr("/tmp/\\xff.npy")));
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("class_weight.\xff", "1")}),
+              AllOf(StartsWith("--set: $.class_weight["), HasSubstr("\\xff")));
+}
+
 TEST_F(JobOverridesTest, ANumberTakesThePlaceOfASchedule) {
   json root = MinimalJob();
   root["optimizer"] = {{"class_name", "SGD"},

@@ -34,6 +34,30 @@ TEST_F(JobTest, FillsDefaults) {
   EXPECT_EQ(job.checkpoint.keep, 3);
 }
 
+// The job's text names its files, and is JSON that other tasks read.
+TEST_F(JobTest, AFolderWhosePathIsNotUtf8IsRefused) {
+  const std::filesystem::path folder = directory_ / "a\xff";
+  std::filesystem::create_directory(folder);
+  WriteJob(MinimalJob());
+  for (const char* file : {"model.json", "job.json"})
+    std::filesystem::copy(directory_ / file, folder / file);
+  for (const bool check_data : {false, true}) {
+    const absl::Status status = LoadJob((folder / "job.json").string(), check_data).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    const std::string message(status.message());
+    EXPECT_THAT(message, HasSubstr("$.data.training.images: "));
+    EXPECT_THAT(message, HasSubstr("$.model: "));
+    EXPECT_THAT(message, HasSubstr("a\\xff/x.npy"));
+  }
+  std::filesystem::rename(folder, directory_ / "Größe");
+  const auto job = LoadJob((directory_ / "Größe" / "job.json").string(), /*check_data=*/false);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_THAT(job->training.images, EndsWith("/Größe/x.npy"));
+  const auto again = ParseResolvedJob(job->ResolvedText(), "there");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->training.images, job->training.images);
+}
+
 TEST_F(JobTest, ReadsEveryField) {
   json root = MinimalJob();
   root["data"]["test"] = {{"images", "../t.npy"}, {"labels", "/abs//l.npy"}};
