@@ -15,7 +15,7 @@
 #include "common/files/durable_file.h"
 #include "common/rpc/network.h"
 #include "common/run/run_paths.h"
-#include "coordinator/run_lease.h"
+#include "coordinator/takeover/run_lease.h"
 
 namespace shoal {
 namespace {

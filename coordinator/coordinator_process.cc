@@ -19,7 +19,7 @@
 #include "common/run/run_id.h"
 #include "common/run/run_outcome.h"
 #include "common/run/run_paths.h"
-#include "coordinator/run_lease.h"
+#include "coordinator/takeover/run_lease.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {

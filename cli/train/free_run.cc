@@ -5,7 +5,7 @@
 
 #include "common/daemon/process_mark.h"
 #include "common/rpc/grpc_network.h"
-#include "coordinator/run_lease.h"
+#include "coordinator/takeover/run_lease.h"
 
 namespace shoal {
 namespace {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/checkpointer.h"
-#include "coordinator/closing_cut.h"
-#include "coordinator/run_ending.h"
-#include "coordinator/work_handout.h"
-#include "tests/coordinator/joined_workers.h"
-#include "tests/coordinator/ps_fleet_fixture.h"
-#include "tests/coordinator/small_cut.h"
+#include "coordinator/cuts/checkpointer.h"
+#include "coordinator/cuts/closing_cut.h"
+#include "coordinator/run/run_ending.h"
+#include "coordinator/steps/work_handout.h"
+#include "tests/coordinator/cuts/small_cut.h"
+#include "tests/coordinator/steps/joined_workers.h"
+#include "tests/coordinator/takeover/ps_fleet_fixture.h"
 
 namespace shoal {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/coordinator/operator_request.h"
+#include "tests/coordinator/operators/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
 namespace shoal {

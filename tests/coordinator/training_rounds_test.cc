@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "common/daemon/logging.h"
-#include "tests/coordinator/operator_request.h"
+#include "tests/coordinator/operators/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
 namespace shoal {

@@ -1,0 +1,304 @@
+#include "coordinator/cuts/closing_cut.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/daemon/logging.h"
+#include "coordinator/cuts/cut_plan.h"
+
+namespace shoal {
+namespace {
+
+// An orderly stop without a worker waits this long for one.
+constexpr Time kStopPatience = std::chrono::seconds(5);
+// How long a stop waits while nobody gets on, nor says that it computes.
+constexpr Time kStallPatience = std::chrono::seconds(15);
+// A ps that leaves waits this long for the end of an evaluation: a part of its grace period.
+constexpr Time kEvaluationPatience = std::chrono::seconds(5);
+// A disk that is full at a stop may get room: what is to be written is tried again for this long.
+constexpr Time kWritePatience = std::chrono::seconds(15);
+// A ps that may leave goes at once; one that is still there after this time stays.
+constexpr Time kLeaveTimeout = std::chrono::seconds(10);
+
+}  // namespace
+
+void ClosingCut::Stop() {
+  if (stopping() || options_.ending->over()) return;
+  const Time now = options_.loop->Now();
+  stop_asked_ = now;
+  if (options_.opened() == nullptr) {
+    EndUnopenedStop(now);
+    if (!options_.ending->over()) LogInfo("stopping, once the ps have said what they hold");
+    return;
+  }
+  if (NothingToKeep())
+    return options_.ending->Over(absl::CancelledError("stopped before training began"));
+  LogInfo(absl::StrCat(
+      "stopping: no more steps are handed out; a checkpoint follows. A step that a worker says it "
+      "computes is waited for up to ",
+      options_.lease_timeout_seconds,
+      " s ($.strategy.lease_timeout_seconds), anything else for 15 s without headway; a second "
+      "signal ends at once"));
+}
+
+void ClosingCut::OnTimelineOpened() {
+  was_open_ = true;
+  // Who is on its way out may have been loaded once more, or has just been found by its claim.
+  if (closing() && NothingToKeep()) Closed("there is nothing to keep");
+}
+
+void ClosingCut::OnTimelineOver(const std::string& why) {
+  if (!stopping()) return;
+  kept_ = false;
+  options_.ending->Over(absl::CancelledError("stopped while the ps were being restored: " + why));
+}
+
+void ClosingCut::Plan() {
+  if (!stopping() && !ps_asks_to_leave()) return;  // it is on its way
+  if (options_.loop->Now() < write_again_at_) return;
+  WorkHandout& handout = *options_.handout;
+  if (handout.begun() && !handout.TakeBack()) return;
+  const uint64_t next = handout.CutTarget();
+  // One whose stream has just broken may be on its way here with steps that it holds.
+  const bool away = next < handout.steps().first_unleased() && !options_.membership->AllLeft();
+  if (away && !NoWorkerLeft()) return;
+  const PsFleet::Opened& opened = *options_.opened();
+  const std::optional<StoredCheckpoint>& last = options_.checkpointer->last();
+  const std::string written = "the checkpoint is written: ";
+  if (last.has_value() && last->manifest.cut_step == next &&
+      last->manifest.timeline == opened.timeline) {
+    return Closed(written + last->directory);
+  }
+  if (next == opened.base && !opened.adopted) {
+    return Closed(opened.checkpoint.empty() ? "there is nothing to keep"
+                                            : written + opened.checkpoint);
+  }
+  // So may those of the former coordinator.
+  if (!handout.begun() && !NoWorkerLeft()) return;
+  if (const uint64_t base = handout.steps().base(); next < base) {
+    LogInfo(absl::StrCat("steps ", next, " to ", base - 1,
+                         " are of a round that nobody is left to complete: the checkpoint is that "
+                         "before it, and they are done again"));
+  }
+  options_.begin_cut(next);
+}
+
+void ClosingCut::BeforePlan() {
+  const Time now = options_.loop->Now();
+  if (!stopping() && !ps_asks_to_leave()) ForgetFailure();
+  ForgetDeparture(now);
+  EndUnopenedStop(now);
+  EndEvaluationForDeparture(now);
+}
+
+void ClosingCut::AfterPlan() {
+  if (NoWorkerLeft()) CloseWithoutWorkers();
+  CloseIfStalled(options_.loop->Now());
+}
+
+// A ps that has not said yet what it holds, or holds steps of a former coordinator while others are
+// still to be asked, has something to keep: OnTimelineOpened goes on with it.
+void ClosingCut::EndUnopenedStop(Time now) {
+  if (!stopping() || options_.opened() != nullptr || options_.ending->over()) return;
+  bool holds_steps = false;
+  for (int ps = 0;
+       ps < options_.fleet->size() && options_.fleet->phase() == PsFleet::Phase::kClaiming; ++ps) {
+    const PsFleet::Peer& peer = options_.fleet->peer(ps);
+    holds_steps = holds_steps || (peer.link != nullptr && peer.link->connected() &&
+                                  (!peer.claimed_now || peer.claimed->timeline() != 0));
+  }
+  if (holds_steps && now - *stop_asked_ < kStallPatience) return;
+  // What this coordinator has seen done, and what a ps holds, is in no checkpoint.
+  kept_ = !holds_steps && !was_open_;
+  if (kept_) return options_.ending->Over(absl::CancelledError("stopped before training began"));
+  options_.ending->Over(absl::CancelledError(absl::StrCat(
+      "stopped without a checkpoint of the last steps: ",
+      holds_steps ? absl::StrCat("gave up waiting for ", absl::StrJoin(options_.waiting(), "; "))
+                  : "the ps were being restored")));
+}
+
+// Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
+// successor begins there.
+void ClosingCut::OnPsDeparting(int ps) {
+  LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
+  // What it holds is not known yet: OnTimelineOpened comes back to it.
+  if (options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
+  if (NothingToKeep()) Closed("there is nothing to keep");
+}
+
+// In a timeline of this coordinator nobody trains before a worker has come.
+bool ClosingCut::NothingToKeep() const {
+  const PsFleet::Opened* const opened = options_.opened();
+  return !options_.handout->begun() && !(opened != nullptr && opened->adopted);
+}
+
+// A ps that says it leaves, is told that it may, and does not go, must not keep all others waiting.
+void ClosingCut::ForgetDeparture(Time now) {
+  if (ps_asks_to_leave()) return;
+  for (int ps = 0; ps < options_.fleet->size(); ++ps) {
+    const PsFleet::Peer& peer = options_.fleet->peer(ps);
+    const Time told = now - peer.departure_since;
+    if (peer.departure != PsFleet::Departure::kAllowed || told < kLeaveTimeout ||
+        !peer.link->connected()) {
+      continue;
+    }
+    LogWarning(absl::StrCat("ps ", ps, " may leave since ", WholeSeconds(told),
+                            " s and is still there: the training goes on"));
+    options_.fleet->ForgetDeparture(ps);
+  }
+  if (!closing()) options_.handout->ForgetTakeBack();
+}
+
+// While an evaluation keeps its cut there is no other one, and a ps that goes meanwhile takes all
+// steps since with it.
+void ClosingCut::EndEvaluationForDeparture(Time now) {
+  const std::optional<Time> since = options_.fleet->DepartureSince(PsFleet::Departure::kAsked);
+  if (!since.has_value() || options_.handout->evaluation() == nullptr ||
+      now - *since < kEvaluationPatience)
+    return;
+  LogWarning(absl::StrCat("the evaluation of epoch ", options_.handout->evaluation()->epoch() + 1,
+                          " is given up: a ps leaves, and cannot wait for its end"));
+  options_.handout->EndEvaluation();
+  options_.checkpointer->Release();
+}
+
+// It was begun before, that of the job's end for one.
+void ClosingCut::GiveUpCutAhead() {
+  if (!stopping() && !ps_asks_to_leave()) return;
+  if (options_.checkpointer->idle() || !options_.ending->working()) return;
+  WorkHandout& handout = *options_.handout;
+  if (!handout.open() || !handout.begun() || !handout.TakeBack()) return;
+  if (options_.checkpointer->step() > handout.CutTarget())
+    options_.checkpointer->GiveUp("nobody has begun all steps below it, and no more are begun");
+}
+
+void ClosingCut::Closed(const std::string& outcome, bool kept) {
+  const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
+  ForgetFailure();
+  for (const int ps : options_.fleet->LetLeave())
+    say(absl::StrCat("ps ", ps, " may leave: ", outcome));
+  if (!stopping()) return;
+  kept_ = kept;
+  say("stopping: " + outcome);
+  options_.ending->Over(absl::CancelledError("stopped: " + outcome));
+}
+
+void ClosingCut::NotWritten(const std::string& why, bool too_late) {
+  // A ps that leaves has no time for a disk to get room, but a step of which it has some chunks, as
+  // when a worker died over it and its successor left at once, is soon done by the next one.
+  if (!stopping() && !too_late) return ClosedWithout(why);
+  const Time now = options_.loop->Now();
+  if (!not_written_since_.has_value()) not_written_since_ = now;
+  const Time left = kWritePatience - (now - *not_written_since_);
+  if (left <= Time{}) return ClosedWithout(why);
+  write_again_at_ = now + kRetryCutAfter;
+  const std::string helps =
+      too_late ? "a worker that comes back does what is missing"
+               : absl::StrCat("make room in ", options_.checkpoints, " if that is full");
+  LogWarning(absl::StrCat(stopping() ? "stopping" : "a ps leaves",
+                          ": no checkpoint of the last steps yet (", why,
+                          "). It is tried again every ", WholeSeconds(kRetryCutAfter), " s, for ",
+                          WholeSeconds(left), " s: ", helps, ". Else ", NotKept()));
+}
+
+void ClosingCut::ClosedWithout(const std::string& why) {
+  Closed(absl::StrCat("without a checkpoint of the last steps: ", why, "; ", NotKept()),
+         /*kept=*/false);
+}
+
+// The next ps that leaves has all its time.
+void ClosingCut::ForgetFailure() {
+  not_written_since_.reset();
+  write_again_at_ = {};
+}
+
+std::string ClosingCut::NotKept() const {
+  const std::optional<StoredCheckpoint>& newest = options_.checkpointer->newest();
+  const uint64_t done = options_.handout->steps().done_count();
+  const uint64_t kept = newest.has_value() ? std::min(newest->manifest.cut_step, done) : 0;
+  if (kept == done) return "no step that is done is lost";
+  return absl::StrCat(
+      done - kept, done - kept == 1 ? " step" : " steps", " done since ",
+      newest.has_value() ? newest->directory : "the beginning, as there is no checkpoint,",
+      " will be lost with the ps; a coordinator that is started again before they end goes on with "
+      "all of them");
+}
+
+bool ClosingCut::NoWorkerLeft() const {
+  const std::optional<Time>& since = options_.handout->nobody_since();
+  return since.has_value() && options_.loop->Now() - *since >= kStopPatience;
+}
+
+// Nobody is left to do what is waited for: what is done is kept, where that can be.
+void ClosingCut::CloseWithoutWorkers() {
+  if (!(stopping() || ps_asks_to_leave()) || !options_.handout->open() || options_.ending->over()) {
+    return;
+  }
+  if (options_.handout->evaluation() != nullptr) {
+    options_.handout->EndEvaluation();
+    return options_.checkpointer->Release();
+  }
+  // What a worker did whose last report was lost with its stream.
+  CountApplied();
+  if (options_.handout->CutTarget() > options_.handout->steps().base()) {
+    return ClosedWithout("no worker is left to do them");
+  }
+  if (!options_.checkpointer->idle() &&
+      options_.checkpointer->step() > options_.handout->CutTarget())
+    options_.checkpointer->GiveUp("no worker is left to do the steps below it");
+}
+
+void ClosingCut::CountApplied() {
+  for (int ps = 0; ps < options_.fleet->size(); ++ps) {
+    if (options_.fleet->peer(ps).claimed->timeline() != options_.opened()->timeline) return;
+  }
+  const Time now = options_.loop->Now();
+  const PsFleet::Applied applied = options_.fleet->AppliedEverywhere();
+  // Beyond what was leased nobody can have applied anything.
+  const uint64_t end = options_.handout->steps().first_unleased();
+  for (uint64_t step = options_.handout->steps().base(); step < std::min(applied.base, end); ++step)
+    options_.handout->steps().Done(StepDispatcher::kNobody, step, now);
+  for (const uint64_t step : applied.after_base) {
+    if (step < end) options_.handout->steps().Done(StepDispatcher::kNobody, step, now);
+  }
+}
+
+void ClosingCut::CloseIfStalled(Time now) {
+  if (!stopping() || !options_.handout->open() || !options_.ending->working()) return;
+  // Many workers that share a core finish no step for long, and then all of them at once.
+  uint64_t applied_chunks = 0;
+  for (int ps = 0; ps < options_.fleet->size(); ++ps) {
+    const std::optional<proto::Claimed>& latest = options_.fleet->peer(ps).claimed;
+    if (latest.has_value()) applied_chunks += latest->applied_chunks();
+  }
+  const std::array<uint64_t, 5> headway = {applied_chunks, options_.handout->steps().done_count(),
+                                           options_.handout->counters().evaluation_batches,
+                                           options_.checkpointer->committed(),
+                                           options_.checkpointer->headway()};
+  const bool writing = options_.checkpointer->writing() && options_.fleet->Waiting().empty();
+  if (headway_ != headway || writing) {
+    headway_ = headway;
+    headway_at_ = now;
+    return;
+  }
+  const Time patience = StallPatience(now);
+  if (now - headway_at_ < patience) return;
+  const std::vector<std::string> waiting = options_.waiting();
+  ClosedWithout(absl::StrCat(
+      "gave up waiting for ", waiting.empty() ? "the checkpoint" : absl::StrJoin(waiting, "; "),
+      patience > kStallPatience ? "; $.strategy.lease_timeout_seconds of the job says how long a "
+                                  "step is waited for"
+                                : ""));
+}
+
+Time ClosingCut::StallPatience(Time now) const {
+  for (const auto& [key, worker] : options_.membership->workers()) {
+    if (worker->Computing(now))
+      return std::max(kStallPatience, FromSeconds(options_.lease_timeout_seconds));
+  }
+  return kStallPatience;
+}
+
+}  // namespace shoal

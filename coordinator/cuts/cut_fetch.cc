@@ -1,0 +1,103 @@
+#include "coordinator/cuts/cut_fetch.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kAhead = 2;  // parts asked for or being written
+
+}  // namespace
+
+// Used off the loop, by one piece of work at a time, and on the loop when there is none.
+struct CutFetch::Output {
+  Output(const Options& options) : writer(options.layout, options.directory, options.files) {}
+  CheckpointWriter writer;
+  absl::Status status;
+  absl::StatusOr<std::vector<WrittenPart>> written;
+};
+
+CutFetch::CutFetch(Options options)
+    : options_(std::move(options)), output_(std::make_shared<Output>(options_)) {
+  const std::vector<Chunk>& chunks = options_.shard_map->ps(options_.ps).chunks;
+  for (int chunk = 0; chunk < static_cast<int>(chunks.size()); ++chunk) {
+    const int slots = chunks[chunk].has_slots() ? static_cast<int>(options_.slots.size()) : 0;
+    for (int part = 0; part <= slots; ++part) parts_.emplace_back(chunk, part);
+  }
+  AskForMore();
+}
+
+CutFetch::~CutFetch() { *alive_ = false; }
+
+void CutFetch::AskForMore() {
+  while (asked_.size() + writing_ < kAhead && next_ < parts_.size()) {
+    asked_.push_back(parts_[next_]);
+    Ask(parts_[next_++]);
+  }
+  if (asked_.empty() && writing_ == 0) Finish();
+}
+
+void CutFetch::Ask(const Part& part) {
+  proto::ControlRequest request;
+  proto::ReadCut* read = request.mutable_read_cut();
+  read->set_cut_step(options_.cut_step);
+  read->set_chunk(part.first);
+  read->set_part(part.second);
+  options_.send(request);
+}
+
+void CutFetch::Resend() {
+  for (const Part& part : asked_) Ask(part);
+}
+
+void CutFetch::OnRows(const proto::CutRows& rows) {
+  const auto asked = std::find(asked_.begin(), asked_.end(), Part(rows.chunk(), rows.part()));
+  if (ended_ || asked == asked_.end()) return;  // it came twice, by an old stream and by a new one
+  const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
+  if (rows.values().size() != chunk.size * sizeof(float)) {
+    return End(absl::DataLossError(absl::StrCat(
+        "it sent ", rows.values().size(), " bytes of chunk ", rows.chunk(), ", which has ",
+        chunk.size * sizeof(float), rows.values().empty() ? ": it has ended the cut" : "")));
+  }
+  asked_.erase(asked);
+  Write(rows);
+}
+
+void CutFetch::Write(const proto::CutRows& rows) {
+  ++writing_;
+  const std::string prefix = rows.part() == 0 ? "" : options_.slots[rows.part() - 1] + "/";
+  const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
+  options_.loop->Offload(
+      [output = output_, values = rows.values(), prefix, pieces = chunk.pieces,
+       variables = options_.variables] {
+        for (const ChunkPiece& piece : pieces) {
+          if (!output->status.ok()) return;
+          output->status = output->writer.Write(
+              prefix + (*variables)[piece.variable].name, piece.variable_offset * sizeof(float),
+              values.data() + piece.chunk_offset * sizeof(float), piece.size * sizeof(float));
+        }
+      },
+      [this, alive = alive_] {
+        if (!*alive || ended_) return;
+        --writing_;
+        if (!output_->status.ok()) return End(output_->status);
+        AskForMore();
+      });
+}
+
+void CutFetch::Finish() {
+  options_.loop->Offload([output = output_] { output->written = output->writer.Finish(); },
+                         [this, alive = alive_] {
+                           if (*alive && !ended_) End(std::move(output_->written));
+                         });
+}
+
+void CutFetch::End(absl::StatusOr<std::vector<WrittenPart>> result) {
+  ended_ = true;
+  const auto done = options_.done;  // which may destroy this
+  done(std::move(result));
+}
+
+}  // namespace shoal

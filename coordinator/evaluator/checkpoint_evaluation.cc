@@ -1,0 +1,420 @@
+#include "coordinator/evaluator/checkpoint_evaluation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/printable.h"
+#include "common/daemon/logging.h"
+#include "common/run/run_verdict.h"
+#include "common/sharding/chunk_limits.h"
+
+namespace shoal {
+namespace {
+
+constexpr int kMostWanted = 16;  // an evaluator asks for fewer at once
+// One that does not go at the end is gone.
+constexpr Time kDismissTimeout = std::chrono::seconds(5);
+constexpr size_t kLeastKept = 2;  // as CheckpointStore has it
+
+}  // namespace
+
+CheckpointEvaluation::CheckpointEvaluation(Options options)
+    : options_(std::move(options)),
+      peer_({.loop = options_.loop,
+             .job_text = options_.job_text,
+             .usable = options_.usable,
+             .on_ready = [this] { OnEvaluatorReady(); },
+             .check_ready = options_.check_ready,
+             .on_report = [this](const proto::EvaluatorReport& report) { OnReport(report); },
+             .on_gone = [this](bool in_order) { OnEvaluatorGone(in_order); }}),
+      backlog_(std::max<size_t>(std::max(options_.keep, 0), kLeastKept)),
+      csv_({.loop = options_.loop,
+            .files = options_.store->files(),
+            .path = options_.paths.evaluations(),
+            .header = EvaluationsHeader(options_.progress->metric_names()),
+            .lines = [this](uint64_t from) { return LinesFrom(from); },
+            .on_idle = [this] { OnWritten(); }}) {}
+
+CheckpointEvaluation::~CheckpointEvaluation() {
+  *alive_ = false;
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+}
+
+// --- What there is to evaluate ---
+
+void CheckpointEvaluation::Begin() {
+  if (std::exchange(begun_, true)) return;
+  const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
+  const auto evaluations = std::make_shared<Evaluations>();
+  options_.loop->Offload(
+      [store = options_.store, path = options_.paths.evaluations(), stored, evaluations] {
+        *stored = store->List(nullptr);
+        *evaluations = ReadEvaluations(path, store->files());
+      },
+      [this, alive = alive_, stored, evaluations] {
+        if (*alive) OnRead(*stored, std::move(*evaluations));
+      });
+}
+
+void CheckpointEvaluation::OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored,
+                                  Evaluations evaluations) {
+  if (!evaluations.problem.empty()) LogWarning(evaluations.problem);
+  if (!stored.ok()) LogWarning(std::string(stored.status().message()));
+  results_ = std::move(evaluations.results);
+  written_ = results_.size();
+  for (const CheckpointResult& result : results_) known_.insert(result.checkpoint);
+  read_ = true;
+  if (stored.ok()) {
+    for (auto each = stored->rbegin(); each != stored->rend(); ++each) {
+      if (each->manifest.finite()) backlog_.Add(*each);
+    }
+  }
+  for (const StoredCheckpoint& each : std::exchange(added_, {})) Add(each);
+  HandOut();
+  MaybeEnd();
+}
+
+void CheckpointEvaluation::Add(const StoredCheckpoint& checkpoint) {
+  if (!read_) return added_.push_back(checkpoint);
+  if (!checkpoint.manifest.finite() || backlog_.Has(checkpoint.directory)) return;
+  for (const StoredCheckpoint& each : backlog_.Add(checkpoint)) {
+    const bool current = current_.has_value() && current_->checkpoint.directory == each.directory;
+    if (peer_.up() && !current && !IsKnown(each)) {
+      LogWarning(absl::StrCat("checkpoint ", NameOf(each),
+                              " is not evaluated: the evaluator is slower than checkpoints are "
+                              "written, and $.checkpoint.keep of them are kept"));
+    }
+  }
+  HandOut();
+}
+
+bool CheckpointEvaluation::IsKnown(const StoredCheckpoint& checkpoint) const {
+  return known_.contains(NameOf(checkpoint)) && !options_.is_awaited(checkpoint);
+}
+
+// At the end of the job only what the run's curves lack.
+bool CheckpointEvaluation::IsWanted(const StoredCheckpoint& checkpoint) const {
+  if (!options_.may_be_evaluated(checkpoint)) return false;
+  return failure_.has_value() ? failure_->empty() && options_.is_awaited(checkpoint)
+                              : !IsKnown(checkpoint);
+}
+
+bool CheckpointEvaluation::WillBring(const StoredCheckpoint& checkpoint) const {
+  if (!peer_.present()) return false;
+  if (!read_) return true;
+  return backlog_.Has(checkpoint.directory) ||
+         (current_.has_value() && current_->checkpoint.directory == checkpoint.directory);
+}
+
+void CheckpointEvaluation::NoteItIsNotThere() {
+  if (!options_.listed || peer_.present() || std::exchange(said_it_is_not_there_, true)) return;
+  LogWarning(absl::StrCat("the evaluator of the cluster spec ",
+                          peer_.address().empty() ? "has not come" : "is gone",
+                          ": the workers evaluate until it is there"));
+}
+
+// --- One evaluation ---
+
+std::optional<StoredCheckpoint> CheckpointEvaluation::Next() const {
+  return backlog_.Next([this](const StoredCheckpoint& each) { return IsWanted(each); });
+}
+
+void CheckpointEvaluation::HandOut() {
+  if (!read_ || dismissed_ || !peer_.up()) return;
+  if (current_.has_value()) {
+    if (!options_.training_waits || current_->verifying) return;
+    if (IsAtEpochEnd(current_->checkpoint.manifest)) return;
+    const auto next = Next();
+    if (!next.has_value() || !IsAtEpochEnd(next->manifest)) return;
+    StopCurrent();  // it comes again
+  }
+  const auto next = Next();
+  if (!next.has_value()) return;
+  const uint64_t examples = next->manifest.test_examples;
+  if (examples > 0 && examples != peer_.test_examples()) {
+    return peer_.Reject(
+        absl::StrCat("sees ", peer_.test_examples(), " test examples, where ", next->directory,
+                     " was made with ", examples, ". Give it the same data as the workers"),
+        /*final=*/true);
+  }
+  const Time now = options_.loop->Now();
+  current_ = Current{.number = ++number_,
+                     .checkpoint = *next,
+                     .rows = std::make_unique<CheckpointRows>(options_.loop, options_.store, *next),
+                     .began = now,
+                     .headway_at = now};
+  in_use_->Add(next->directory);
+  proto::EvaluatorOrder order;
+  order.mutable_evaluate()->set_evaluation(number_);
+  order.mutable_evaluate()->set_checkpoint(NameOf(*next));
+  peer_.Send(order);
+}
+
+void CheckpointEvaluation::OnEvaluatorReady() {
+  said_it_is_not_there_ = false;
+  if (dismissed_) {
+    proto::EvaluatorOrder order;
+    order.mutable_job_done()->set_failure(*failure_);
+    return peer_.Send(order);
+  }
+  HandOut();
+  options_.on_changed();
+}
+
+void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
+  const auto is_current = [this](uint64_t number) {
+    return current_.has_value() && current_->number == number && !current_->verifying;
+  };
+  switch (report.kind_case()) {
+    case proto::EvaluatorReport::kValuesWanted:
+      if (is_current(report.values_wanted().evaluation())) OnValuesWanted(report.values_wanted());
+      return;
+    case proto::EvaluatorReport::kProgress: {
+      const proto::EvaluationProgress& progress = report.progress();
+      if (!is_current(progress.evaluation())) return;
+      // Each of its batches is headway: there are no more than the test set has.
+      const uint64_t batches = (peer_.test_examples() - 1) / options_.batch_size + 1;
+      if (progress.batches() != batches || progress.batches_done() > batches) {
+        return peer_.Reject(
+            absl::StrCat("reported ", progress.batches_done(), " of ", progress.batches(),
+                         " batches; its test set has ", batches),
+            /*final=*/true);
+      }
+      if (progress.batches_done() > current_->batches_done)
+        current_->headway_at = options_.loop->Now();
+      current_->batches_done = progress.batches_done();
+      current_->batches = progress.batches();
+      return;
+    }
+    case proto::EvaluatorReport::kEvaluated:
+      if (is_current(report.evaluated().evaluation())) OnEvaluated(report.evaluated());
+      return;
+    default:
+      return;
+  }
+}
+
+void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
+  if (current_->wanted == kMostWanted || wanted.size_bytes() > kMostChunkBytes) {
+    return peer_.Reject(absl::StrCat("asks for ", wanted.size_bytes(), " bytes at once, beside ",
+                                     current_->wanted, " other requests; no evaluator does"),
+                        /*final=*/true);
+  }
+  // What cannot be read would count against the checkpoint.
+  const auto place = options_.layout->places.find(wanted.variable());
+  const uint64_t size = place == options_.layout->places.end() ? 0 : place->second.entry.size;
+  if (wanted.offset_bytes() > size || wanted.size_bytes() > size - wanted.offset_bytes()) {
+    return peer_.Reject(
+        absl::StrCat("asks for ", wanted.size_bytes(), " bytes at ", wanted.offset_bytes(),
+                     " of \"", Printable(wanted.variable(), kMostNameBytes), "\", which has ", size,
+                     " in the model of the job"),
+        /*final=*/true);
+  }
+  ++current_->wanted;
+  proto::EvaluatorOrder order;
+  order.mutable_values()->set_evaluation(current_->number);
+  order.mutable_values()->set_variable(wanted.variable());
+  order.mutable_values()->set_offset_bytes(wanted.offset_bytes());
+  current_->rows->Read({wanted.variable(), wanted.offset_bytes(), wanted.size_bytes()},
+                       [this, order](absl::StatusOr<std::string> values) mutable {
+                         if (!values.ok()) return GiveUp(std::string(values.status().message()));
+                         order.mutable_values()->set_values(*std::move(values));
+                         OnRows(order);
+                       });
+}
+
+void CheckpointEvaluation::OnRows(const proto::EvaluatorOrder& values) {
+  --current_->wanted;
+  current_->headway_at = options_.loop->Now();
+  if (peer_.up()) peer_.Send(values);
+}
+
+void CheckpointEvaluation::OnEvaluated(const proto::CheckpointEvaluated& evaluated) {
+  const int sums = options_.progress->metric_sum_count();
+  if (evaluated.examples() != peer_.test_examples() || evaluated.metric_sums_size() != sums) {
+    return peer_.Reject(
+        absl::StrCat("reported ", evaluated.examples(), " examples and ",
+                     evaluated.metric_sums_size(), " sums of metrics; its test set has ",
+                     peer_.test_examples(), ", and the metrics of the job have ", sums),
+        /*final=*/true);
+  }
+  current_->verifying = true;
+  // Its values were read before anybody compared them with their checksums.
+  current_->rows->Verify(
+      [this, evaluated](const absl::Status& whole) { OnVerified(evaluated, whole); });
+}
+
+void CheckpointEvaluation::OnVerified(const proto::CheckpointEvaluated& evaluated,
+                                      const absl::Status& whole) {
+  if (!whole.ok()) return GiveUp(std::string(whole.message()));
+  const StoredCheckpoint checkpoint = current_->checkpoint;
+  const Time took = options_.loop->Now() - current_->began;
+  backlog_.Remove(checkpoint.directory);
+  // It stays on disk until the line is.
+  current_.reset();
+  Count(checkpoint, evaluated, took);
+  HandOut();
+  options_.on_changed();
+  MaybeEnd();
+}
+
+void CheckpointEvaluation::Count(const StoredCheckpoint& checkpoint,
+                                 const proto::CheckpointEvaluated& evaluated, Time took) {
+  // The run has gone back meanwhile, before this one.
+  if (!options_.may_be_evaluated(checkpoint)) return in_use_->Remove(checkpoint.directory);
+  ++evaluated_;
+  CheckpointResult result = {
+      .checkpoint = NameOf(checkpoint),
+      .step = checkpoint.manifest.cut_step,
+      .epoch = checkpoint.manifest.epoch,
+      .loss = evaluated.loss_sum() / static_cast<double>(evaluated.examples()),
+      .seconds = ToSeconds(took),
+      .examples = evaluated.examples()};
+  const std::vector<double> sums(evaluated.metric_sums().begin(), evaluated.metric_sums().end());
+  const std::vector<double> figures =
+      options_.progress->MetricsOf(sums, static_cast<uint64_t>(evaluated.examples()));
+  std::string text =
+      absl::StrFormat("step %d: test loss %.4f", checkpoint.manifest.cut_step, result.loss);
+  for (size_t i = 0; i < figures.size(); ++i) {
+    const std::string& name = options_.progress->metric_names()[i];
+    result.metrics.emplace_back(name, figures[i]);
+    absl::StrAppendFormat(&text, ", test %s %.4f", name, figures[i]);
+  }
+  const Options::Sums counted = {evaluated.examples(), result.loss, sums};
+  // That of an epoch's end is said with the epoch.
+  if (!options_.is_awaited(checkpoint)) LogInfo(text);
+  if (known_.insert(result.checkpoint).second) {
+    unwritten_[results_.size()] = checkpoint.directory;
+    results_.push_back(std::move(result));
+    csv_.Changed(results_.size() - 1);
+  } else {
+    in_use_->Remove(checkpoint.directory);
+  }
+  options_.on_result(checkpoint, counted);
+}
+
+void CheckpointEvaluation::GiveUp(const std::string& why) {
+  const StoredCheckpoint checkpoint = current_->checkpoint;
+  LogWarning(absl::StrCat("checkpoint ", NameOf(checkpoint), " cannot be evaluated: ", why));
+  if (IsAtEpochEnd(checkpoint.manifest)) given_up_.insert(checkpoint.manifest.epoch);
+  backlog_.Remove(checkpoint.directory);
+  StopCurrent();
+  HandOut();
+  options_.on_changed();
+  MaybeEnd();
+}
+
+void CheckpointEvaluation::StopCurrent() {
+  in_use_->Remove(current_->checkpoint.directory);
+  current_.reset();
+}
+
+void CheckpointEvaluation::OnEvaluatorGone(bool in_order) {
+  // Of one that is being verified all that counts is here.
+  if (current_.has_value() && !current_->verifying) {
+    const StoredCheckpoint checkpoint = current_->checkpoint;
+    if (!in_order && !backlog_.Failed(checkpoint.directory)) {
+      LogWarning(absl::StrCat("checkpoint ", NameOf(checkpoint),
+                              " is not evaluated: each evaluator that was at it was lost"));
+      if (IsAtEpochEnd(checkpoint.manifest)) given_up_.insert(checkpoint.manifest.epoch);
+    }
+    StopCurrent();
+  }
+  if (dismissed_) return OnEnded();
+  options_.on_changed();
+  MaybeEnd();
+}
+
+void CheckpointEvaluation::Tick() {
+  const Time now = options_.loop->Now();
+  if (current_.has_value() && !current_->verifying &&
+      now - current_->headway_at >= options_.timeout) {
+    peer_.Reject(
+        absl::StrCat("has got no further with ", Doing(), " for ", WholeSeconds(options_.timeout),
+                     " s, the job's $.strategy.lease_timeout_seconds. Raise that field "
+                     "where a batch takes so long"),
+        /*final=*/false);
+  }
+  HandOut();
+  MaybeEnd();
+}
+
+std::string CheckpointEvaluation::Doing() const {
+  if (!current_.has_value()) return "";
+  return absl::StrCat(NameOf(current_->checkpoint), ": ",
+                      current_->batches == 0 ? "its values are being read"
+                                             : absl::StrCat(current_->batches_done, " of ",
+                                                            current_->batches, " batches done"));
+}
+
+// --- evaluations.csv ---
+
+std::vector<HistoryLine> CheckpointEvaluation::LinesFrom(uint64_t place) const {
+  std::vector<HistoryLine> lines;
+  for (size_t i = place; i < results_.size(); ++i)
+    lines.push_back({i, FormatEvaluationLine(options_.progress->metric_names(), results_[i])});
+  return lines;
+}
+
+void CheckpointEvaluation::OnWritten() {
+  // What stays of these from here on is decided by the file.
+  const size_t below = csv_.owed_from().value_or(results_.size());
+  for (; written_ < below; ++written_) {
+    in_use_->Remove(unwritten_.at(written_));
+    unwritten_.erase(written_);
+  }
+  options_.on_written();
+}
+
+// --- The end ---
+
+void CheckpointEvaluation::End(const std::string& failure) {
+  failure_ = failure;
+  ending_at_ = options_.loop->Now();
+  Begin();
+  // What is at hand is not wanted any more.
+  if (current_.has_value() && !current_->verifying && !IsWanted(current_->checkpoint))
+    StopCurrent();
+  HandOut();
+  MaybeEnd();
+}
+
+bool CheckpointEvaluation::Owes() const {
+  if (!failure_->empty()) return false;
+  if (!read_ || current_.has_value()) return true;
+  return std::any_of(backlog_.checkpoints().begin(), backlog_.checkpoints().end(),
+                     [this](const StoredCheckpoint& each) { return IsWanted(each); });
+}
+
+void CheckpointEvaluation::MaybeEnd() {
+  if (!failure_.has_value() || dismissed_) return;
+  if (Owes()) {
+    const bool expected = options_.listed || peer_.state() == EvaluatorPeer::State::kLost;
+    const bool comes = expected && options_.loop->Now() - ending_at_ < kEvaluatorPatience;
+    if (!read_ || peer_.connected() || peer_.present() || comes) return;
+    // Where there never was one, nobody has expected anything of it.
+    if (!peer_.address().empty()) {
+      LogWarning("the last checkpoint is not evaluated: the evaluator is gone (" + peer_.detail() +
+                 "); `shoal evaluate " + options_.paths.directory + "` computes the same");
+    }
+  }
+  dismissed_ = true;
+  if (!peer_.connected()) return OnEnded();
+  proto::EvaluatorOrder order;
+  order.mutable_job_done()->set_failure(*failure_);
+  peer_.Send(order);
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    OnEnded();
+  });
+}
+
+void CheckpointEvaluation::OnEnded() {
+  if (std::exchange(ended_, true)) return;
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(std::exchange(dismiss_deadline_, 0));
+  options_.on_ended();
+}
+
+}  // namespace shoal

@@ -1,0 +1,65 @@
+#include "coordinator/operators/cluster_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+
+bool ClusterService::Serves(const std::string& method) {
+  return method == kStatusMethod || method == kDrainMethod || method == kCheckpointMethod;
+}
+
+StreamCallbacks ClusterService::Accept(const std::string& method, std::unique_ptr<Stream> stream) {
+  const uint64_t request = next_request_++;
+  calls_[request].stream = std::move(stream);
+  return {.on_message = [this, request,
+                         method](Message message) { OnMessage(request, method, message); },
+          .on_half_closed = [this, request] { OnHalfClosed(request); },
+          .on_closed =
+              [this, request](absl::Status) {
+                calls_.erase(request);
+                options_.on_gone(request);
+              }};
+}
+
+void ClusterService::OnMessage(uint64_t request, const std::string& method,
+                               const Message& message) {
+  if (std::exchange(calls_[request].asked, true)) {
+    return Refuse(request, absl::InvalidArgumentError("a call is one request"));
+  }
+  proto::StatusRequest status;
+  proto::DrainRequest drain;
+  proto::CheckpointRequest checkpoint;
+  if (method == kStatusMethod && ParseMessage(message, &status)) {
+    return Answer(request, options_.status());
+  }
+  if (method == kDrainMethod && ParseMessage(message, &drain)) {
+    return options_.on_drain(request, drain);
+  }
+  if (method == kCheckpointMethod && ParseMessage(message, &checkpoint)) {
+    return options_.on_checkpoint(request);
+  }
+  Refuse(request, absl::InvalidArgumentError(
+                      absl::StrCat("not a request of proto/cluster.proto for ", method)));
+}
+
+// A unary client does so at once, and waits for its answer.
+void ClusterService::OnHalfClosed(uint64_t request) {
+  if (!calls_[request].asked)
+    Refuse(request, absl::InvalidArgumentError("the call ended without a request"));
+}
+
+void ClusterService::Answer(uint64_t request, const google::protobuf::MessageLite& reply) {
+  const auto call = calls_.find(request);
+  if (call == calls_.end()) return;
+  call->second.stream->Send(MakeMessage(reply));
+  call->second.stream->Finish(absl::OkStatus());
+}
+
+void ClusterService::Refuse(uint64_t request, const absl::Status& why) {
+  const auto call = calls_.find(request);
+  if (call != calls_.end()) call->second.stream->Finish(why);
+}
+
+}  // namespace shoal

@@ -1,0 +1,165 @@
+#include "coordinator/operators/operator_requests.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/printable.h"
+#include "common/daemon/logging.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kMaxRequests = 64;  // that wait for the same thing
+
+std::string WorkerName(const Worker& worker) {
+  return absl::StrCat("worker ", worker.index, " (", worker.hello.host(), ", pid ",
+                      worker.hello.pid(), ")");
+}
+
+}  // namespace
+
+OperatorRequests::OperatorRequests(Options options)
+    : options_(std::move(options)),
+      service_({.status = options_.status,
+                .on_drain = [this](uint64_t request,
+                                   const proto::DrainRequest& drain) { OnDrain(request, drain); },
+                .on_checkpoint = [this](uint64_t request) { OnCheckpoint(request); },
+                .on_gone = [this](uint64_t request) { Forget(request); }}) {}
+
+absl::StatusOr<StreamCallbacks> OperatorRequests::Accept(const std::string& method,
+                                                         std::unique_ptr<Stream> stream) {
+  return service_.Accept(method, std::move(stream));
+}
+
+void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drain) {
+  if (drain.type() == "chief") return DrainChief(request);
+  if (drained_.has_value())
+    return service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
+  if (drain.type() == "evaluator") {
+    return service_.Refuse(request, absl::FailedPreconditionError(
+                                        "an evaluator holds nothing that has to be finished: end "
+                                        "its process (SIGTERM), and start another one where it is "
+                                        "to be"));
+  }
+  if (drain.type() == "ps" && int64_t{drain.index()} < options_.ps_count) {
+    return service_.Refuse(
+        request,
+        absl::FailedPreconditionError(absl::StrCat(
+            "ps ", drain.index(),
+            " holds variables that nobody else has, and cannot be drained; to move it, drain the "
+            "chief (a checkpoint is written), change the cluster spec and start the cluster again "
+            "with the same run directory")));
+  }
+  std::set<int> connected;
+  for (const auto& [key, worker] : options_.membership->workers()) {
+    connected.insert(worker->index);
+    if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
+    if (drains_.count(key) >= kMaxRequests) {
+      return service_.Refuse(request,
+                             absl::ResourceExhaustedError("too many ask to drain it already"));
+    }
+    LogInfo("draining " + WorkerName(*worker) + ", as an operator asks");
+    proto::WorkerOrder order;
+    order.mutable_drain()->set_reason("drained by an operator");
+    worker->Send(order);
+    worker->ready = false;  // no more work for it
+    options_.membership->record(*worker).state = Membership::Record::State::kDraining;
+    drains_.emplace(key, request);
+    return;
+  }
+  service_.Refuse(request, absl::NotFoundError(absl::StrCat(
+                               "no ", Printable(drain.type(), kMostNameBytes), " ", drain.index(),
+                               " is connected; workers that are: ",
+                               connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
+}
+
+void OperatorRequests::DrainChief(uint64_t request) {
+  if (chief_drains_.size() >= kMaxRequests) {
+    return service_.Refuse(request,
+                           absl::ResourceExhaustedError("too many ask to drain it already"));
+  }
+  chief_drains_.push_back(request);
+  return drained_.has_value() ? AnswerChiefDrains() : options_.stop();
+}
+
+void OperatorRequests::OnOver(const absl::Status& status, bool kept) {
+  RefuseCheckpoints("the coordinator stops");
+  const bool stopped = absl::IsCancelled(status);
+  const std::string detail =
+      status.ok() ? "the job is done, and the coordinator with it"
+                  : absl::StrCat("the coordinator has ",
+                                 stopped ? "" : "failed: ", std::string(status.message()));
+  if (status.ok() || (stopped && kept)) {
+    proto::DrainReply reply;
+    reply.set_detail(detail);
+    drained_ = std::move(reply);
+  } else {
+    drained_ = absl::UnavailableError(detail);
+  }
+  AnswerChiefDrains();
+}
+
+void OperatorRequests::AnswerChiefDrains() {
+  for (const uint64_t request : std::exchange(chief_drains_, {})) {
+    if (drained_->ok()) {
+      service_.Answer(request, **drained_);
+    } else {
+      service_.Refuse(request, drained_->status());
+    }
+  }
+}
+
+void OperatorRequests::OnWorkerGone(const Worker& worker, const std::string& why) {
+  const auto [first, last] = drains_.equal_range(worker.key);
+  proto::DrainReply reply;
+  const bool in_order =
+      options_.membership->record(worker).state == Membership::Record::State::kLeft;
+  reply.set_detail(WorkerName(worker) +
+                   (in_order ? " has left" : " is gone without a word: " + why));
+  for (auto drain = first; drain != last; ++drain) service_.Answer(drain->second, reply);
+  drains_.erase(first, last);
+}
+
+void OperatorRequests::OnCheckpoint(uint64_t request) {
+  const absl::StatusOr<Wanted> wanted = options_.wanted_now();
+  if (!wanted.ok()) return service_.Refuse(request, wanted.status());
+  if (checkpoints_.size() >= kMaxRequests) {
+    return service_.Refuse(request,
+                           absl::ResourceExhaustedError("too many ask for a checkpoint already"));
+  }
+  checkpoints_.push_back({request, *wanted});
+  if (const auto newest = options_.newest(); newest.has_value()) OnCommitted(*newest);
+  options_.on_asked();
+}
+
+void OperatorRequests::OnCommitted(const StoredCheckpoint& checkpoint) {
+  std::erase_if(checkpoints_, [&](const Checkpoint& each) {
+    if (checkpoint.manifest.timeline != each.wanted.timeline ||
+        checkpoint.manifest.cut_step < each.wanted.at_least) {
+      return false;
+    }
+    proto::CheckpointReply reply;
+    reply.set_directory(checkpoint.directory);
+    reply.set_step(checkpoint.manifest.cut_step);
+    service_.Answer(each.request, reply);
+    return true;
+  });
+}
+
+void OperatorRequests::RefuseCheckpoints(const std::string& why) {
+  for (const Checkpoint& each : std::exchange(checkpoints_, {})) {
+    service_.Refuse(each.request, absl::UnavailableError("no checkpoint: " + why));
+  }
+}
+
+void OperatorRequests::Forget(uint64_t request) {
+  std::erase_if(checkpoints_,
+                [request](const Checkpoint& each) { return each.request == request; });
+  std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });
+  std::erase(chief_drains_, request);
+}
+
+}  // namespace shoal

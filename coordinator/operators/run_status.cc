@@ -1,0 +1,315 @@
+// The answer to Cluster.Status, and whom a run waits for.
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/version.h"
+#include "coordinator/operators/run_view.h"
+#include "coordinator/run/csv_writer.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kEpochsInStatus = 100;
+// Workers say what they are at after 5 to 10 s.
+constexpr Time kStepUnexplained = std::chrono::seconds(11);
+constexpr int kMostWaitingWorkers = 8;  // in lines of their own
+
+}  // namespace
+
+proto::StatusReply RunView::Status() const {
+  const Time now = parts_.now;
+  proto::StatusReply reply;
+  reply.set_version(kVersion);
+  reply.set_job_name(parts_.job->name);
+  reply.set_job_fingerprint(parts_.job_fingerprint);
+  reply.set_run_dir(parts_.paths->directory);
+  reply.set_process(parts_.lease->Process());
+  reply.set_uptime_seconds(ToSeconds(now - parts_.started));
+  reply.set_phase(PhaseName(phase()));
+  reply.set_error(parts_.ending->failure());
+  for (const std::string& line : Waiting()) reply.add_waiting(line);
+  reply.set_term(parts_.fleet->term());
+  reply.set_timeline(parts_.fleet->timeline());
+  if (parts_.plan->has_value()) {
+    reply.set_total_steps((*parts_.plan)->total_steps());
+    reply.set_steps_per_epoch((*parts_.plan)->steps_per_epoch());
+    reply.set_epochs((*parts_.plan)->epochs());
+  }
+  FillProgress(&reply);
+  FillCheckpoint(&reply);
+  FillVerdict(parts_.history->verdict(), &reply);
+  FillTasks(&reply);
+  return reply;
+}
+
+void RunView::FillProgress(proto::StatusReply* reply) const {
+  const Time now = parts_.now;
+  if (parts_.handout->open()) {
+    reply->set_base_step(parts_.handout->steps().base());
+    reply->set_steps_done(parts_.handout->steps().done_count());
+    reply->set_steps_leased_again(parts_.handout->leased_again());
+  }
+  if (const std::optional<uint64_t> epoch = RunningEpoch()) {
+    reply->set_epoch(*epoch);
+    if (const auto latest = parts_.progress->Latest(*epoch)) {
+      reply->set_loss(latest->loss());
+      *reply->mutable_metrics() = latest->metrics();
+    }
+  }
+  reply->set_steps_per_second(parts_.progress->steps_per_second(now));
+  reply->set_examples_per_second(parts_.progress->examples_per_second(now));
+  const auto& history = parts_.progress->history();
+  auto epoch = history.size() > kEpochsInStatus ? std::prev(history.end(), kEpochsInStatus)
+                                                : history.begin();
+  for (; epoch != history.end(); ++epoch) *reply->add_history() = epoch->second;
+  reply->set_steps_done_here(parts_.counters.steps_done);
+  if (parts_.handout->evaluation() != nullptr) {
+    reply->set_evaluation_batches_done(parts_.handout->evaluation()->batches().done_count());
+    reply->set_evaluation_batches(parts_.handout->evaluation()->batches().total_steps());
+  }
+}
+
+void RunView::FillCheckpoint(proto::StatusReply* reply) const {
+  const std::optional<StoredCheckpoint>& newest = parts_.checkpointer->newest();
+  if (!newest.has_value() && parts_.checkpointer->last_error().empty()) return;
+  proto::CheckpointStatus* checkpoint = reply->mutable_last_checkpoint();
+  checkpoint->set_last_error(parts_.checkpointer->last_error());
+  if (!newest.has_value()) return;
+  checkpoint->set_directory(newest->directory);
+  checkpoint->set_step(newest->manifest.cut_step);
+  if (parts_.checkpointer->last().has_value())
+    checkpoint->set_age_seconds(ToSeconds(parts_.now - parts_.checkpointer->last_at()));
+  checkpoint->set_size_bytes(newest->size_bytes());
+  checkpoint->set_not_finite(newest->manifest.not_finite);
+  checkpoint->set_duration_seconds(ToSeconds(parts_.checkpointer->last_duration()));
+}
+
+RunPhase RunView::phase() const {
+  if (!parts_.ending->failure().empty()) return RunPhase::kFailed;
+  switch (parts_.ending->phase()) {
+    case RunEnding::Phase::kWorking:
+    case RunEnding::Phase::kBrokenOff:
+      break;
+    case RunEnding::Phase::kSaving:
+    case RunEnding::Phase::kDismissingWorkers:
+    case RunEnding::Phase::kDismissingPs:
+    case RunEnding::Phase::kDismissingEvaluator:
+    case RunEnding::Phase::kOver:
+      return RunPhase::kFinished;
+  }
+  if (parts_.closing->stopping()) return RunPhase::kStopping;
+  switch (parts_.fleet->phase()) {
+    case PsFleet::Phase::kClaiming:
+      return RunPhase::kClaiming;
+    case PsFleet::Phase::kLooking:
+    case PsFleet::Phase::kLoading:
+      return RunPhase::kLoading;
+    case PsFleet::Phase::kLeading:
+      break;
+  }
+  return RunPhase::kTraining;
+}
+
+const char* PhaseName(RunPhase phase) {
+  switch (phase) {
+    case RunPhase::kClaiming:
+      return "claiming";
+    case RunPhase::kLoading:
+      return "loading";
+    case RunPhase::kTraining:
+      return "training";
+    case RunPhase::kStopping:
+      return "stopping";
+    case RunPhase::kFinished:
+      return "finished";
+    case RunPhase::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+std::optional<uint64_t> RunView::RunningEpoch() const {
+  if (!parts_.handout->open() || !parts_.plan->has_value()) return std::nullopt;
+  return (*parts_.plan)
+      ->EpochOf(std::min(parts_.handout->steps().base(), (*parts_.plan)->total_steps() - 1));
+}
+
+const char* RunView::StateOfPs(const PsFleet::Peer& peer) const {
+  if (peer.link == nullptr || !peer.link->connected())
+    return peer.hello.has_value() ? "lost" : "connecting";
+  return parts_.fleet->phase() == PsFleet::Phase::kLoading && !peer.loaded ? "loading" : "up";
+}
+
+void RunView::FillTasks(proto::StatusReply* reply) const {
+  uint64_t applied = 0, repeated = 0, staleness_sum = 0, staleness_max = 0;
+  for (int ps = 0; ps < parts_.fleet->size(); ++ps) {
+    const PsFleet::Peer& peer = parts_.fleet->peer(ps);
+    proto::TaskStatus* task = reply->add_tasks();
+    task->set_type("ps");
+    task->set_index(ps);
+    task->set_address((*parts_.ps_addresses)[ps]);
+    task->set_state(StateOfPs(peer));
+    if (peer.link != nullptr) task->set_detail(peer.link->last_error());
+    if (!peer.claimed.has_value()) continue;
+    task->set_done(peer.claimed->applied_chunks());
+    task->set_lowest_updates(peer.claimed->lowest_updates());
+    task->set_highest_updates(peer.claimed->highest_updates());
+    applied += peer.claimed->applied_chunks();
+    repeated += peer.claimed->repeated_chunks();
+    staleness_sum += peer.claimed->staleness_sum();
+    staleness_max = std::max<uint64_t>(staleness_max, peer.claimed->staleness_max());
+  }
+  reply->set_repeated_chunks(repeated);
+  reply->set_staleness_max(staleness_max);
+  if (applied > 0)
+    reply->set_staleness_mean(static_cast<double>(staleness_sum) / static_cast<double>(applied));
+  std::map<int, const Worker*> connected;
+  for (const auto& [key, worker] : parts_.membership->workers())
+    connected[worker->index] = worker.get();
+  for (const auto& [index, record] : parts_.membership->records()) {
+    proto::TaskStatus* task = reply->add_tasks();
+    task->set_type("worker");
+    task->set_index(index);
+    task->set_address(record.address);
+    task->set_state(StateName(record.state));
+    task->set_detail(record.detail);
+    task->set_done(record.steps_done);
+    if (!connected.contains(index)) continue;
+    const Worker& worker = *connected[index];
+    task->set_device(worker.hello.device());
+    if (!worker.waiting.what().empty()) task->set_detail(worker.waiting.what());
+    if (record.expiries > 0) {
+      task->set_detail(
+          absl::StrCat(task->detail(), task->detail().empty() ? "" : "; ",
+                       "finished no step within ", parts_.job->strategy.lease_timeout_seconds,
+                       " s, ", record.expiries, record.expiries == 1 ? " time" : " times",
+                       ": raise $.strategy.lease_timeout_seconds where steps take so long"));
+    }
+    if (parts_.handout->begun()) task->set_held(parts_.handout->steps().held(worker.key));
+    if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
+  }
+  FillEvaluator(reply);
+}
+
+void RunView::FillEvaluator(proto::StatusReply* reply) const {
+  const EvaluatorPeer& peer = parts_.evaluator->peer();
+  if (peer.state() == EvaluatorPeer::State::kNone) return;
+  proto::TaskStatus* task = reply->add_tasks();
+  task->set_type("evaluator");
+  task->set_address(peer.address());
+  task->set_state(StateName(peer.state()));
+  task->set_done(parts_.evaluator->evaluated());
+  const std::string doing = parts_.evaluator->Doing();
+  task->set_detail(doing.empty() ? peer.detail() : doing);
+}
+
+std::string RunView::EvaluatorsPart() const {
+  const EvaluatorPeer& peer = parts_.evaluator->peer();
+  const std::string doing = parts_.evaluator->Doing();
+  return absl::StrCat("the evaluator (",
+                      peer.address().empty() ? "which has not come" : peer.address(),
+                      peer.state() == EvaluatorPeer::State::kNone ? "" : ", ",
+                      peer.state() == EvaluatorPeer::State::kNone ? "" : StateName(peer.state()),
+                      doing.empty() ? "" : "; ", doing, ")");
+}
+
+std::vector<std::string> RunView::Waiting() const {
+  if (parts_.ending->phase() == RunEnding::Phase::kDismissingEvaluator)
+    return {EvaluatorsPart() + ": the job ends when the last checkpoint is evaluated"};
+  std::vector<std::string> lines = parts_.fleet->Waiting();
+  const Time now = parts_.now;
+  if (const std::string holder = parts_.lease->Waiting(); !holder.empty()) lines.push_back(holder);
+  if (!parts_.ending->working() || parts_.fleet->phase() != PsFleet::Phase::kLeading) return lines;
+  if (!parts_.membership->AnyReady()) {
+    std::vector<std::string> known;
+    for (const auto& [index, record] : parts_.membership->records()) {
+      known.push_back(absl::StrCat("worker ", index, ": ", StateName(record.state),
+                                   record.detail.empty() ? "" : ", ", record.detail));
+    }
+    lines.push_back(
+        absl::StrCat("a worker: none is ready since ",
+                     WholeSeconds(now - parts_.handout->nobody_since().value_or(now)), " s (",
+                     known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
+                     "); one more joins with shoal-worker --chief=", *parts_.chief_address));
+  }
+  const bool all_done =
+      (parts_.handout->begun() &&
+       parts_.handout->steps().base() >=
+           (parts_.awaits_results ? (*parts_.cuts)->mandatory() : (*parts_.plan)->total_steps())) ||
+      parts_.closing->not_written_since().has_value();
+  const bool is_final = parts_.closing->not_written_since().has_value() ||
+                        (all_done && parts_.handout->steps().finished());
+  if (all_done && !parts_.history->error().empty() && parts_.awaits_results) {
+    lines.push_back(absl::StrCat("the epoch's result to be written (", parts_.history->error(),
+                                 "); it is tried again every ",
+                                 WholeSeconds(CsvWriter::kRetryWriteAfter), " s"));
+  }
+  if (all_done && parts_.checkpointer->idle() && !parts_.checkpointer->last_error().empty()) {
+    lines.push_back(absl::StrCat("the ", is_final ? "final" : "epoch's",
+                                 " checkpoint to be written since ",
+                                 WholeSeconds(now - *parts_.checkpointer->failing_since()), " s (",
+                                 parts_.checkpointer->last_error(), "); it is tried again every ",
+                                 WholeSeconds(kRetryCutAfter), " s"));
+  }
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  if (parts_.awaits_results && all_done && parts_.checkpointer->idle() && last.has_value() &&
+      !parts_.history->IsEvaluated((*parts_.cuts)->epoch()) && parts_.evaluator->WillBring(*last)) {
+    lines.push_back(absl::StrCat(EvaluatorsPart(), ": the result of epoch ",
+                                 (*parts_.cuts)->epoch() + 1,
+                                 " decides whether the training goes on"));
+  }
+  if (parts_.requests->checkpoint_wanted() && parts_.handout->evaluation() != nullptr) {
+    lines.push_back(absl::StrCat("the evaluation of epoch ",
+                                 parts_.handout->evaluation()->epoch() + 1, " (",
+                                 parts_.handout->evaluation()->batches().done_count(), " of ",
+                                 parts_.handout->evaluation()->batches().total_steps(),
+                                 " batches done), after which the checkpoint that is asked for "
+                                 "begins"));
+  }
+  if (const std::string cut = parts_.checkpointer->Waiting(now);
+      !cut.empty() && !CutIsComing(now)) {
+    const std::string holder = parts_.handout->begun() ? OldestStep() : "";
+    lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
+  }
+  int more = -kMostWaitingWorkers;
+  for (const auto& [key, worker] : parts_.membership->workers()) {
+    if (worker->waiting.what().empty() || worker->waiting.computing() || ++more > 0) continue;
+    lines.push_back(absl::StrCat("worker ", worker->index, ", which is ", worker->waiting.what()));
+  }
+  if (more > 0) lines.push_back(absl::StrCat(more, " more workers"));
+  return lines;
+}
+
+// The cut in progress is not held up, and nobody waits for it: it lacks steps, of which the oldest
+// one is being computed, as its worker says of a slow one.
+bool RunView::CutIsComing(Time now) const {
+  if (!parts_.handout->begun() || parts_.closing->closing() || parts_.requests->checkpoint_wanted())
+    return false;
+  if (!parts_.checkpointer->accepted() ||
+      parts_.handout->steps().base() >= parts_.checkpointer->step())
+    return false;
+  const Worker* const holder = HolderOfOldestStep();
+  if (holder != nullptr && !holder->waiting.what().empty()) return holder->Computing(now);
+  return now - std::max(parts_.progress->last_step_at(), (*parts_.cuts)->last().at) <
+         kStepUnexplained;
+}
+
+// Of the oldest step that is not done, on which a cut may depend; null: nobody.
+const Worker* RunView::HolderOfOldestStep() const {
+  for (const auto& [key, worker] : parts_.membership->workers()) {
+    if (parts_.handout->steps().Holds(key, parts_.handout->steps().base())) return worker.get();
+  }
+  return nullptr;
+}
+
+std::string RunView::OldestStep() const {
+  const Worker* const holder = HolderOfOldestStep();
+  if (holder == nullptr) return "";
+  const std::string& what = holder->waiting.what();
+  return absl::StrCat("step ", parts_.handout->steps().base(), " is with worker ", holder->index,
+                      what.empty() ? "" : ", which is ", what);
+}
+
+}  // namespace shoal

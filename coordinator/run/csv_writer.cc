@@ -1,0 +1,92 @@
+#include "coordinator/run/csv_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
+
+namespace shoal {
+
+CsvWriter::CsvWriter(Options options)
+    : options_(std::move(options)),
+      file_(std::make_shared<HistoryFile>(options_.path, options_.header, options_.files)) {}
+
+CsvWriter::~CsvWriter() {
+  *alive_ = false;
+  options_.loop->CancelTimer(retry_);
+}
+
+void CsvWriter::Changed(uint64_t from) {
+  changed_ = std::min(changed_.value_or(from), from);
+  Write();
+}
+
+void CsvWriter::WriteAnewLater() {
+  changed_ = 0;
+  whole_ = true;
+  WriteLater();
+}
+
+void CsvWriter::Hold() { held_ = true; }
+
+void CsvWriter::Release() {
+  held_ = false;
+  if (changed_.has_value()) Write();
+}
+
+std::optional<uint64_t> CsvWriter::owed_from() const {
+  if (!changed_.has_value()) return writing_;
+  return std::min(*changed_, writing_.value_or(*changed_));
+}
+
+std::string CsvWriter::Owed() const {
+  if (!owed_from().has_value()) return "";
+  return WithPath(error_.empty() ? "the disk has not answered yet" : error_);
+}
+
+std::string CsvWriter::WithPath(const std::string& why) const {
+  return absl::StrContains(why, options_.path) ? why : absl::StrCat(options_.path, ": ", why);
+}
+
+void CsvWriter::WriteLater() {
+  options_.loop->CancelTimer(retry_);
+  retry_ = options_.loop->CallAfter(kRetryWriteAfter, [this] {
+    retry_ = 0;
+    if (changed_.has_value()) Write();
+  });
+}
+
+// One write at a time: lines may come faster than a disk takes them.
+void CsvWriter::Write() {
+  if (held_ || writing_.has_value()) return;
+  options_.loop->CancelTimer(std::exchange(retry_, 0));
+  const uint64_t first = *std::exchange(changed_, std::nullopt);
+  const uint64_t from = std::exchange(whole_, false) ? 0 : first;
+  writing_ = from;
+  auto written = std::make_shared<absl::Status>();
+  options_.loop->Offload([file = file_, from, lines = options_.lines(from),
+                          written] { *written = file->Write(from, lines); },
+                         [this, alive = alive_, from, written] {
+                           if (*alive) OnWritten(from, *written);
+                         });
+}
+
+void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {
+  writing_.reset();
+  // While the disk is full each try fails alike, and one warning is enough.
+  const std::string before = std::exchange(error_, std::string(status.message()));
+  if (!status.ok() && error_ != before) LogWarning(WithPath(error_) + "; it is written again");
+  const bool again = changed_.has_value();
+  if (!status.ok()) {
+    changed_ = 0;
+    whole_ = true;
+  }
+  // Somebody may have changed the file: then the whole of it can be written.
+  if (again || (!status.ok() && from > 0)) Write();
+  if (!writing_.has_value() && changed_.has_value()) WriteLater();
+  if (!writing_.has_value()) options_.on_idle();
+}
+
+}  // namespace shoal

@@ -1,0 +1,187 @@
+#include "coordinator/run/run_ending.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/checkpoint/checkpoint_verification.h"
+#include "common/checkpoint/model_export.h"
+#include "common/daemon/exit_code.h"
+#include "common/daemon/logging.h"
+#include "common/run/run_outcome.h"
+
+namespace shoal {
+namespace {
+
+// Workers and ps that do not answer at the end are gone.
+constexpr Time kDismissTimeout = std::chrono::seconds(5);
+// How long the end waits for files, whose disk may be full or may not answer. The process waits
+// as long again.
+constexpr Time kDiskPatience = std::chrono::seconds(3);
+
+absl::Status ExportResult(const RunEnding::Result& result, const std::string& directory,
+                          const std::string& slot, FileSystem* files) {
+  const std::optional<StoredCheckpoint>& last = result.last;
+  // Only the best epoch's is another than the last one, which was verified.
+  if (last.has_value() && last->directory != result.values.directory) {
+    const absl::Status sound = VerifyCheckpoint(result.values, files);
+    const bool lost = absl::IsDataLoss(sound) || absl::IsNotFound(sound);
+    if (lost && last->manifest.finite()) {
+      LogWarning(absl::StrCat("the model gets the values of the last epoch, and not of the best: ",
+                              std::string(sound.message())));
+      return ExportModel(*last, directory, slot, files);
+    }
+    if (!sound.ok()) return sound;
+  }
+  return ExportModel(result.values, directory, slot, files);
+}
+
+}  // namespace
+
+RunEnding::RunEnding(Options options) : options_(std::move(options)) {}
+
+RunEnding::~RunEnding() {
+  *alive_ = false;
+  for (const EventLoop::TimerId timer : {dismiss_deadline_, over_deadline_}) {
+    if (timer != 0) options_.loop->CancelTimer(timer);
+  }
+}
+
+void RunEnding::Enter(Phase phase) {
+  if (std::exchange(phase_, phase) == Phase::kWorking) options_.on_ending();
+}
+
+void RunEnding::Save(const Result& result) {
+  Enter(Phase::kSaving);
+  found_ = result.found;
+  auto saved = std::make_shared<absl::Status>();
+  const std::string directory = options_.paths.model();
+  options_.loop->Offload([files = options_.files, slot = options_.average_slot, result, directory,
+                          saved] { *saved = ExportResult(result, directory, slot, files); },
+                         [this, alive = alive_, saved, directory] {
+                           if (!*alive || phase_ != Phase::kSaving) return;
+                           if (!saved->ok()) return Over(*saved);
+                           LogInfo("the model is saved in " + directory);
+                           job_outcome_ = absl::OkStatus();
+                           DismissWorkers();
+                         });
+}
+
+void RunEnding::Fail(const std::string& why) {
+  failure_ = why;
+  job_outcome_ = absl::DataLossError(why);
+  DismissWorkers();
+}
+
+void RunEnding::DismissWorkers() {
+  Enter(Phase::kDismissingWorkers);
+  options_.membership->EndJob(failure_);
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    DismissPs();
+  });
+  OnWorkerGone();  // if none is there
+}
+
+// Two kinds of workers look for this coordinator and hear the end when they find it: those of a
+// predecessor, and those that are still starting when the job fails, maybe in its first seconds.
+void RunEnding::OnWorkerGone() {
+  const bool more_may_come = found_ || (!failure_.empty() && !options_.membership->AllTold());
+  if (options_.membership->workers().empty() && !more_may_come) DismissPs();
+}
+
+// Those that can't be reached count as stopped.
+void RunEnding::DismissPs() {
+  if (phase_ != Phase::kDismissingWorkers) return;
+  Enter(Phase::kDismissingPs);
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+  options_.fleet->Dismiss();
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    DismissEvaluator();
+  });
+}
+
+// Nothing is trained any more, and who has trained is gone: it may take as long as it does.
+void RunEnding::DismissEvaluator() {
+  if (phase_ != Phase::kDismissingPs) return;
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(std::exchange(dismiss_deadline_, 0));
+  if (!options_.dismiss_evaluator) return Over(*job_outcome_);
+  Enter(Phase::kDismissingEvaluator);
+  options_.fleet->Close();
+  options_.dismiss_evaluator(failure_);
+}
+
+void RunEnding::OnEvaluatorGone() {
+  if (phase_ == Phase::kDismissingEvaluator) Over(*job_outcome_);
+}
+
+void RunEnding::OnStop() {
+  if (phase_ != Phase::kDismissingEvaluator) return;
+  LogWarning(
+      "stopping without the evaluation of the last checkpoint; the job is done, and `shoal "
+      "evaluate " +
+      options_.paths.directory + "` computes it");
+  Over(*job_outcome_);
+}
+
+void RunEnding::OnPsStopping(int ps) {
+  if (phase_ != Phase::kDismissingPs) return;  // it only leaves
+  stopping_ps_.insert(ps);
+  if (static_cast<int>(stopping_ps_.size()) == options_.fleet->size()) DismissEvaluator();
+}
+
+void RunEnding::Over(const absl::Status& status) {
+  if (over()) return;
+  Enter(working() ? Phase::kBrokenOff : Phase::kOver);
+  outcome_ = status;
+  options_.on_outcome(outcome_);
+  if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());
+  // One that was fenced off has ended nothing: another one leads.
+  if (options_.lease->leading() && !absl::IsAborted(status)) KeepOutcome();
+  options_.fleet->Close();
+  options_.lease->Pause();
+  over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
+    over_deadline_ = 0;
+    const std::vector<std::string> owed = options_.owed();
+    LogWarning(absl::StrCat(
+        "stopping without waiting longer for the disk of ", options_.paths.directory,
+        ", which has not taken within ", WholeSeconds(kDiskPatience), " s what was being written",
+        owed.empty() ? "" : "; lost are the newest lines of ", absl::StrJoin(owed, "; ")));
+    options_.on_over(outcome_);
+  });
+  OnWritten();
+}
+
+// In the run directory, for whoever asks when this process is gone.
+void RunEnding::KeepOutcome() {
+  const RunOutcome outcome{ExitCodeOf(outcome_), std::string(outcome_.message())};
+  options_.loop->Offload(
+      [files = options_.files, paths = options_.paths, outcome] {
+        if (const absl::Status kept = WriteRunOutcome(paths, outcome, files); !kept.ok())
+          LogWarning("how the run ended is not kept: " + std::string(kept.message()));
+      },
+      [] {});
+}
+
+void RunEnding::OnWritten() {
+  if (over() && options_.owed().empty()) EndAfterWrites();
+}
+
+// Whoever comes next finds all files of this one: the lease is given back after them, and not at
+// all where they may still be written.
+void RunEnding::EndAfterWrites() {
+  const auto end = [this, alive = alive_] {
+    if (!*alive || over_deadline_ == 0) return;
+    options_.loop->CancelTimer(std::exchange(over_deadline_, 0));
+    options_.on_over(outcome_);
+  };
+  options_.loop->Offload([] {},
+                         [this, alive = alive_, end] {
+                           if (!*alive || over_deadline_ == 0) return;
+                           options_.lease->Release();
+                           options_.loop->OffloadBrief([] {}, end);
+                         });
+}
+
+}  // namespace shoal

@@ -1,0 +1,165 @@
+#include "coordinator/run/run_history.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/daemon/logging.h"
+#include "coordinator/cuts/cut_plan.h"
+
+namespace shoal {
+
+RunHistory::RunHistory(Options options)
+    : options_(std::move(options)),
+      progress_(*options_.progress),
+      csv_({.loop = options_.loop,
+            .files = options_.files,
+            .path = options_.paths.history(),
+            .header = HistoryHeader(progress_.metric_names()),
+            .lines = [this](uint64_t from) { return LinesFrom(from); },
+            .on_idle = [this] { options_.on_idle(); }}) {
+  csv_.Hold();
+}
+
+RunHistory::~RunHistory() { *alive_ = false; }
+
+std::vector<HistoryLine> RunHistory::LinesFrom(uint64_t epoch) const {
+  std::vector<HistoryLine> lines;
+  const auto& history = progress_.history();
+  for (auto each = history.lower_bound(epoch); each != history.end(); ++each)
+    lines.push_back(FormatHistoryLine(progress_.metric_names(), each->second));
+  return lines;
+}
+
+void RunHistory::ReadEarlier() {
+  read_ = false;
+  csv_.Hold();
+  earlier_.clear();
+  const auto earlier = std::make_shared<History>();
+  const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
+  options_.loop->Offload(
+      [earlier, verdict, paths = options_.paths, callbacks = options_.callbacks,
+       files = options_.files] {
+        *earlier = ReadHistory(paths.history(), files);
+        *verdict = ReadRunVerdict(callbacks, paths, files);
+      },
+      [this, alive = alive_, reading = ++readings_, earlier, verdict] {
+        if (!*alive || reading != readings_) return;  // it is read again
+        if (!earlier->problem.empty()) LogWarning(earlier->problem);
+        earlier_ = std::move(earlier->epochs);
+        read_ = true;
+        if (verdict->ok()) verdict_ = **verdict;
+        options_.on_read();
+        // What was to be written meanwhile takes no earlier line out of the file.
+        if (csv_.owed_from().has_value()) TakeEarlier();
+        csv_.Release();
+      });
+}
+
+void RunHistory::Begin(const StepPlan& plan, uint64_t base, const Manifest* newest) {
+  plan_ = plan;
+  closed_ = 0;
+  while (closed_ < plan_->epochs() && plan_->EpochEnd(closed_) <= base) ++closed_;
+  const auto& history = progress_.history();
+  const bool rewinds = history.lower_bound(closed_) != history.end() ||
+                       std::any_of(earlier_.begin(), earlier_.end(),
+                                   [this](const auto& each) { return each.epoch() >= closed_; });
+  progress_.Rewind(closed_);
+  progress_.Restore(earlier_, closed_);
+  // The figures of an epoch that is gone on with are those of all its steps: of those below the
+  // newest checkpoint too. What others of them came to only a coordinator knew that is gone, if the
+  // timeline was adopted.
+  if (newest != nullptr && !newest->epoch_done() && newest->epoch == closed_)
+    progress_.Resume(closed_, newest->epoch_sums, options_.loop->Now());
+  csv_.Distrust();
+  // Before anything is read from it: what it says of epochs that did not happen is void.
+  if (rewinds) csv_.Changed(0);
+}
+
+void RunHistory::TakeEarlier() {
+  if (!plan_.has_value()) return;  // which of the epochs stay is not known
+  progress_.Restore(earlier_, closed_);
+  csv_.Changed(0);
+}
+
+void RunHistory::CloseUpTo(uint64_t base) {
+  while (closed_ < plan_->epochs() && base >= plan_->EpochEnd(closed_)) {
+    const proto::EpochResult& result = progress_.CloseEpoch(closed_, options_.loop->Now());
+    std::string text =
+        absl::StrFormat("epoch %d of %d: loss %.4f", closed_ + 1, plan_->epochs(), result.loss());
+    for (const proto::MetricValue& metric : result.metrics()) {
+      absl::StrAppendFormat(&text, ", %s %.4f", metric.name(), metric.value());
+    }
+    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", result.seconds(),
+                          result.examples_per_second());
+    LogInfo(text);
+    ++closed_;
+    csv_.Changed(closed_ - 1);
+  }
+}
+
+void RunHistory::SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metric_sums,
+                               uint64_t examples) {
+  const std::vector<double> metrics = progress_.MetricsOf(metric_sums, examples);
+  progress_.SetTestResult(epoch, loss, metrics);
+  std::string text =
+      absl::StrFormat("epoch %d of %d: test loss %.4f", epoch + 1, plan_->epochs(), loss);
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
+  }
+  LogInfo(text);
+  csv_.Changed(epoch);
+}
+
+bool RunHistory::IsEvaluated(uint64_t epoch) const {
+  const auto result = progress_.history().find(epoch);
+  return result != progress_.history().end() && result->second.has_test_loss();
+}
+
+void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
+                        std::function<void()> decided) {
+  if (deciding_ || !read_ || csv_.owed_from().has_value()) return;
+  if (options_.loop->Now() < decide_again_at_) return;
+  deciding_ = true;
+  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
+  options_.loop->Offload(
+      [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
+        *verdict = ReadRunVerdict(callbacks, paths, files);
+      },
+      [this, alive = alive_, verdict, epoch, asked = std::move(asked),
+       decided = std::move(decided)] {
+        if (!*alive) return;
+        deciding_ = false;
+        if (asked()) OnVerdict(epoch, *verdict, decided);
+      });
+}
+
+void RunHistory::ReadVerdict() {
+  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
+  options_.loop->Offload(
+      [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
+        *verdict = ReadRunVerdict(callbacks, paths, files);
+      },
+      [this, alive = alive_, verdict] {
+        if (*alive && verdict->ok()) verdict_ = **verdict;
+      });
+}
+
+void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
+                           const std::function<void()>& decided) {
+  if (!verdict.ok() || !verdict->evaluated.contains(epoch)) {
+    LogWarning(absl::StrCat("whether the training goes on after epoch ", epoch + 1,
+                            " cannot be decided: ",
+                            verdict.ok() ? options_.paths.history() + " does not have it"
+                                         : std::string(verdict.status().message()),
+                            "; the file is written anew"));
+    csv_.WriteAnewLater();
+    decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
+    return;
+  }
+  verdict_ = *verdict;
+  decided();
+}
+
+}  // namespace shoal

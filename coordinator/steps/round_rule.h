@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "common/step_plan/round_plan.h"
+#include "coordinator/steps/lease_rule.h"
+
+namespace shoal {
+
+// Synchronous rounds (section 13 of the protocol): a step is leased once all steps of the rounds
+// before its own are done. So what is leased at any moment is of one round, the parameters that a
+// worker asks for are there, and nobody waits at a ps.
+class RoundRule : public LeaseRule {
+ public:
+  explicit RoundRule(const RoundPlan& rounds) : rounds_(rounds) {}
+
+  uint64_t Span() const override { return rounds_.most_steps(); }
+  bool MayLease(const Candidate& candidate) const override {
+    return rounds_.StartAt(candidate.step) <= candidate.base;
+  }
+  void Leased(uint64_t) override {}
+  void Done(uint64_t) override {}
+
+ private:
+  const RoundPlan rounds_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,388 @@
+#include "coordinator/steps/work_handout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/step_plan/round_message.h"
+
+namespace shoal {
+namespace {
+
+// How much work a worker holds ahead, so that its next step is there before it is needed.
+constexpr double kLeaseAheadSeconds = 0.2;
+constexpr uint64_t kMinLeasesAhead = 2;
+constexpr uint64_t kMaxLeasesAhead = 64;
+// In so many portions, so that workers take turns and steps are done nearly in their order; with
+// short steps, one worker would else be epochs ahead of another.
+// Workers report in portions as large.
+constexpr uint64_t kLeasePortions = 4;
+constexpr uint64_t kEvaluationsAhead = 2;
+// Who was too slow for a round is tried again when it has been without work for so many of its
+// steps, one at a time: it may be fast by now, and costs no more than a fiftieth of the time if it
+// is not.
+constexpr double kIdleStepsBeforeATry = 50;
+// A step that takes longer, as where the process was stopped, tells as much of the next one. Less
+// would make the mean of a worker that is throttled now and then too small.
+constexpr double kMostTimesTheMean = 4;
+// While somebody waits, what others are at is looked at so many times before it counts as slow.
+constexpr double kLooks = 4;
+constexpr Time kLookNoSooner = std::chrono::milliseconds(5);
+// A worker that does not say how far it is stands still; it keeps what it holds.
+constexpr Time kHaltPatience = std::chrono::seconds(1);
+
+// How many steps a worker should hold, of which `share` is the most: what each could hold if all
+// held equally many of those that may be out.
+uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
+  const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
+  const uint64_t least = std::min(most, kMinLeasesAhead);
+  if (worker.step_seconds <= 0) return least;
+  // Compared as numbers that may be too large for an integer.
+  return static_cast<uint64_t>(std::clamp<double>(kLeaseAheadSeconds / worker.step_seconds,
+                                                  static_cast<double>(least),
+                                                  static_cast<double>(most)));
+}
+
+}  // namespace
+
+void WorkHandout::Open(Timeline timeline) {
+  timeline_ = timeline.timeline;
+  span_ = options_.window_steps;
+  if (timeline.rule != nullptr) span_ = std::min(span_, timeline.rule->Span());
+  rounds_ = timeline.rounds;
+  whole_below_ = timeline.whole_below;
+  steps_ = std::make_unique<StepDispatcher>(
+      StepDispatcher::Options{.total_steps = timeline.total_steps,
+                              .window_steps = options_.window_steps,
+                              .lease_timeout = FromSeconds(options_.lease_timeout_seconds),
+                              .rule = std::move(timeline.rule)},
+      timeline.base, timeline.done_after_base);
+}
+
+void WorkHandout::Close() {
+  leased_again_before_ = leased_again();
+  leased_twice_before_ = leased_twice();
+  steps_.reset();
+  reports_.Clear();
+  evaluation_.reset();
+  take_back_.reset();
+  tried_.reset();
+  begun_ = false;
+}
+
+bool WorkHandout::MayHave(const Worker& worker) const {
+  return begun_ && !ended_ && worker.ready && !worker.lost_timeline;
+}
+
+void WorkHandout::Offer(Worker& worker) {
+  if (!MayHave(worker)) return;
+  if (evaluation_ != nullptr) {
+    while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
+      const StepRun batch = evaluation_->batches().Take(worker.key, 1, options_.loop->Now());
+      if (batch.count == 0) break;
+      proto::WorkerOrder order;
+      proto::Evaluate* evaluate = order.mutable_evaluate();
+      evaluate->set_timeline(timeline_);
+      evaluate->set_cut_step(evaluation_->cut_step());
+      evaluate->set_batch(batch.first);
+      worker.Send(order);
+    }
+  }
+  if (!std::exchange(worker.in_line, true)) line_.push_back(worker.key);
+}
+
+void WorkHandout::ServeLine() {
+  if (!rounds_.has_value()) LeaseSecond();
+  ServeSteps();
+  if (rounds_.has_value()) LeaseSecond();
+}
+
+void WorkHandout::ServeSteps() {
+  size_t passed_over = 0;  // at the front
+  while (passed_over < line_.size()) {
+    Worker& worker = *options_.membership->workers().at(line_[passed_over]);
+    const Given given = GiveSteps(worker);
+    if (given == Given::kNothing) return;  // nor would those behind it get any
+    if (given == Given::kWithheld) {
+      ++passed_over;
+      continue;
+    }
+    line_.erase(line_.begin() + static_cast<int64_t>(passed_over));
+    worker.in_line = given == Given::kSome;
+    if (worker.in_line) line_.push_back(worker.key);
+  }
+}
+
+WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
+  if (!MayHave(worker)) return Given::kAll;
+  const Time now = options_.loop->Now();
+  const uint64_t ahead = Ahead(worker);
+  const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
+  const uint64_t has = steps_->WorkloadOf(worker.key).steps;
+  uint64_t wanted = has + portion <= ahead ? portion : 0;
+  const uint64_t least = std::min(ahead, kMinLeasesAhead);
+  if (has < least) wanted = std::max(wanted, least - has);
+  bool tried = IsToBeTried(worker);
+  Given given = Given::kNothing;
+  while (wanted > 0) {
+    const uint64_t worth = tried ? 1 : WorthGiving(worker, wanted);
+    if (worth == 0) return given == Given::kSome ? given : Given::kWithheld;
+    const StepRun run = steps_->Take(worker.key, worth, now);
+    if (run.count == 0) return given;
+    // What it did not have to do is not how long a step takes it.
+    if (has == 0 && given == Given::kNothing && worker.steps_done > 0) worker.last_report = now;
+    given = Given::kSome;
+    if (std::exchange(tried, false)) tried_ = worker.key;
+    wanted -= run.count;
+    counters_.steps_leased += run.count;
+    options_.on_leased(run.first);
+    SendLease(worker, run);
+  }
+  return Given::kAll;
+}
+
+uint64_t WorkHandout::Ahead(const Worker& worker) const {
+  return LeasesAhead(worker, span_ / options_.membership->workers().size());
+}
+
+uint64_t WorkHandout::WorthGiving(const Worker& worker, uint64_t wanted) const {
+  if (!rounds_.has_value()) return wanted;
+  const uint64_t left = steps_->UnleasedBelow(rounds_->NextStart(steps_->base() + 1));
+  if (left == 0) return wanted;  // of the next round, once that may be leased
+  std::vector<Backlog> others;
+  for (const auto& [key, other] : options_.membership->workers())
+    if (key != worker.key && MayHave(*other)) others.push_back(BacklogOf(*other));
+  return ShareOfRound(BacklogOf(worker), others, wanted, left);
+}
+
+bool WorkHandout::IsToBeTried(const Worker& worker) const {
+  if (!rounds_.has_value() || tried_.has_value() || worker.step_seconds == 0) return false;
+  return steps_->WorkloadOf(worker.key).steps == 0 &&
+         ToSeconds(options_.loop->Now() - worker.last_report) >
+             kIdleStepsBeforeATry * worker.step_seconds;
+}
+
+Backlog WorkHandout::BacklogOf(const Worker& worker) const {
+  const StepDispatcher::Workload load = steps_->WorkloadOf(worker.key);
+  if (load.steps == 0) return {worker.step_seconds, 0};
+  // Of what it reports next. The longer that is overdue, the longer it is expected to take yet.
+  const uint64_t portion = std::max<uint64_t>(load.steps / kLeasePortions, 1);
+  const double elapsed = ToSeconds(options_.loop->Now() - load.begun);
+  const double first = std::abs(static_cast<double>(portion) * worker.step_seconds - elapsed);
+  return {worker.step_seconds,
+          first + static_cast<double>(load.steps - portion) * worker.step_seconds};
+}
+
+void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
+  proto::WorkerOrder order;
+  proto::Lease* lease = order.mutable_lease();
+  lease->set_timeline(timeline_);
+  lease->set_first(run.first);
+  lease->set_count(run.count);
+  lease->set_timeout_ms(static_cast<uint64_t>(options_.lease_timeout_seconds * 1000));
+  if (rounds_.has_value()) SetRound(rounds_->Of(run.first), lease);
+  worker.Send(order);
+}
+
+void WorkHandout::LeaseSecond() {
+  if (options_.speculate_after == 0 || !open() || taking_back()) return;
+  const double median = MedianStepSeconds();
+  if (median == 0) return;
+  const Time now = options_.loop->Now();
+  const double too_long = options_.speculate_after * median;
+  std::set<StepDispatcher::WorkerKey> slow;
+  for (const auto& [key, worker] : options_.membership->workers()) {
+    if (steps_->held(key) == 0) continue;
+    const StepDispatcher::Workload load = steps_->WorkloadOf(key);
+    // Several are reported in portions: till then it is not known which of them are done.
+    const double late = load.steps > kLeasePortions ? kLeaseAheadSeconds / kLeasePortions : 0;
+    if (ToSeconds(now - load.begun) > too_long + late) slow.insert(key);
+  }
+  if (!slow.empty()) GiveSecond(slow);
+  if (line_.empty() || steps_->leased_count() == 0) return;
+  options_.loop->CancelTimer(look_again_);
+  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(too_long / kLooks), kLookNoSooner),
+                                         [this] { LeaseSecond(); });
+}
+
+void WorkHandout::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
+  const Time now = options_.loop->Now();
+  std::vector<Worker*> fastest_first;
+  for (const StepDispatcher::WorkerKey key : line_)
+    fastest_first.push_back(options_.membership->workers().at(key).get());
+  std::ranges::stable_sort(fastest_first, {}, [](const Worker* each) {
+    return each->step_seconds > 0 ? each->step_seconds : std::numeric_limits<double>::infinity();
+  });
+  for (Worker* const worker : fastest_first) {
+    const uint64_t has = steps_->WorkloadOf(worker->key).steps;
+    if (!MayHave(*worker) || has >= (rounds_.has_value() ? 1 : Ahead(*worker))) continue;
+    const auto step = steps_->TakeSecond(worker->key, slow, now);
+    if (!step.has_value()) continue;
+    if (has == 0) worker->last_report = now;
+    ++counters_.steps_leased;
+    SendLease(*worker, {*step, 1});
+  }
+}
+
+double WorkHandout::MedianStepSeconds() const {
+  std::vector<double> seconds;
+  for (const auto& [key, worker] : options_.membership->workers())
+    if (worker->step_seconds > 0) seconds.push_back(worker->step_seconds);
+  if (seconds.empty()) return 0;
+  // The lower one of two: the slower of two workers is not slow by its own measure.
+  const auto middle = seconds.begin() + static_cast<int64_t>((seconds.size() - 1) / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+void WorkHandout::Hold(Worker& worker) {
+  if (worker.hello.timeline() != timeline_) return;
+  uint64_t end = steps_->total_steps();
+  if (take_back_.has_value() && take_back_->done) {
+    end = steps_->first_unleased();
+    worker.Send(GoOn());
+  }
+  for (const uint64_t step : worker.hello.held_steps()) {
+    if (step < end) steps_->Hold(worker.key, step, options_.loop->Now());
+  }
+}
+
+void WorkHandout::OnReport(Worker& worker, int steps) {
+  const Time now = options_.loop->Now();
+  const double seconds = ToSeconds(now - worker.last_report);
+  worker.last_report = now;
+  if (worker.steps_done == 0 || steps == 0) return;
+  const double each = seconds / steps;
+  double& mean = worker.step_seconds;
+  if (tried_ == worker.key) {
+    tried_.reset();
+    mean = std::min(mean, each);
+  }
+  mean = mean == 0 ? each : 0.9 * mean + 0.1 * std::min(each, kMostTimesTheMean * mean);
+}
+
+bool WorkHandout::Done(Worker& worker, uint64_t step) {
+  if (!steps_->Done(worker.key, step, options_.loop->Now())) {
+    ++counters_.steps_repeated;
+    return false;
+  }
+  reports_.Add(step, worker.key);
+  ++worker.steps_done;
+  return true;
+}
+
+void WorkHandout::BatchDone(Worker& worker, const proto::EvaluationDone& done) {
+  worker.last_report = options_.loop->Now();
+  const uint64_t before = evaluation_->batches().done_count();
+  evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
+                    {done.metric_sums().begin(), done.metric_sums().end()}, worker.last_report);
+  counters_.evaluation_batches += evaluation_->batches().done_count() - before;
+}
+
+uint64_t WorkHandout::Release(const Worker& worker) {
+  if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+  return open() ? steps_->Release(worker.key) : 0;
+}
+
+uint64_t WorkHandout::Forget(const Worker& worker) {
+  std::erase(line_, worker.key);
+  if (tried_ == worker.key) tried_.reset();
+  if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
+  return Release(worker);
+}
+
+std::string WorkHandout::WhyExpired(const Worker& worker, Time now) {
+  const double timeout = options_.lease_timeout_seconds;
+  if (!worker.Computing(now))
+    return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
+  ++options_.membership->record(worker).expiries;
+  return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
+                      timeout,
+                      " s, the job's $.strategy.lease_timeout_seconds: its steps are "
+                      "leased again. Raise that field where steps take so long");
+}
+
+void WorkHandout::DropSilent(bool patient) {
+  const Time now = options_.loop->Now();
+  const auto& workers = options_.membership->workers();
+  std::set<StepDispatcher::WorkerKey> silent;
+  const auto expire = [&](StepDispatcher& leases) {
+    for (const auto& [key, worker] : workers)
+      if (patient && worker->Computing(now)) leases.Extend(key, now);
+    for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
+  };
+  if (open()) expire(*steps_);
+  if (evaluation_ != nullptr) expire(evaluation_->batches());
+  for (const StepDispatcher::WorkerKey key : silent) {
+    const auto worker = workers.find(key);
+    if (worker == workers.end()) continue;
+    ++counters_.lease_expiries;
+    options_.membership->Reject(*worker->second, WhyExpired(*worker->second, now),
+                                /*final=*/false);
+  }
+}
+
+void WorkHandout::NoteWhoIsThere() {
+  const bool at_work = open() && steps_->leased_count() > 0;
+  if (options_.membership->AnyReady() || at_work || ended_) {
+    nobody_since_.reset();
+  } else if (!nobody_since_.has_value()) {
+    nobody_since_ = options_.loop->Now();
+  }
+}
+
+uint64_t WorkHandout::CutTarget() const {
+  const bool nobody = steps_->leased_count() == 0 && !options_.membership->AnyReady();
+  // A round that nobody can complete is as if it had not begun: what is in of it is done again.
+  if (rounds_.has_value()) {
+    return nobody ? rounds_->StartAt(steps_->base()) : rounds_->NextStart(steps_->first_unleased());
+  }
+  if (whole_below_.has_value()) return *whole_below_;
+  return nobody && steps_->done_after_base().empty() ? steps_->base() : steps_->first_unleased();
+}
+
+uint64_t WorkHandout::KeepableBelow() const {
+  if (rounds_.has_value()) return rounds_->StartAt(steps_->done_below());
+  return whole_below_.value_or(steps_->done_below());
+}
+
+bool WorkHandout::TakeBack() {
+  const Time now = options_.loop->Now();
+  if (!take_back_.has_value()) {
+    take_back_ = TakenBack{.asked_at = now};
+    proto::WorkerOrder order;
+    order.mutable_halt()->set_timeline(timeline_);
+    for (const auto& [key, worker] : options_.membership->workers()) {
+      if (steps_->held(key) == 0) continue;
+      take_back_->unanswered.insert(key);
+      worker->Send(order);
+    }
+  }
+  if (take_back_->done) return true;
+  if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
+  take_back_->done = true;
+  std::function<uint64_t(uint64_t)> end_of_round;
+  if (rounds_.has_value())
+    end_of_round = [this](uint64_t step) { return rounds_->NextStart(step); };
+  steps_->TakeBack(take_back_->begun_below, end_of_round);
+  options_.membership->Broadcast(GoOn());
+  return true;
+}
+
+proto::WorkerOrder WorkHandout::GoOn() const {
+  proto::WorkerOrder order;
+  order.mutable_go_on()->set_timeline(timeline_);
+  order.mutable_go_on()->set_below(steps_->first_unleased());
+  return order;
+}
+
+bool WorkHandout::OnHalted(const Worker& worker, const proto::Halted& halted) {
+  if (!taking_back() || halted.timeline() != timeline_) return false;
+  if (take_back_->unanswered.erase(worker.key) == 0) return false;
+  take_back_->begun_below[worker.key] = halted.begun_below();
+  return true;
+}
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+#include "coordinator/takeover/checkpoint_rows.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/sharding/chunk_limits.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint32_t kMaxRowBytes = kMostChunkBytes;  // in one message, as a chunk is
+
+// Opens the checkpoint first, where `reader` is null.
+absl::StatusOr<std::string> ReadPart(const CheckpointRows::Part& part, const std::string& directory,
+                                     FileSystem* files, std::unique_ptr<CheckpointReader>* reader) {
+  if (part.size_bytes > kMaxRowBytes) return absl::InvalidArgumentError("too many rows at once");
+  if (*reader == nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(*reader, CheckpointReader::Open(directory, files));
+  }
+  std::string values(part.size_bytes, '\0');
+  SHOAL_RETURN_IF_ERROR(
+      (*reader)->ReadBytes(part.tensor, part.offset_bytes, values.data(), part.size_bytes));
+  return values;
+}
+
+}  // namespace
+
+CheckpointRows::CheckpointRows(EventLoop* loop, CheckpointStore* store, StoredCheckpoint checkpoint)
+    : loop_(loop),
+      store_(store),
+      checkpoint_(std::move(checkpoint)),
+      reader_(std::make_shared<std::unique_ptr<CheckpointReader>>()) {}
+
+CheckpointRows::~CheckpointRows() { *alive_ = false; }
+
+void CheckpointRows::Read(const Part& part, std::function<void(absl::StatusOr<std::string>)> done) {
+  read_ = true;
+  const auto values = std::make_shared<absl::StatusOr<std::string>>();
+  loop_->Offload(
+      [values, part, reader = reader_, store = store_, directory = checkpoint_.directory] {
+        *values = ReadPart(part, directory, store->files(), reader.get());
+      },
+      [values, alive = alive_, done = std::move(done)] {
+        if (*alive) done(std::move(*values));
+      });
+}
+
+void CheckpointRows::Verify(std::function<void(const absl::Status&)> done) {
+  if (!read_) return done(absl::OkStatus());
+  auto whole = std::make_shared<absl::Status>();
+  loop_->Offload(
+      [store = store_, checkpoint = checkpoint_, whole] { *whole = store->Verify(checkpoint); },
+      [whole, alive = alive_, done = std::move(done)] {
+        if (*alive) done(*whole);
+      });
+}
+
+}  // namespace shoal

@@ -1,0 +1,544 @@
+#include "coordinator/takeover/ps_fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/printable.h"
+#include "common/base/term.h"
+#include "common/base/version.h"
+#include "common/daemon/logging.h"
+#include "coordinator/takeover/same_job.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kProbePeriod = std::chrono::seconds(1);
+// A timeline that lasted this long was a good one.
+constexpr Time kSettled = std::chrono::seconds(1);
+// A checkpoint that a disk could not read is read again after this time.
+constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
+// Longer than the 10 s after which a ps forgets a coordinator that it does not hear of.
+constexpr Time kHolderPatience = std::chrono::seconds(12);
+
+}  // namespace
+
+PsFleet::PsFleet(Options options)
+    : options_(std::move(options)),
+      claims_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.coordinator_id) {}
+
+PsFleet::~PsFleet() {
+  *alive_ = false;
+  CloseLinks(/*resign=*/false);
+}
+
+void PsFleet::Start() {
+  phase_since_ = options_.loop->Now();
+  peers_.resize(options_.addresses.size());
+  // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
+  const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
+  const auto highest = std::make_shared<absl::StatusOr<uint64_t>>(0);
+  options_.loop->Offload(
+      [store = options_.store, stored, highest, job = options_.job_text,
+       fingerprint = options_.job_fingerprint] {
+        *stored = store->List(nullptr);
+        if (!stored->ok()) {
+          *highest = stored->status();
+          return;
+        }
+        *highest = HighestTimeline(**stored);
+        // Who has come with another job hears it before any ps is waited for. What else is wrong
+        // with the newest one shows when it is to be loaded.
+        if (!highest->ok() || (*stored)->empty()) return;
+        const absl::Status same =
+            CheckSameJob((*stored)->front(), job, fingerprint, store->files());
+        if (absl::IsFailedPrecondition(same)) *highest = same;
+      },
+      [this, alive = alive_, stored, highest] {
+        if (!*alive || closed_) return;
+        if (!highest->ok()) return Fail(highest->status());
+        options_.on_stored(**stored);
+        highest_term_number_ = std::max(highest_term_number_, TermNumber(**highest));
+        for (int ps = 0; ps < size(); ++ps) {
+          peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{
+              .loop = options_.loop,
+              .network = options_.network,
+              .index = ps,
+              .address = options_.addresses[ps],
+              .seed = options_.coordinator_id + uint64_t{977} * ps,
+              .limits = ReplyLimits(),
+              .on_hello = [this](int i, const proto::ServerHello& hello) { OnHello(i, hello); },
+              .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
+              .on_lost =
+                  [this](int i, const absl::Status&) {
+                    if (dismissed_) return;
+                    LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
+                                            peers_[i].link->last_error()));
+                  }});
+        }
+        Claim();
+        Probe();
+      });
+}
+
+std::vector<FieldLimit> PsFleet::ReplyLimits() const {
+  return {{.kind = proto::ControlReply::kClaimedFieldNumber,
+           .field = proto::Claimed::kAppliedAfterBaseFieldNumber,
+           .most = options_.most_applied_after_base,
+           .packed = true},
+          {.kind = proto::ControlReply::kWrittenFieldNumber,
+           .field = proto::Written::kRangesFieldNumber,
+           .most = options_.most_written_ranges}};
+}
+
+absl::StatusOr<uint64_t> PsFleet::HighestTimeline(const std::vector<StoredCheckpoint>& stored) {
+  if (stored.empty()) return 0;
+  const uint64_t timeline = stored.front().manifest.timeline;
+  if (TermNumber(timeline) < kMaxTermNumber) return timeline;
+  return absl::FailedPreconditionError(absl::StrCat(
+      stored.front().directory, " is of the timeline ", TermText(timeline),
+      ", above which there is no term: no coordinator of Shoal wrote it; move it away"));
+}
+
+std::vector<int> PsFleet::LetLeave() {
+  std::vector<int> may_leave;
+  proto::ControlRequest request;
+  request.mutable_stop();
+  for (int ps = 0; ps < size(); ++ps) {
+    if (peers_[ps].departure != Departure::kAsked) continue;
+    SetDeparture(peers_[ps], Departure::kAllowed);
+    Send(ps, request);
+    may_leave.push_back(ps);
+  }
+  return may_leave;
+}
+
+void PsFleet::SetDeparture(Peer& peer, Departure departure) {
+  if (peer.departure == departure) return;  // it says so again over a new stream
+  peer.departure = departure;
+  peer.departure_since = options_.loop->Now();
+}
+
+std::optional<Time> PsFleet::DepartureSince(Departure departure) const {
+  std::optional<Time> since;
+  for (const Peer& peer : peers_) {
+    if (peer.departure == departure)
+      since = std::min(since.value_or(Time::max()), peer.departure_since);
+  }
+  return since;
+}
+
+void PsFleet::Dismiss() {
+  dismissed_ = true;
+  proto::ControlRequest request;
+  request.mutable_stop();
+  Broadcast(request);
+}
+
+void PsFleet::Close() { CloseLinks(/*resign=*/true); }
+
+void PsFleet::CloseLinks(bool resign) {
+  closed_ = true;
+  rows_.reset();
+  proto::ControlRequest request;
+  request.set_term(term_);
+  request.mutable_resign();
+  for (Peer& peer : peers_) {
+    if (peer.link == nullptr) continue;
+    resign ? peer.link->Finish(request) : peer.link->Close();
+  }
+  if (probe_ != 0) options_.loop->CancelTimer(probe_);
+  if (claim_again_ != 0) options_.loop->CancelTimer(claim_again_);
+  probe_ = claim_again_ = 0;
+}
+
+void PsFleet::Send(int ps, proto::ControlRequest request) {
+  request.set_term(term_);
+  peers_[ps].link->Send(request);
+}
+
+void PsFleet::Broadcast(const proto::ControlRequest& request) {
+  for (int ps = 0; ps < size(); ++ps) Send(ps, request);
+}
+
+// Section 1: a fresh term has number 1 + the highest known. It never wraps.
+bool PsFleet::TakeTerm() {
+  if (highest_term_number_ >= kMaxTermNumber) {
+    Fail(absl::FailedPreconditionError(absl::StrCat("there is no term above ", TermText(term_),
+                                                    " left for this job; start its ps anew, and go "
+                                                    "on with another --run_dir")));
+    return false;
+  }
+  term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
+  return true;
+}
+
+void PsFleet::BeginClaiming() {
+  rows_.reset();
+  if (options_.lease != nullptr) options_.lease->Pause();
+  timeline_ = 0;
+  phase_ = Phase::kClaiming;
+  phase_since_ = options_.loop->Now();
+  for (Peer& peer : peers_) peer.claimed_now = peer.loaded = false;
+}
+
+void PsFleet::Claim() {
+  BeginClaiming();
+  claim_again_ = 0;
+  if (TakeTerm()) Broadcast(ClaimRequest());
+}
+
+void PsFleet::ClaimAfter(Time pause) {
+  if (claim_again_ != 0) return;
+  claim_again_ = options_.loop->CallAfter(pause, [this] { Claim(); });
+}
+
+proto::ControlRequest PsFleet::ClaimRequest() const {
+  proto::ControlRequest request;
+  request.mutable_claim()->set_version(kVersion);
+  request.mutable_claim()->set_job_fingerprint(options_.job_fingerprint);
+  request.mutable_claim()->set_training_examples(options_.training_examples());
+  *request.mutable_claim()->mutable_claimant() = options_.self;
+  request.mutable_claim()->set_leads(phase_ != Phase::kClaiming);
+  request.mutable_claim()->set_take_over(options_.take_over);
+  if (phase_ == Phase::kLeading) request.mutable_claim()->set_done_below(options_.done_below());
+  return request;
+}
+
+void PsFleet::RenewTerm() {
+  if (TakeTerm()) Broadcast(ClaimRequest());
+}
+
+// Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while
+// claiming, and while there is nobody to go on, the store is watched too (7.2).
+void PsFleet::Probe() {
+  probe_ = options_.loop->CallAfter(kProbePeriod, [this] { Probe(); });
+  Broadcast(ClaimRequest());
+  if (phase_ == Phase::kClaiming || (phase_ == Phase::kLeading && options_.nobody_trains())) {
+    LookForEnd();
+  }
+}
+
+void PsFleet::LookForEnd() {
+  if (looking_for_end_) return;  // a slow disk is not asked faster than it answers
+  looking_for_end_ = true;
+  struct Found {
+    std::optional<RunEnd> end;
+    std::string directory;  // of the checkpoint that it is,
+    absl::Status sound;     // and whether that is whole
+  };
+  auto found = std::make_shared<Found>();
+  // Its bytes may be many, and files are read on one thread.
+  const bool known = options_.loop->Now() < unsound_end_.again_at;
+  options_.loop->Offload(
+      [store = options_.store, found, fingerprint = options_.job_fingerprint,
+       end_of_run = options_.end_of_run, unsound = known ? unsound_end_.directory : ""] {
+        const auto stored = store->List(nullptr);
+        if (!stored.ok() || stored->empty()) return;
+        const StoredCheckpoint& newest = stored->front();
+        if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite()) return;
+        if (newest.directory == unsound) return;
+        found->end = end_of_run(newest);
+        if (!found->end.has_value()) return;
+        found->directory = newest.directory;
+        found->sound = store->Verify(newest);
+      },
+      [this, alive = alive_, found] {
+        if (!*alive) return;
+        looking_for_end_ = false;
+        if (closed_ || !found->end.has_value()) return;
+        if (!found->sound.ok()) return NoteUnsoundEnd(found->directory, found->sound);
+        if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
+        options_.on_job_finished(*found->end);
+      });
+}
+
+void PsFleet::NoteUnsoundEnd(const std::string& directory, const absl::Status& why) {
+  const bool damaged = absl::IsDataLoss(why) || absl::IsNotFound(why);
+  LogWarning(absl::StrCat(
+      "the checkpoint at the end of the run, ", directory,
+      ", does not end it: ", std::string(why.message()),
+      damaged ? "; it is not read again"
+              : absl::StrCat("; it is read again after ", WholeSeconds(kVerifyAgainAfter), " s")));
+  unsound_end_ = {directory, damaged ? Time::max() : options_.loop->Now() + kVerifyAgainAfter};
+}
+
+void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
+  Peer& peer = peers_[ps];
+  if (const absl::Status same =
+          CheckVersion(hello.version(), absl::StrCat("ps ", ps, " at ", options_.addresses[ps]));
+      !same.ok()) {
+    return Fail(same);
+  }
+  if (hello.index() != static_cast<uint32_t>(ps)) {
+    return Fail(absl::FailedPreconditionError(absl::StrCat(
+        "the process at ", options_.addresses[ps], " says it is ps ", hello.index(),
+        ", but the cluster spec has ps ", ps, " there; give every process the same cluster spec")));
+  }
+  const bool restarted = peer.hello.has_value() && peer.hello->incarnation() != hello.incarnation();
+  if (restarted) {
+    ++peer.restarts;
+    peer.departure = Departure::kNone;
+    peer.held.reset();
+  }
+  peer.hello = hello;
+  peer.claimed_now = false;
+  LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
+  if (hello.promised_term() > term_)
+    return OnTermRefused(ps, hello.promised_term(), hello.claimant());
+  if (phase_ != Phase::kClaiming && restarted) {
+    return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
+  }
+  Send(ps, ClaimRequest());
+  if (phase_ == Phase::kLoading && !peer.loaded) SendLoad(ps);
+  if (phase_ == Phase::kLeading) options_.on_reconnected(ps);
+}
+
+void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
+  switch (reply.kind_case()) {
+    case proto::ControlReply::kClaimed:
+      return OnClaimed(ps, reply.claimed());
+    case proto::ControlReply::kTermRefused:
+      return OnTermRefused(ps, reply.term_refused().promised_term(),
+                           reply.term_refused().claimant());
+    case proto::ControlReply::kClaimRefused:
+      return OnClaimRefused(ps, reply.claim_refused());
+    case proto::ControlReply::kLoaded:
+      if (phase_ == Phase::kLoading && reply.loaded().timeline() == term_) OnLoaded(ps);
+      return;
+    case proto::ControlReply::kLoadFailed:
+      if (phase_ == Phase::kLoading && reply.load_failed().term() == term_)
+        OnLoadFailed(reply.load_failed());
+      return;
+    case proto::ControlReply::kRowsWanted:
+      return OnRowsWanted(ps, reply.rows_wanted());
+    case proto::ControlReply::kDeparting:
+      SetDeparture(peers_[ps], Departure::kAsked);
+      return options_.on_reply(ps, reply);
+    default:
+      return options_.on_reply(ps, reply);
+  }
+}
+
+void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
+  Peer& peer = peers_[ps];
+  peer.claimed = claimed;
+  peer.held.reset();
+  if (phase_ == Phase::kLeading) {
+    if (claimed.timeline() != timeline_) {
+      StartOver(absl::StrCat("ps ", ps, " is in timeline ", TermText(claimed.timeline()),
+                             ", not in ", TermText(timeline_)));
+    } else {
+      options_.on_applied(ps, claimed);
+    }
+    return;
+  }
+  if (phase_ != Phase::kClaiming) return;
+  if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint)
+    return FailOfAnotherJob(ps, claimed);
+  if (claimed.promised_term() != term_ || peer.claimed_now) return;
+  if (claim_again_ != 0) return;  // outbid: this term has failed already
+  peer.claimed_now = true;
+  for (const Peer& other : peers_) {
+    if (!other.claimed_now) return;
+  }
+  Decide();
+}
+
+void PsFleet::FailOfAnotherJob(int ps, const proto::Claimed& claimed) {
+  Fail(absl::FailedPreconditionError(absl::StrFormat(
+      "ps %d at %s holds the variables of another job, or of this one with other epochs, steps or "
+      "checkpoints (fingerprint %08x, this job has %08x). If a coordinator trains that job, give "
+      "this one other ps; it has not been disturbed. If none does, start one with that job and "
+      "drain it, so that a checkpoint is written; then stop all ps, workers and the evaluator, and "
+      "start them anew",
+      ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
+}
+
+// Rule 1 seen from here. Losing a race while claiming is ordinary; losing office later is final.
+// What no coordinator can have come to is not outbid: above it there would soon be no term.
+void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by) {
+  if (promised_term <= term_) return;  // of a claim made before a newer one of ours
+  if (!PlausibleTermNumber(TermNumber(promised_term), highest_term_number_)) {
+    return Fail(absl::FailedPreconditionError(
+        absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " has promised the term ",
+                     TermText(promised_term),
+                     " to somebody who is no coordinator of this job, whose highest is ",
+                     TermText(MakeTerm(highest_term_number_, options_.coordinator_id)),
+                     "; start that ps anew, then this coordinator: the job goes on from its newest "
+                     "checkpoint")));
+  }
+  highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
+  if (phase_ != Phase::kClaiming) return FailOfFenced(promised_term, by);
+  // A pause that differs between coordinators, so that two of them do not outbid each other for
+  // ever.
+  const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
+  ClaimAfter(std::max(pause, claims_.Next()));
+}
+
+void PsFleet::FailOfFenced(uint64_t promised_term, const proto::Claimant& by) {
+  Fail(absl::AbortedError(absl::StrCat("fenced off by term ", TermText(promised_term), ": ",
+                                       Describe(by), " has taken over this job (own term: ",
+                                       TermText(term_), "); this one has nothing left to do")));
+}
+
+// Another run's coordinator has the ps while it renews that by its claims. One that was killed does
+// not, so whoever waits for longer than that expires waits for nobody.
+void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
+  if (refused.term() != term_) return;
+  if (phase_ != Phase::kClaiming) return FailOfFenced(refused.term(), refused.holder());
+  Peer& peer = peers_[ps];
+  const Time now = options_.loop->Now();
+  if (!peer.held.has_value()) peer.held = Held{.since = now};
+  peer.held->refusal = refused;
+  if (now - peer.held->since < kHolderPatience) return;
+  Fail(absl::FailedPreconditionError(absl::StrCat(
+      "ps ", ps, " at ", options_.addresses[ps], " is in use by ", Describe(refused.holder()),
+      ", which trains with it. Stop that coordinator first, or give this one other ps; "
+      "--take_over takes them away from it, and it ends")));
+}
+
+std::string PsFleet::Describe(const proto::Claimant& claimant) {
+  if (claimant.address().empty()) return "a coordinator that does not say where it is";
+  const auto shown = [](const std::string& text) { return Printable(text, kMostNameBytes); };
+  return absl::StrCat("the coordinator at ", shown(claimant.address()), " (host ",
+                      shown(claimant.host()), ", pid ", claimant.pid(), ", run directory ",
+                      shown(claimant.run_directory()), ")");
+}
+
+void PsFleet::Decide() {
+  if (options_.lease == nullptr) return GoOn();
+  std::vector<uint64_t> incarnations;
+  for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
+  options_.lease->Acquire(
+      std::move(incarnations), [this, alive = alive_, term = term_](const absl::Status& status) {
+        if (!*alive || closed_ || phase_ != Phase::kClaiming || term != term_) return;
+        if (!status.ok()) return Fail(status);
+        const bool all = std::all_of(peers_.begin(), peers_.end(),
+                                     [](const Peer& peer) { return peer.claimed_now; });
+        if (all) GoOn();  // else one was started again meanwhile, and is claimed anew
+      });
+}
+
+void PsFleet::GoOn() {
+  if (std::exchange(restore_, false)) return LookForCheckpoint();
+  const uint64_t first = peers_[0].claimed->timeline();
+  // With another number of ps the shards are cut anew, from a checkpoint.
+  const bool agree = std::all_of(peers_.begin(), peers_.end(), [this, first](const Peer& peer) {
+    return peer.claimed->timeline() == first &&
+           peer.claimed->shard_map_fingerprint() == options_.shard_map_fingerprint;
+  });
+  if (agree && first != 0) return Adopt();
+  LookForCheckpoint();
+}
+
+// Section 7.3.
+void PsFleet::Adopt() {
+  phase_ = Phase::kLeading;
+  phase_since_ = options_.loop->Now();
+  timeline_ = peers_[0].claimed->timeline();
+  Applied applied = AppliedEverywhere();
+  const Opened opened{.timeline = timeline_,
+                      .adopted = true,
+                      .base = applied.base,
+                      .done_after_base = std::move(applied.after_base)};
+  LogInfo(absl::StrCat("adopted timeline ", TermText(timeline_), ": all steps below ", opened.base,
+                       " are applied"));
+  options_.on_opened(opened);
+}
+
+PsFleet::Applied PsFleet::AppliedEverywhere() const {
+  Applied applied;
+  std::vector<std::set<uint64_t>> after(size());
+  int lowest = 0;
+  for (int ps = 0; ps < size(); ++ps) {
+    const proto::Claimed& claimed = *peers_[ps].claimed;
+    after[ps] = {claimed.applied_after_base().begin(), claimed.applied_after_base().end()};
+    if (claimed.base() < peers_[lowest].claimed->base()) lowest = ps;
+  }
+  applied.base = peers_[lowest].claimed->base();
+  for (const uint64_t step : after[lowest]) {
+    bool everywhere = true;
+    for (int ps = 0; ps < size() && everywhere; ++ps) {
+      everywhere = step < peers_[ps].claimed->base() || after[ps].contains(step);
+    }
+    if (everywhere) applied.after_base.push_back(step);
+  }
+  return applied;
+}
+
+uint64_t PsFleet::HighestUpdates() const {
+  uint64_t highest = 0;
+  for (const Peer& peer : peers_) {
+    if (peer.claimed.has_value()) highest = std::max(highest, peer.claimed->highest_updates());
+  }
+  return highest;
+}
+
+void PsFleet::StartOver(const std::string& why) {
+  LogWarning(absl::StrCat("timeline ", TermText(timeline_), " is over: ", why));
+  if (phase_ == Phase::kLeading) {
+    if (options_.loop->Now() - phase_since_ >= kSettled) {
+      claims_.Reset();
+      started_over_ = false;
+    }
+    options_.on_over(why);
+  }
+  if (!std::exchange(started_over_, true)) return Claim();
+  BeginClaiming();
+  ClaimAfter(claims_.Next());
+}
+
+void PsFleet::Restore(const std::string& why) {
+  restore_ = true;
+  StartOver(why);
+}
+
+void PsFleet::Fail(const absl::Status& status) {
+  Close();
+  options_.on_failed(status);
+}
+
+std::optional<PsFleet::Wait> PsFleet::WaitFor(int ps) const {
+  const Peer& peer = peers_[ps];
+  if (peer.link == nullptr) return std::nullopt;
+  if (!peer.link->connected()) return Wait{"not reachable", peer.link->since()};
+  if (phase_ == Phase::kClaiming && peer.held.has_value())
+    return Wait{"in use by another run", peer.held->since};
+  if (phase_ == Phase::kClaiming && !peer.claimed_now)
+    return Wait{"has not answered the claim", phase_since_};
+  if (phase_ == Phase::kLoading && !peer.loaded) return Wait{"loading its variables", phase_since_};
+  return std::nullopt;
+}
+
+std::vector<std::string> PsFleet::Waiting() const {
+  std::vector<std::string> lines;
+  const Time now = options_.loop->Now();
+  for (int ps = 0; ps < size(); ++ps) {
+    const std::optional<Wait> wait = WaitFor(ps);
+    if (!wait.has_value()) continue;
+    lines.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ": ", wait->why,
+                                 " since ", WholeSeconds(now - wait->since), " s"));
+    const PsLink& link = *peers_[ps].link;
+    if (link.connected() && peers_[ps].held.has_value()) {
+      const proto::ClaimRefused& refusal = peers_[ps].held->refusal;
+      absl::StrAppend(&lines.back(), ": ", Describe(refusal.holder()), ", of which it has heard ",
+                      refusal.silent_ms() / 1000, " s ago; it counts as gone after ",
+                      WholeSeconds(kHolderPatience), " s");
+    }
+    if (link.connected()) continue;
+    absl::StrAppend(&lines.back(), " (",
+                    link.last_error().empty() ? "connecting" : link.last_error(), ")");
+  }
+  const bool all_loaded =
+      phase_ == Phase::kLoading &&
+      std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.loaded; });
+  if (phase_ == Phase::kLooking || all_loaded) {
+    lines.push_back(
+        absl::StrCat("verifying checkpoints since ", WholeSeconds(now - phase_since_), " s"));
+  }
+  return lines;
+}
+
+}  // namespace shoal

@@ -1,0 +1,174 @@
+// What a PsFleet loads where the ps have no timeline in common: the newest whole checkpoint, or the
+// seed.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/crc32c.h"
+#include "common/base/printable.h"
+#include "common/base/term.h"
+#include "common/daemon/logging.h"
+#include "coordinator/takeover/ps_fleet.h"
+#include "coordinator/takeover/same_job.h"
+
+namespace shoal {
+namespace {
+
+// A ps asks for a few at a time, and for the same again over a new stream.
+constexpr int kMostRowsWanted = 64;
+
+}  // namespace
+
+// Section 7.4: the newest whole checkpoint not known bad.
+void PsFleet::LookForCheckpoint() {
+  phase_ = Phase::kLooking;
+  phase_since_ = options_.loop->Now();
+  struct Found {
+    absl::StatusOr<std::optional<StoredCheckpoint>> newest;
+    std::vector<std::string> problems;
+    std::optional<RunEnd> end;  // which it is
+    absl::StatusOr<uint64_t> highest_timeline = 0;
+  };
+  auto found = std::make_shared<Found>();
+  options_.loop->Offload(
+      [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
+       fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew,
+       make_first = options_.make_first, term = term_, end_of_run = options_.end_of_run] {
+        found->newest = store->NewestWhole(bad, &found->problems);
+        if (!found->newest.ok()) return;
+        const auto stored = store->List(nullptr);
+        if (!stored.ok()) {
+          found->newest = stored.status();
+          return;
+        }
+        found->highest_timeline = HighestTimeline(*stored);
+        if (!found->newest->has_value()) {
+          if (!found->problems.empty() || !bad.empty()) return;
+          if (absl::Status status = may_begin_anew(); !status.ok()) {
+            found->newest = status;
+          } else if (make_first) {
+            found->newest = make_first(term);
+          }
+          return;
+        }
+        const StoredCheckpoint& newest = **found->newest;
+        if (newest.manifest.job_fingerprint == fingerprint) {
+          if (newest.manifest.finite()) found->end = end_of_run(newest);
+          return;
+        }
+        const absl::Status same = CheckSameJob(newest, job, fingerprint, store->files());
+        if (!same.ok()) found->newest = same;
+      },
+      [this, alive = alive_, found, term = term_] {
+        if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
+        for (const std::string& problem : found->problems) LogWarning(problem);
+        if (!found->newest.ok()) return Fail(found->newest.status());
+        // Another coordinator led meanwhile. What goes on from its checkpoint has to sort above it.
+        if (!found->highest_timeline.ok()) return Fail(found->highest_timeline.status());
+        if (*found->highest_timeline > term_) {
+          highest_term_number_ =
+              std::max(highest_term_number_, TermNumber(*found->highest_timeline));
+          return Claim();
+        }
+        const std::optional<StoredCheckpoint>& newest = *found->newest;
+        if (!newest.has_value() && !(found->problems.empty() && bad_checkpoints_.empty())) {
+          return Fail(absl::DataLossError(absl::StrCat(
+              "no checkpoint of this job can be read:\n  ", absl::StrJoin(found->problems, "\n  "),
+              "\nrestore one from a backup, or start over with another --run_dir")));
+        }
+        // A job that is to train longer than this one did goes on from its end.
+        if (found->end.has_value()) return options_.on_job_finished(*found->end);
+        LoadAll(newest);
+      });
+}
+
+// Rule 3 seen from here: the term that claimed opens the timeline.
+void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
+  phase_ = Phase::kLoading;
+  phase_since_ = options_.loop->Now();
+  loading_ = checkpoint;
+  for (Peer& peer : peers_) peer.rows_wanted = 0;
+  if (checkpoint.has_value())
+    rows_ = std::make_unique<CheckpointRows>(options_.loop, options_.store, *checkpoint);
+  LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
+                                 : std::string("initializing the variables from the seed"));
+  for (int ps = 0; ps < size(); ++ps) SendLoad(ps);
+}
+
+void PsFleet::SendLoad(int ps) {
+  proto::ControlRequest request;
+  proto::Load* load = request.mutable_load();
+  load->set_incarnation(peers_[ps].hello->incarnation());
+  load->set_job(options_.job_text);
+  load->set_ps_count(size());
+  if (loading_.has_value()) {
+    const std::string manifest = loading_->manifest.ToText();
+    load->set_checkpoint(loading_->directory);
+    load->set_manifest_checksum(Crc32c(manifest));
+    load->set_cut_step(loading_->manifest.cut_step);
+  }
+  Send(ps, request);
+}
+
+void PsFleet::OnRowsWanted(int ps, const proto::RowsWanted& wanted) {
+  if (rows_ == nullptr || wanted.term() != term_) return;
+  if (peers_[ps].rows_wanted == kMostRowsWanted) return;
+  ++peers_[ps].rows_wanted;
+  proto::ControlRequest request;
+  request.mutable_rows()->set_tensor(wanted.tensor());
+  request.mutable_rows()->set_offset_bytes(wanted.offset_bytes());
+  rows_->Read({wanted.tensor(), wanted.offset_bytes(), wanted.size_bytes()},
+              [this, ps, request](absl::StatusOr<std::string> values) mutable {
+                --peers_[ps].rows_wanted;
+                if (values.ok()) {
+                  request.mutable_rows()->set_values(*std::move(values));
+                } else {
+                  request.mutable_rows()->set_error(std::string(values.status().message()));
+                }
+                Send(ps, request);
+              });
+}
+
+void PsFleet::OnLoaded(int ps) {
+  if (peers_[ps].loaded) return;  // it answers a Load that was sent again
+  peers_[ps].loaded = true;
+  for (const Peer& peer : peers_) {
+    if (!peer.loaded) return;
+  }
+  if (rows_ == nullptr) return OpenTimeline();
+  rows_->Verify([this](const absl::Status& whole) {
+    if (whole.ok()) return OpenTimeline();
+    bad_checkpoints_.insert(loading_->directory);
+    StartOver(std::string(whole.message()));
+  });
+}
+
+void PsFleet::OpenTimeline() {
+  rows_.reset();
+  phase_ = Phase::kLeading;
+  phase_since_ = options_.loop->Now();
+  timeline_ = term_;
+  Opened opened{.timeline = timeline_};
+  if (loading_.has_value()) {
+    opened.base = loading_->manifest.cut_step;
+    opened.checkpoint = loading_->directory;
+    opened.loaded = loading_;
+  }
+  options_.on_opened(opened);
+}
+
+void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
+  if (failed.other_incarnation())
+    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
+  if (failed.checkpoint_is_bad() && loading_.has_value()) {
+    bad_checkpoints_.insert(loading_->directory);
+    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
+  }
+  Fail(absl::FailedPreconditionError("a ps cannot load the job: " +
+                                     PrintableLines(failed.reason(), kMostReasonBytes)));
+}
+
+}  // namespace shoal

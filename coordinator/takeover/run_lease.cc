@@ -1,0 +1,366 @@
+#include "coordinator/takeover/run_lease.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/process_mark.h"
+#include "common/files/durable_file.h"
+#include "common/json/json_text.h"
+
+// A file of .lease is one JSON object. Numbers have their full width, so that what is written in
+// place covers what was there:
+//
+//   {"coordinator": "HOST:PORT", "host": "...", "pid": "...", "process": "...", "since": "...",
+//    "ps": ["16 hexadecimal digits", ...], "renewals": "20 digits", "state": "held" or "left"}
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+constexpr Time kRenewEvery = std::chrono::seconds(2);
+constexpr Time kLookEvery = std::chrono::milliseconds(500);
+// From when on a disk that does not answer is spoken of.
+constexpr Time kSlow = std::chrono::seconds(2);
+constexpr Time kExpiry = std::chrono::seconds(10);
+constexpr uint64_t kMostBytes = 1 << 20;
+constexpr size_t kMostTextBytes = 256;  // of what another has written, in a message
+
+struct Lease {
+  LeaseHolder holder;
+  std::vector<std::string> ps;
+};
+
+std::string IncarnationText(uint64_t incarnation) { return absl::StrFormat("%016x", incarnation); }
+
+// Nothing where the text is none of a lease: its writer died on the way, or the power went.
+std::optional<Lease> ParseLease(const std::string& text) {
+  const absl::StatusOr<json> root = ParseJson(text, "lease");
+  if (!root.ok() || !root->is_object()) return std::nullopt;
+  const auto field = [&root](const char* name) {
+    const auto found = root->find(name);
+    return found != root->end() && found->is_string()
+               ? found->get<std::string>().substr(0, kMostTextBytes)
+               : std::string();
+  };
+  Lease lease{.holder = {.address = field("coordinator"),
+                         .host = field("host"),
+                         .process = field("process"),
+                         .since = field("since"),
+                         .left = field("state") == "left"}};
+  if (!absl::SimpleAtoi(field("pid"), &lease.holder.pid)) return std::nullopt;
+  if (const auto ps = root->find("ps"); ps != root->end() && ps->is_array()) {
+    for (const json& each : *ps) {
+      if (each.is_string()) lease.ps.push_back(each.get<std::string>());
+    }
+  }
+  return lease;
+}
+
+std::string PathOf(const std::string& directory, uint64_t number) {
+  return absl::StrCat(directory, "/", number);
+}
+
+// The numbers of all files of leases, ascending.
+absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& directory, FileSystem* files) {
+  std::vector<uint64_t> numbers;
+  if (files->IsLink(directory)) return LinkError(directory);
+  const auto entries = files->List(directory);
+  if (absl::IsNotFound(entries.status())) return numbers;
+  SHOAL_RETURN_IF_ERROR(entries.status());
+  for (const FileSystem::Entry& entry : *entries) {
+    uint64_t number = 0;
+    if (absl::SimpleAtoi(entry.name, &number) && number < UINT64_MAX &&
+        entry.name == absl::StrCat(number)) {
+      numbers.push_back(number);
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+absl::Status WriteAtOnce(const File& file, const std::string& text) {
+  return file.WriteAt(0, text.data(), text.size());
+}
+
+bool LeadsAnyOf(const std::vector<uint64_t>& ps, const Lease& lease) {
+  return std::any_of(ps.begin(), ps.end(), [&lease](uint64_t incarnation) {
+    return std::find(lease.ps.begin(), lease.ps.end(), IncarnationText(incarnation)) !=
+           lease.ps.end();
+  });
+}
+
+}  // namespace
+
+LeaseHolder ThisProcess() {
+  return {.host = HostName(),
+          .pid = getpid(),
+          .process = ProcessMark(),
+          .since = absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::LocalTimeZone())};
+}
+
+std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSystem* files) {
+  const auto numbers = Numbers(directory, files);
+  if (!numbers.ok() || numbers->empty()) return std::nullopt;
+  const auto text = ReadSmallFile(PathOf(directory, numbers->back()), kMostBytes, files);
+  const std::optional<Lease> lease = text.ok() ? ParseLease(*text) : std::nullopt;
+  if (!lease.has_value()) return std::nullopt;
+  return lease->holder;
+}
+
+RunLease::RunLease(Options options) : options_(std::move(options)) {}
+
+RunLease::~RunLease() {
+  *alive_ = false;
+  if (timer_ != 0) options_.loop->CancelTimer(timer_);
+}
+
+void RunLease::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
+  // What was seen before a pause does not say how long the holder has renewed its lease since.
+  if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();
+  ps_ = std::move(ps);
+  done_ = std::move(done);
+  // What is being looked at, or written, was so before.
+  look_again_ = busy_since_.has_value();
+  if (!look_again_) Look();
+}
+
+void RunLease::Pause() {
+  leading_ = false;
+  done_ = nullptr;
+}
+
+void RunLease::Release() {
+  Pause();
+  // After what is being written: a file that is being made is given back, too.
+  options_.loop->OffloadBrief(
+      [files = options_.files, directory = options_.directory, number = std::exchange(number_, 0),
+       creating = std::exchange(creating_, nullptr), text = Text(true)] {
+        const uint64_t own = creating != nullptr && creating->file ? creating->number : number;
+        if (own == 0) return;
+        const auto file = files->Open(PathOf(directory, own), FileSystem::Mode::kWrite);
+        if (file.ok()) (void)WriteAtOnce(**file, text);
+      },
+      [] {});
+}
+
+std::string RunLease::Waiting() const {
+  if (done_ == nullptr) return "";
+  const Time now = options_.loop->Now();
+  // As on a network's file system whose server is gone.
+  if (busy_since_.has_value() && now - *busy_since_ >= kSlow) {
+    return absl::StrCat("the run directory: ", options_.directory, " is being looked at since ",
+                        WholeSeconds(now - *busy_since_), " s; its disk does not answer");
+  }
+  if (!looked_.ok()) {
+    return absl::StrCat("the run directory: who holds its lease cannot be told: ",
+                        std::string(looked_.message()), "; it is tried again");
+  }
+  if (!watched_.has_value()) return "";
+  return absl::StrCat("the run directory: ", Describe(watched_->text), " holds it since ",
+                      WholeSeconds(now - watched_->first), " s or longer, and has not renewed its ",
+                      "lease for ", WholeSeconds(now - watched_->changed), " s; after ",
+                      WholeSeconds(kExpiry), " s it counts as gone");
+}
+
+void RunLease::LookAfter(Time delay) {
+  if (timer_ != 0) options_.loop->CancelTimer(timer_);
+  timer_ = options_.loop->CallAfter(delay, [this] {
+    timer_ = 0;
+    if (leading_ || done_ != nullptr) Look();
+  });
+}
+
+void RunLease::Look() {
+  if (busy_since_.has_value()) return;
+  busy_since_ = options_.loop->Now();
+  auto seen = std::make_shared<Seen>();
+  options_.loop->OffloadBrief(
+      [files = options_.files, directory = options_.directory, seen] {
+        const auto numbers = Numbers(directory, files);
+        seen->status = numbers.status();
+        if (!numbers.ok() || numbers->empty()) return;
+        seen->number = numbers->back();
+        // What cannot be read says nothing of its holder.
+        seen->text = ReadSmallFile(PathOf(directory, seen->number), kMostBytes, files).value_or("");
+      },
+      [this, alive = alive_, seen, asked = options_.loop->Now()] {
+        if (!*alive) return;
+        busy_since_.reset();
+        if (std::exchange(look_again_, false)) return Look();
+        OnSeen(*seen, asked);
+      });
+}
+
+// `asked`: the time before the directory was read.
+void RunLease::OnSeen(const Seen& seen, Time asked) {
+  looked_ = seen.status;
+  if (!leading_ && done_ == nullptr) return;
+  // What is no directory, or one that may not be read, stays so until somebody mends it.
+  if (!leading_ &&
+      (absl::IsFailedPrecondition(seen.status) || absl::IsPermissionDenied(seen.status)))
+    return Answer(absl::FailedPreconditionError(absl::StrCat(
+        "who leads in this run directory cannot be told: ", std::string(seen.status.message()),
+        "; ", options_.directory,
+        " is a directory that coordinators make and read: give this one the right to, "
+        "move away what is there in its place, or choose another --run_dir")));
+  // Nothing was seen, which is not the same as no lease.
+  if (!seen.status.ok()) return LookAfter(leading_ ? kRenewEvery : kLookEvery);
+  if (seen.number > std::max(number_, outlived_)) return OnForeign(seen, asked);
+  if (number_ != 0 && seen.number == number_) return Renew();
+  Create(std::max({seen.number, number_, outlived_}) + 1);
+}
+
+void RunLease::OnForeign(const Seen& seen, Time asked) {
+  const std::optional<Lease> lease = ParseLease(seen.text);
+  if (leading_) {
+    leading_ = false;
+    number_ = 0;
+    const bool same_ps = lease.has_value() && LeadsAnyOf(ps_, *lease);
+    return options_.on_lost(absl::AbortedError(absl::StrCat(
+        "the run directory was taken over by ", Describe(seen.text), " (", Path(seen.number), "), ",
+        same_ps ? "which leads the ps of this coordinator now"
+                : absl::StrCat("as this coordinator had not renewed its lease for ",
+                               WholeSeconds(kExpiry), " s"),
+        "; this one has nothing left to do")));
+  }
+  number_ = 0;
+  if (!watched_.has_value() || watched_->number != seen.number)
+    watched_ = Watched{seen.number, seen.text, asked, asked};
+  if (watched_->text != seen.text) {
+    watched_->text = seen.text;
+    watched_->changed = asked;
+  }
+  const bool over = lease.has_value() &&
+                    (lease->holder.left ||
+                     (options_.is_gone != nullptr && options_.is_gone(lease->holder.process)) ||
+                     LeadsAnyOf(ps_, *lease));
+  if (over || asked - watched_->changed >= kExpiry) {
+    outlived_ = seen.number;
+    watched_.reset();
+    return Create(seen.number + 1);
+  }
+  if (asked - watched_->first >= kExpiry && asked - watched_->changed < 2 * kRenewEvery) {
+    watched_.reset();
+    return Answer(absl::FailedPreconditionError(
+        absl::StrCat("this run directory is in use by ", Describe(seen.text),
+                     ", which leads other ps than this one and renews its lease, ",
+                     Path(seen.number), "; stop that coordinator, or choose another --run_dir")));
+  }
+  LookAfter(kLookEvery);
+}
+
+void RunLease::Create(uint64_t number) {
+  busy_since_ = options_.loop->Now();
+  creating_ = std::make_shared<Creation>(Creation{.number = number});
+  options_.loop->OffloadBrief(
+      [files = options_.files, directory = options_.directory, number, text = Text(false),
+       created = creating_] {
+        created->status = [&]() -> absl::Status {
+          SHOAL_RETURN_IF_ERROR(MakeDirectories(directory, files));
+          const auto file = files->Open(PathOf(directory, number), FileSystem::Mode::kCreate);
+          created->quicker = absl::IsAlreadyExists(file.status());
+          SHOAL_RETURN_IF_ERROR(file.status());
+          created->file = true;
+          // Since this one looked, others may have had this number and gone on to a higher one.
+          const auto numbers = Numbers(directory, files);
+          created->quicker = !numbers.ok() || (!numbers->empty() && numbers->back() > number);
+          SHOAL_RETURN_IF_ERROR(numbers.status());
+          if (created->quicker) {
+            created->file = false;
+            return files->RemoveFile(PathOf(directory, number));
+          }
+          SHOAL_RETURN_IF_ERROR(WriteAtOnce(**file, text));
+          for (const uint64_t each : *numbers) {
+            if (each < number) (void)files->RemoveFile(PathOf(directory, each));
+          }
+          return absl::OkStatus();
+        }();
+      },
+      [this, alive = alive_, number, created = creating_] {
+        if (!*alive) return;
+        busy_since_.reset();
+        if (creating_ == nullptr) return;  // released
+        creating_.reset();
+        if (created->file) {
+          number_ = number;  // where it could not be written, that is tried again
+          had_file_ = true;
+        }
+        if (std::exchange(look_again_, false)) return Look();
+        if (!leading_ && done_ == nullptr) return;
+        // A network's file system may show it only after a while.
+        if (created->quicker) return LookAfter(kLookEvery);
+        if (!created->status.ok() && !std::exchange(warned_, true)) {
+          LogWarning(absl::StrCat(
+              "the lease of the run directory: ", std::string(created->status.message()),
+              "; the job goes on without, and it is tried again"));
+        }
+        Lead();
+      });
+}
+
+void RunLease::Renew() {
+  busy_since_ = options_.loop->Now();
+  ++renewals_;
+  options_.loop->OffloadBrief(
+      [files = options_.files, path = Path(number_), text = Text(false)] {
+        // If this fails for long, another may take over; the next look shows it.
+        const auto file = files->Open(path, FileSystem::Mode::kWrite);
+        if (file.ok()) (void)WriteAtOnce(**file, text);
+      },
+      [this, alive = alive_] {
+        if (!*alive) return;
+        busy_since_.reset();
+        if (std::exchange(look_again_, false)) return Look();
+        if (leading_ || done_ != nullptr) Lead();
+      });
+}
+
+void RunLease::Lead() {
+  if (!std::exchange(leading_, true) && options_.on_lead != nullptr) options_.on_lead();
+  LookAfter(kRenewEvery);
+  Answer(absl::OkStatus());
+}
+
+void RunLease::Answer(const absl::Status& status) {
+  if (const auto done = std::exchange(done_, nullptr)) done(status);
+}
+
+std::string RunLease::Text(bool left) const {
+  nlohmann::ordered_json root;
+  root["coordinator"] = options_.self.address;
+  root["host"] = options_.self.host;
+  root["pid"] = absl::StrCat(options_.self.pid);
+  root["process"] = options_.self.process;
+  root["since"] = options_.self.since;
+  root["ps"] = json::array();
+  for (const uint64_t incarnation : ps_) root["ps"].push_back(IncarnationText(incarnation));
+  root["renewals"] = absl::StrFormat("%020d", renewals_);
+  root["state"] = left ? "left" : "held";
+  return root.dump() + "\n";
+}
+
+std::string RunLease::Path(uint64_t number) const { return PathOf(options_.directory, number); }
+
+std::string RunLease::Describe(const std::string& text) {
+  const std::optional<Lease> lease = ParseLease(text);
+  if (!lease.has_value()) return "a coordinator that its file does not name";
+  const LeaseHolder& holder = lease->holder;
+  const auto shown = [](const std::string& text) { return Printable(text, kMostTextBytes); };
+  return absl::StrCat("the coordinator at ", shown(holder.address), " (host ", shown(holder.host),
+                      ", pid ", holder.pid, ", started ", shown(holder.since), ")");
+}
+
+}  // namespace shoal

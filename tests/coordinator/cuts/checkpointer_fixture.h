@@ -1,0 +1,187 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/cuts/checkpointer.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/coordinator/cuts/small_cut.h"
+#include "tests/fakes/fake_loop.h"
+
+namespace shoal {
+
+inline constexpr Time kDeadline = std::chrono::seconds(100);
+inline constexpr uint64_t kTimeline = 77;
+
+class CheckpointerTest : public testing::Test {
+ protected:
+  CheckpointerTest() {
+    checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
+        .loop = &loop_,
+        .store = &store_,
+        .layout = &layout_,
+        .shard_map = &shard_map_,
+        .variables = &variables_,
+        .ps_count = 2,
+        .keep = 2,
+        .deadline = kDeadline,
+        .texts = SmallTexts(),
+        .manifest = SmallManifest(0, 0),
+        .broadcast = [this](const proto::ControlRequest& request) { sent_.push_back(request); },
+        .send =
+            [this](int ps, const proto::ControlRequest& request) {
+              if (request.has_fence()) {
+                resent_.emplace_back(ps, request.fence());
+              } else {
+                questions_.emplace_back(ps, request.read_cut());
+              }
+            },
+        .on_superseded = [this] { events_.push_back("superseded"); },
+        .on_accepted =
+            [this](uint64_t step) { events_.push_back(absl::StrCat("accepted ", step)); },
+        .on_ready = [this](uint64_t step) { events_.push_back(absl::StrCat("ready ", step)); },
+        .on_committed =
+            [this](const StoredCheckpoint& checkpoint) {
+              events_.push_back(absl::StrCat("committed ", checkpoint.manifest.cut_step));
+              if (on_committed_ != nullptr) std::exchange(on_committed_, nullptr)();
+            },
+        .on_error = [this](const std::string& why) { errors_.push_back(why); },
+        .on_given_up =
+            [this](uint64_t step, const std::string& why, std::optional<uint64_t> highest) {
+              std::string event = absl::StrCat("given up ", step, ": ", why);
+              if (highest.has_value()) absl::StrAppend(&event, " highest ", *highest);
+              events_.push_back(event);
+            },
+        .on_idle =
+            [this] {
+              EXPECT_TRUE(checkpointer_->idle());
+              events_.push_back("idle");
+              if (on_idle_ != nullptr) std::exchange(on_idle_, nullptr)();
+            }});
+  }
+
+  void Begin(uint64_t step, bool hold = false) {
+    checkpointer_->Begin({.timeline = kTimeline,
+                          .step = step,
+                          .term = term_,
+                          .epoch = 1,
+                          .epoch_position = 32,
+                          .total_steps = 200,
+                          .hold = hold});
+    loop_.RunUntilIdle();
+  }
+  // The fence that was broadcast last.
+  proto::Fence TakeFence() {
+    EXPECT_FALSE(sent_.empty());
+    if (sent_.empty()) return {};
+    EXPECT_TRUE(sent_.back().has_fence());
+    return std::exchange(sent_, {}).back().fence();
+  }
+  void Accept(int ps, uint64_t step) {
+    proto::ControlReply reply;
+    reply.mutable_fence_accepted()->set_term(term_);
+    reply.mutable_fence_accepted()->set_cut_step(step);
+    Reply(ps, reply);
+  }
+  void Ready(int ps, uint64_t step) {
+    proto::ControlReply reply;
+    reply.mutable_cut_ready()->set_term(term_);
+    reply.mutable_cut_ready()->set_cut_step(step);
+    Reply(ps, reply);
+  }
+  void Refuse(int ps, uint64_t step, uint64_t highest) {
+    proto::ControlReply reply;
+    reply.mutable_fence_refused()->set_term(term_);
+    reply.mutable_fence_refused()->set_cut_step(step);
+    reply.mutable_fence_refused()->set_highest_step(highest);
+    reply.mutable_fence_refused()->set_reason("too late");
+    Reply(ps, reply);
+  }
+  // Writes this ps' half of the files, and says so.
+  void Write(int ps, uint64_t step, const std::string& directory) {
+    Answer(ps, step, WriteElements(layout_, directory, ps == 0 ? 0 : 5, ps == 0 ? 5 : 100, step));
+  }
+  void Answer(int ps, uint64_t step, const std::vector<WrittenPart>& parts) {
+    proto::ControlReply reply;
+    reply.mutable_written()->set_term(term_);
+    reply.mutable_written()->set_cut_step(step);
+    for (const WrittenPart& part : parts) {
+      proto::WrittenRange* range = reply.mutable_written()->add_ranges();
+      range->set_file(part.file);
+      range->set_offset_bytes(part.offset_bytes);
+      range->set_size_bytes(part.size_bytes);
+      range->set_crc32c(part.crc32c);
+    }
+    Reply(ps, reply);
+  }
+  void DoNotSee(int ps, uint64_t step) {
+    proto::ControlReply reply;
+    reply.mutable_written()->set_term(term_);
+    reply.mutable_written()->set_cut_step(step);
+    reply.mutable_written()->set_not_seen(true);
+    Reply(ps, reply);
+  }
+  void AnswerQuestion() {
+    ASSERT_FALSE(questions_.empty());
+    const auto [ps, read] = questions_.front();
+    questions_.erase(questions_.begin());
+    proto::ControlReply reply;
+    *reply.mutable_cut_rows() = SmallCutRows(shard_map_, ps, read);
+    reply.mutable_cut_rows()->set_term(term_);
+    Reply(ps, reply);
+  }
+  void FailToWrite(int ps, uint64_t step, const std::string& error) {
+    proto::ControlReply reply;
+    reply.mutable_written()->set_term(term_);
+    reply.mutable_written()->set_cut_step(step);
+    reply.mutable_written()->set_error(error);
+    Reply(ps, reply);
+  }
+  void Reply(int ps, const proto::ControlReply& reply) {
+    checkpointer_->OnReply(ps, reply);
+    loop_.RunUntilIdle();
+  }
+  // Everything, as it goes when nothing goes wrong.
+  void WriteCheckpoint(uint64_t step) {
+    Begin(step);
+    const std::string directory = TakeFence().directory();
+    for (int ps = 0; ps < 2; ++ps) Accept(ps, step);
+    for (int ps = 0; ps < 2; ++ps) Ready(ps, step);
+    for (int ps = 0; ps < 2; ++ps) Write(ps, step, directory);
+  }
+  std::vector<uint64_t> StoredSteps() {
+    std::vector<uint64_t> steps;
+    const std::vector<StoredCheckpoint> stored = *store_.List(nullptr);
+    for (const StoredCheckpoint& checkpoint : stored) {
+      EXPECT_TRUE(store_.Verify(checkpoint).ok());
+      steps.push_back(checkpoint.manifest.cut_step);
+    }
+    return steps;
+  }
+  std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
+
+  uint64_t term_ = kTimeline;  // under which cuts are begun and answered
+  TemporaryDirectory directory_;
+  CheckpointStore store_{directory_.path()};
+  const CheckpointLayout layout_ = SmallLayout();
+  const std::vector<Variable> variables_ = SmallVariables();
+  const ShardMap shard_map_ = SmallShardMap();
+  FakeLoop loop_;
+  std::vector<proto::ControlRequest> sent_;
+  std::vector<std::pair<int, proto::Fence>> resent_;       // to a ps alone
+  std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps that do not see the directory
+  std::vector<std::string> events_;
+  std::vector<std::string> errors_;
+  std::function<void()> on_committed_;
+  std::function<void()> on_idle_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+};
+
+}  // namespace shoal

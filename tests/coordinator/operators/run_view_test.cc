@@ -1,0 +1,178 @@
+#include "coordinator/operators/run_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/metrics/sample_value.h"
+#include "tests/coordinator/run_parts_fixture.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RunViewTest : public RunPartsTest {
+ protected:
+  // In office, in an open timeline of two epochs of 10 steps.
+  void Begin() {
+    ASSERT_NO_FATAL_FAILURE(Lead());
+    MakeParts();
+    now_open_ = {.timeline = fleet_->timeline()};
+    handout_.Open({.timeline = fleet_->timeline(), .total_steps = 20});
+    requests_ = std::make_unique<OperatorRequests>(
+        OperatorRequests::Options{.membership = workers_.membership(),
+                                  .wanted_now = [] { return OperatorRequests::Wanted(); },
+                                  .newest = [] { return std::nullopt; },
+                                  .on_asked = [] {}});
+  }
+  Worker& Train() {
+    Worker& worker = workers_.Join(0);
+    cuts_plan_.emplace(CutPlan::Options{.timeline = fleet_->timeline(), .plan = plan_});
+    handout_.Begin();
+    handout_.Offer(worker);
+    handout_.ServeLine();
+    return worker;
+  }
+  RunView View() {
+    return RunView({.now = loop_.Now(),
+                    .timeline = fleet_->timeline(),
+                    .counters = {.timelines_opened = 1, .steps_done = 5, .examples = 50},
+                    .job = &job_,
+                    .paths = &paths_,
+                    .chief_address = &chief_address_,
+                    .ps_addresses = &ps_addresses_,
+                    .optimizer = optimizer_.get(),
+                    .plan = &plan_,
+                    .cuts = &cuts_plan_,
+                    .lease = &lease_,
+                    .fleet = fleet_.get(),
+                    .membership = workers_.membership(),
+                    .handout = &handout_,
+                    .progress = &progress_,
+                    .history = &history_,
+                    .evaluator = &evaluator_,
+                    .checkpointer = checkpointer_.get(),
+                    .closing = closing_.get(),
+                    .ending = ending_.get(),
+                    .requests = requests_.get()});
+  }
+  void Wait(Time time) {
+    handout_.NoteWhoIsThere();
+    loop_.Advance(time);
+    handout_.NoteWhoIsThere();
+  }
+
+  const Job job_ = {};
+  const RunPaths paths_{directory_.path()};
+  const std::string chief_address_ = "chief:1";
+  const std::vector<std::string> ps_addresses_ = {"ps-0:1", "ps-1:1"};
+  const std::unique_ptr<const Optimizer> optimizer_ =
+      *MakeOptimizer(R"({"class_name": "SGD", "config": {}})");
+  std::optional<StepPlan> plan_{std::in_place, 100, 10, 2, 0};
+  std::optional<CutPlan> cuts_plan_;
+  Progress progress_{{}};
+  RunHistory history_{{.loop = &loop_,
+                       .files = RealFileSystem(),
+                       .progress = &progress_,
+                       .paths = {directory_.path()}}};
+  CheckpointEvaluation evaluator_{
+      {.loop = &loop_, .store = &store_, .progress = &progress_, .paths = {directory_.path()}}};
+  std::unique_ptr<OperatorRequests> requests_;
+};
+
+TEST_F(RunViewTest, ThePhaseIsThatOfWhatIsFurthest) {
+  Start();
+  MakeParts();
+  EXPECT_EQ(View().phase(), RunPhase::kClaiming);
+  ClaimAllEmpty();
+  EXPECT_EQ(View().phase(), RunPhase::kLoading);
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  EXPECT_EQ(View().phase(), RunPhase::kTraining);
+  now_open_ = {.timeline = fleet_->timeline(), .adopted = true};
+  handout_.Open({.timeline = fleet_->timeline(), .total_steps = 20});
+  closing_->Stop();
+  EXPECT_EQ(View().phase(), RunPhase::kStopping);
+  ending_->Save({.values = WriteSmallCheckpoint(&store_, 1, 20)});
+  EXPECT_EQ(View().phase(), RunPhase::kFinished) << "the last step was done on the way";
+  ending_->Over(absl::InternalError("another leads"));
+  EXPECT_EQ(View().phase(), RunPhase::kFailed);
+  EXPECT_STREQ(PhaseName(View().phase()), "failed");
+}
+
+TEST_F(RunViewTest, AStoppedRunIsStoppingUntilItsProcessEnds) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  closing_->Stop();
+  ASSERT_TRUE(ending_->over());
+  EXPECT_EQ(View().phase(), RunPhase::kStopping);
+}
+
+TEST_F(RunViewTest, StatusHasTheStepsTheTasksAndTheirHolders) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Worker& worker = Train();
+  handout_.Done(worker, 0);
+  const proto::StatusReply status = View().Status();
+  EXPECT_EQ(status.phase(), "training");
+  EXPECT_EQ(status.total_steps(), 20u);
+  EXPECT_EQ(status.base_step(), 1u);
+  EXPECT_EQ(status.steps_done(), 1u);
+  EXPECT_EQ(status.steps_done_here(), 5u);
+  EXPECT_EQ(status.timeline(), fleet_->timeline());
+  ASSERT_EQ(status.tasks_size(), 3);
+  EXPECT_EQ(status.tasks(1).address(), "ps-1:1");
+  EXPECT_EQ(status.tasks(1).state(), "up");
+  EXPECT_EQ(status.tasks(2).type(), "worker");
+  EXPECT_EQ(status.tasks(2).held(), 1u);
+  EXPECT_THAT(status.waiting(), IsEmpty());
+}
+
+TEST_F(RunViewTest, APsThatWasReachedAndIsGoneIsLost) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ps(0).Close(absl::UnavailableError("connection reset"));
+  loop_.RunUntilIdle();
+  EXPECT_EQ(View().Status().tasks(0).state(), "lost");
+  EXPECT_THAT(View().Status().tasks(0).detail(), HasSubstr("connection reset"));
+  EXPECT_EQ(View().Status().tasks(1).state(), "up");
+  loop_.Advance(seconds(2));
+  EXPECT_EQ(View().Status().tasks(0).state(), "lost") << "it tries again";
+  SayHello(0);
+  EXPECT_EQ(View().Status().tasks(0).state(), "up");
+}
+
+TEST_F(RunViewTest, WithoutAWorkerItWaitsForOneAndSaysHowOneComes) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Wait(seconds(3));
+  EXPECT_THAT(View().Waiting(), ElementsAre(AllOf(HasSubstr("none is ready since 3 s"),
+                                                  HasSubstr("shoal-worker --chief=chief:1"))));
+  ending_->Fail("not finite");
+  EXPECT_THAT(View().Waiting(), IsEmpty()) << "nobody is needed";
+}
+
+TEST_F(RunViewTest, AWorkerThatWaitsIsNamed) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Train().waiting.set_what("waiting for ps 1");
+  EXPECT_THAT(View().Waiting(), ElementsAre("worker 0, which is waiting for ps 1"));
+  workers_.Find(0)->waiting.set_computing(true);
+  EXPECT_THAT(View().Waiting(), IsEmpty()) << "it is at work";
+}
+
+TEST_F(RunViewTest, FiguresComeFromTheParts) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Train();
+  const RunView view = View();
+  EXPECT_EQ(SampleValue(view, "shoal_phase", {"training"}), 1);
+  EXPECT_EQ(SampleValue(view, "shoal_phase", {"stopping"}), 0);
+  EXPECT_EQ(SampleValue(view, "shoal_steps_leased_total"), 2);
+  EXPECT_EQ(SampleValue(view, "shoal_leased_steps", {"0"}), 2);
+  EXPECT_EQ(SampleValue(view, "shoal_steps_done_total"), 5);
+  EXPECT_EQ(SampleValue(view, "shoal_examples_total"), 50);
+  EXPECT_EQ(SampleValue(view, "shoal_workers_ready"), 1);
+  EXPECT_EQ(SampleValue(view, "shoal_epoch"), 1);
+  EXPECT_EQ(SampleValue(view, "shoal_waits"), 0);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,115 @@
+#include "coordinator/run/csv_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/base/temporary_directory.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/passing_file_system.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A disk that may be full.
+class FullDisk : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (mode == Mode::kRead) return PassingFileSystem::Open(path, mode);
+    ++writes;
+    if (full) return absl::ResourceExhaustedError("no space left");
+    return PassingFileSystem::Open(path, mode);
+  }
+  bool full = false;
+  int writes = 0;
+};
+
+class CsvWriterTest : public testing::Test {
+ protected:
+  std::vector<HistoryLine> LinesFrom(uint64_t from) const {
+    std::vector<HistoryLine> lines;
+    for (uint64_t i = from; i < lines_.size(); ++i) lines.push_back({i, lines_[i] + "\n"});
+    return lines;
+  }
+  void Add(const std::string& line) {
+    lines_.push_back(line);
+    writer_.Changed(lines_.size() - 1);
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/a.csv";
+  FullDisk disk_;
+  FakeLoop loop_;
+  std::vector<std::string> lines_;
+  int idle_ = 0;
+  CsvWriter writer_{{.loop = &loop_,
+                     .files = &disk_,
+                     .path = path_,
+                     .header = "header\n",
+                     .lines = [this](uint64_t from) { return LinesFrom(from); },
+                     .on_idle = [this] { ++idle_; }}};
+};
+
+TEST_F(CsvWriterTest, WritesOneAtATimeWhatHasChanged) {
+  Add("a");
+  Add("b");
+  EXPECT_EQ(writer_.owed_from(), 0u);
+  loop_.RunOneOffloaded();
+  EXPECT_EQ(ReadAll(path_), "header\na\n");
+  EXPECT_EQ(writer_.owed_from(), 1u);
+  EXPECT_EQ(idle_, 0);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(ReadAll(path_), "header\na\nb\n");
+  EXPECT_EQ(writer_.owed_from(), std::nullopt);
+  EXPECT_THAT(writer_.Owed(), IsEmpty());
+  EXPECT_EQ(idle_, 1);
+}
+
+TEST_F(CsvWriterTest, TriesAgainAfterAPauseUntilTheDiskTakesIt) {
+  disk_.full = true;
+  Add("a");
+  loop_.RunUntilIdle();
+  EXPECT_EQ(disk_.writes, 1);
+  EXPECT_EQ(idle_, 1);
+  EXPECT_EQ(writer_.owed_from(), 0u);
+  EXPECT_THAT(writer_.Owed(), AllOf(HasSubstr(path_), HasSubstr("no space left")));
+  loop_.Advance(3 * CsvWriter::kRetryWriteAfter);
+  EXPECT_EQ(disk_.writes, 4);
+  disk_.full = false;
+  loop_.Advance(CsvWriter::kRetryWriteAfter);
+  EXPECT_EQ(ReadAll(path_), "header\na\n");
+  EXPECT_THAT(writer_.error(), IsEmpty());
+  const int writes = disk_.writes;
+  loop_.Advance(10 * CsvWriter::kRetryWriteAfter);
+  EXPECT_EQ(disk_.writes, writes);
+}
+
+TEST_F(CsvWriterTest, AFileThatSomebodyChangedIsReplacedAtOnce) {
+  Add("a");
+  loop_.RunUntilIdle();
+  WriteAll(path_, "mine");
+  Add("b");
+  loop_.RunUntilIdle();
+  EXPECT_EQ(ReadAll(path_), "header\na\nb\n");
+}
+
+TEST_F(CsvWriterTest, HeldItWritesNothing) {
+  disk_.full = true;
+  Add("a");
+  loop_.RunUntilIdle();
+  disk_.full = false;
+  writer_.Hold();
+  Add("b");
+  loop_.Advance(10 * CsvWriter::kRetryWriteAfter);
+  EXPECT_EQ(disk_.writes, 1);
+  EXPECT_EQ(writer_.owed_from(), 0u);
+  writer_.Release();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(ReadAll(path_), "header\na\nb\n");
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,273 @@
+#include "coordinator/run/run_ending.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/daemon/exit_code.h"
+#include "common/daemon/logging.h"
+#include "common/run/run_outcome.h"
+#include "tests/coordinator/run_parts_fixture.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using Phase = RunEnding::Phase;
+
+class RunEndingTest : public RunPartsTest {
+ protected:
+  // Leads, and a checkpoint is there.
+  void Begin() {
+    ASSERT_NO_FATAL_FAILURE(Lead());
+    MakeParts();
+    checkpoint_ = WriteSmallCheckpoint(&store_, 1, 20);
+  }
+  bool ModelIsThere() const {
+    return std::filesystem::exists(RunPaths{directory_.path()}.model() + "/model.safetensors");
+  }
+  void BothPsStop() {
+    for (int i = 0; i < kPsCount; ++i) ending_->OnPsStopping(i);
+    loop_.RunUntilIdle();
+  }
+  // Whether it was told that the job is done; with which failure.
+  std::optional<std::string> JobDone(int index) {
+    for (const proto::WorkerOrder& order : workers_.Orders(index)) {
+      if (order.has_job_done()) return order.job_done().failure();
+    }
+    return std::nullopt;
+  }
+
+  StoredCheckpoint checkpoint_;
+};
+
+TEST_F(RunEndingTest, TheModelIsSavedThenWorkersGoThenPs) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->Save({.values = checkpoint_});
+  EXPECT_EQ(ending_->phase(), Phase::kSaving);
+  EXPECT_EQ(endings_, 1) << "nothing is handed out any more";
+  EXPECT_FALSE(ModelIsThere());
+  EXPECT_EQ(JobDone(0), "");
+  EXPECT_TRUE(ModelIsThere());
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  EXPECT_FALSE(ToldToStop(0)) << "a worker may be pushing yet";
+  workers_.Break(0);
+  EXPECT_TRUE(ToldToStop(0) && ToldToStop(1));
+  ending_->OnPsStopping(0);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+  BothPsStop();
+  EXPECT_EQ(ending_->phase(), Phase::kOver);
+  EXPECT_TRUE(outcome_.has_value() && outcome_->ok());
+  EXPECT_TRUE(over_.has_value() && over_->ok());
+  EXPECT_EQ(endings_, 1);
+}
+
+TEST_F(RunEndingTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
+  std::optional<std::string> dismissed;
+  dismiss_evaluator_ = [&](const std::string& failure) { dismissed = failure; };
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->Save({.values = checkpoint_});
+  loop_.RunUntilIdle();
+  ending_->OnEvaluatorGone();  // of itself: nothing yet
+  workers_.Break(0);
+  EXPECT_FALSE(dismissed.has_value()) << "ps are still to go";
+  BothPsStop();
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
+  EXPECT_EQ(dismissed, "");
+  loop_.Advance(seconds(1000));
+  EXPECT_FALSE(over_.has_value());
+  ending_->OnEvaluatorGone();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(over_.has_value() && over_->ok());
+}
+
+TEST_F(RunEndingTest, ToldToStopItDoesNotWaitForTheEvaluator) {
+  dismiss_evaluator_ = [](const std::string&) {};
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ending_->OnStop();
+  EXPECT_TRUE(ending_->working());
+  ending_->Fail("not finite");
+  loop_.Advance(seconds(11));
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
+  ending_->OnStop();
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsDataLoss(*over_)) << *over_;
+}
+
+TEST_F(RunEndingTest, WhoDoesNotGoIsNotWaitedForForLong) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->Save({.values = checkpoint_});
+  loop_.Advance(seconds(6));
+  EXPECT_TRUE(ToldToStop(0));
+  EXPECT_FALSE(over_.has_value());
+  loop_.Advance(seconds(6));
+  EXPECT_TRUE(over_.has_value() && over_->ok());
+}
+
+TEST_F(RunEndingTest, AStreamWithoutAHelloIsNotWaitedFor) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  workers_.Connect(1);
+  ending_->Save({.values = checkpoint_});
+  loop_.RunUntilIdle();
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  workers_.Break(0);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+}
+
+TEST_F(RunEndingTest, AWorkerThatComesLateIsToldInPlaceOfAWelcome) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->Save({.values = checkpoint_});
+  EXPECT_EQ(JobDone(0), "");
+  workers_.Connect(1);
+  workers_.SayHello(1);
+  const std::vector<proto::WorkerOrder> orders = workers_.Orders(1);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_TRUE(orders[0].has_job_done());
+}
+
+// It would look for this coordinator for minutes.
+TEST_F(RunEndingTest, AFailureIsKeptForAListedWorkerThatIsStarting) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  for (const int index : {0, 1, 2}) workers_.Join(index);
+  ending_->Fail("not finite");
+  for (const int index : {0, 1, 2}) workers_.Break(index);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  workers_.Connect(3);
+  workers_.SayHello(3);
+  EXPECT_EQ(JobDone(3), "not finite");
+  workers_.Break(3);
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+}
+
+// They have not found this coordinator yet, and would look for it for ever.
+TEST_F(RunEndingTest, AJobThatWasFoundFinishedWaitsForWorkersToBeTold) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ending_->Save({.values = checkpoint_, .found = true});
+  EXPECT_FALSE(ToldToStop(0));
+  loop_.Advance(seconds(6));
+  EXPECT_TRUE(ToldToStop(0));
+}
+
+TEST_F(RunEndingTest, AModelThatCannotBeSavedFailsTheRunAndKeepsWorkersAndPs) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  std::filesystem::create_directory(RunPaths{directory_.path()}.model());
+  WriteAll(RunPaths{directory_.path()}.model() + "/mine", "something else");
+  ending_->Save({.values = checkpoint_});
+  EXPECT_EQ(JobDone(0), std::nullopt);
+  EXPECT_FALSE(ToldToStop(0));
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(*over_)) << *over_;
+  EXPECT_EQ(ending_->failure(), over_->message());
+}
+
+TEST_F(RunEndingTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  const StoredCheckpoint last = WriteSmallCheckpoint(&store_, 1, 30);
+  for (const std::string& name : NamesIn(checkpoint_.directory)) {
+    if (name.ends_with(".safetensors")) std::filesystem::remove(checkpoint_.directory + "/" + name);
+  }
+  ending_->Save({.values = checkpoint_, .last = last});
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(ModelIsThere());
+  EXPECT_FALSE(ending_->over());
+}
+
+TEST_F(RunEndingTest, AFailureDismissesAllAndLeavesNoModel) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  for (const int index : {0, 1, 2, 3}) workers_.Join(index);
+  ending_->Fail("not finite");
+  EXPECT_EQ(JobDone(0), "not finite");
+  for (const int index : {0, 1, 2, 3}) workers_.Break(index);
+  EXPECT_TRUE(ToldToStop(1));
+  BothPsStop();
+  EXPECT_TRUE(absl::IsDataLoss(over_.value_or(absl::OkStatus())));
+  EXPECT_EQ(ending_->failure(), "not finite");
+  EXPECT_FALSE(ModelIsThere());
+}
+
+TEST_F(RunEndingTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  const RunPaths paths{directory_.path()};
+  lease_.Acquire({}, [](const absl::Status&) {});
+  loop_.RunUntilIdle();
+  ending_->Over(absl::DataLossError("not finite"));
+  loop_.RunUntilIdle();
+  const std::optional<RunOutcome> outcome = ReadRunOutcome(paths);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->exit_code, kExitBadData);
+  EXPECT_EQ(outcome->cause, "not finite");
+  EXPECT_TRUE(ReadLeaseHolder(paths.lease(), RealFileSystem()).value().left);
+}
+
+TEST_F(RunEndingTest, WhoIsFencedOffWritesNoEnd) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  lease_.Acquire({}, [](const absl::Status&) {});
+  loop_.RunUntilIdle();
+  ending_->Over(absl::AbortedError("fenced off"));
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(over_.has_value());
+  EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
+}
+
+TEST_F(RunEndingTest, WhoDidNotLeadWritesNoEnd) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ending_->Over(absl::FailedPreconditionError("another one leads"));
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(over_.has_value());
+  EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
+}
+
+TEST_F(RunEndingTest, AStopWhileTheModelIsSavedEndsAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->Save({.values = checkpoint_});
+  ending_->Over(absl::CancelledError("stopped"));
+  ending_->Over(absl::InternalError("too late"));
+  EXPECT_EQ(JobDone(0), std::nullopt);
+  EXPECT_EQ(ending_->phase(), Phase::kOver);
+  EXPECT_EQ(Message(outcome_), "stopped");
+  EXPECT_EQ(Message(over_), "stopped");
+  EXPECT_EQ(ending_->failure(), "") << "a stop is none";
+}
+
+TEST_F(RunEndingTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  owed_ = {"history.csv", "evaluations.csv"};
+  ending_->Over(absl::CancelledError("stopped"));
+  loop_.Advance(seconds(2));
+  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  EXPECT_FALSE(ending_->job_ended()) << "who goes now is missed";
+  EXPECT_EQ(Message(outcome_), "stopped");
+  owed_.pop_back();
+  ending_->OnWritten();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(over_.has_value()) << "one of them failed, and is tried again";
+  owed_.clear();
+  ending_->OnWritten();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(Message(over_), "stopped");
+}
+
+TEST_F(RunEndingTest, ADiskThatDoesNotAnswerDoesNotHoldTheEndUp) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  owed_ = {"/run/history.csv: no space left"};
+  testing::internal::CaptureStderr();
+  ending_->Over(absl::CancelledError("stopped"));
+  loop_.Advance(seconds(4));
+  FlushLog(std::chrono::minutes(1));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(owed_[0])) << "what is lost";
+  EXPECT_EQ(Message(over_), "stopped");
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,226 @@
+#include "coordinator/run/run_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/common/base/temporary_directory.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/passing_file_system.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A disk that may be full.
+class FullDisk : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (full && mode != Mode::kRead) return absl::ResourceExhaustedError("no space left");
+    return PassingFileSystem::Open(path, mode);
+  }
+  bool full = false;
+};
+
+// Epochs of 2 steps, of 10 examples each.
+class RunHistoryTest : public testing::Test {
+ protected:
+  RunHistoryTest() {
+    std::filesystem::create_directory(RunPaths{directory_.path()}.checkpoints());
+    StartAnew();
+  }
+  ~RunHistoryTest() override { loop_.RunUntilIdle(); }
+  // Another coordinator.
+  void StartAnew() {
+    progress_ = std::make_unique<Progress>(std::vector<std::shared_ptr<const Metric>>());
+    history_ = std::make_unique<RunHistory>(
+        RunHistory::Options{.loop = &loop_,
+                            .files = &disk_,
+                            .progress = progress_.get(),
+                            .paths = {directory_.path()},
+                            .callbacks = {{.class_name = "ModelCheckpoint"}},
+                            .on_read = [this] { ++read_; },
+                            .on_idle = [this] { ++idle_; }});
+    history_->ReadEarlier();
+  }
+  void FinishEpoch(uint64_t epoch, double loss) {
+    for (const uint64_t step : {2 * epoch, 2 * epoch + 1}) {
+      progress_->StepDone({.step = step, .epoch = epoch, .examples = 10, .loss_sum = 10 * loss},
+                          loop_.Now());
+    }
+    history_->CloseUpTo(2 * epoch + 2);
+  }
+  // The epochs in the file, with their losses; those on the test set behind them.
+  std::vector<std::string> Lines() {
+    std::vector<std::string> lines;
+    for (const proto::EpochResult& epoch : ReadHistory(Path(), &disk_).epochs) {
+      lines.push_back(absl::StrCat(epoch.epoch() + 1, ": ", epoch.loss()));
+      if (epoch.has_test_loss()) absl::StrAppend(&lines.back(), " ", epoch.test_loss());
+    }
+    return lines;
+  }
+  std::string Path() const { return RunPaths{directory_.path()}.history(); }
+
+  TemporaryDirectory directory_;
+  FullDisk disk_;
+  FakeLoop loop_;
+  const StepPlan plan_{20, 10, 4, 0};
+  int read_ = 0;
+  int idle_ = 0;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<RunHistory> history_;
+};
+
+TEST_F(RunHistoryTest, AnEpochIsWrittenWhenItsStepsAreDoneAndAgainWithItsTestResult) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  history_->CloseUpTo(3);
+  EXPECT_EQ(history_->closed_epochs(), 1u) << "of the next a step is missing";
+  EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
+  EXPECT_EQ(idle_, 0);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(history_->Owed(), IsEmpty());
+  EXPECT_EQ(idle_, 1);
+  EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+  EXPECT_FALSE(history_->IsEvaluated(0));
+  history_->SetTestResult(0, 4, {}, 5);
+  EXPECT_TRUE(history_->IsEvaluated(0));
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Lines(), ElementsAre("1: 3 4"));
+}
+
+TEST_F(RunHistoryTest, NothingIsWrittenBeforeWhatEarlierCoordinatorsWroteIsKnown) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  loop_.RunUntilIdle();
+  StartAnew();
+  EXPECT_FALSE(history_->read());
+  history_->Begin(plan_, 2, nullptr);
+  FinishEpoch(1, 2);
+  EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
+  loop_.RunUntilIdle();
+  EXPECT_EQ(read_, 2);
+  EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
+}
+
+// Two lead one after the other: what was read first may be old.
+TEST_F(RunHistoryTest, WhatIsReadLastCounts) {
+  history_->ReadEarlier();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(read_, 1);
+}
+
+// As that of a run which is refused, since its job has fewer epochs now.
+TEST_F(RunHistoryTest, WhatIsReadBeforeTrainingBeginsStaysInTheFile) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  loop_.RunUntilIdle();
+  StartAnew();
+  loop_.RunUntilIdle();
+  history_->TakeEarlier();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+}
+
+TEST_F(RunHistoryTest, EpochsThatDidNotHappenGoFromTheFileAtOnce) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  for (const uint64_t epoch : {0, 1, 2}) FinishEpoch(epoch, 3.0 - static_cast<double>(epoch));
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Lines(), SizeIs(3));
+  history_->Begin(plan_, 3, nullptr);
+  EXPECT_EQ(history_->closed_epochs(), 1u);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+}
+
+TEST_F(RunHistoryTest, AnEpochThatIsGoneOnWithIsOfAllItsSteps) {
+  Manifest newest;
+  newest.cut_step = 3;
+  newest.epoch = 1;
+  newest.epoch_position = 10;
+  newest.total_steps = 8;
+  newest.training_examples = 20;
+  newest.epoch_sums = {.examples = 10, .loss = 50};
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 3, &newest);
+  progress_->StepDone({.step = 3, .epoch = 1, .examples = 10, .loss_sum = 10}, loop_.Now());
+  history_->CloseUpTo(4);
+  EXPECT_EQ(progress_->history().at(1).loss(), 3) << "(50 + 10) / 20";
+}
+
+TEST_F(RunHistoryTest, AFullDiskIsToldAndTheFileWrittenWholeWhenItMayBe) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  disk_.full = true;
+  FinishEpoch(0, 3);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(history_->error(), HasSubstr("no space left"));
+  EXPECT_THAT(Lines(), IsEmpty());
+  disk_.full = false;
+  FinishEpoch(1, 2);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(history_->error(), IsEmpty());
+  EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
+}
+
+TEST_F(RunHistoryTest, WhatAFullDiskDidNotTakeIsWrittenWithoutBeingAsked) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  disk_.full = true;
+  FinishEpoch(0, 3);
+  loop_.Advance(seconds(60));
+  disk_.full = false;
+  loop_.Advance(seconds(10));
+  EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+  EXPECT_THAT(history_->error(), IsEmpty());
+}
+
+TEST_F(RunHistoryTest, ADecisionWaitsForTheFileAndForTheEpochInIt) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  int decided = 0;
+  const auto decide = [&] {
+    history_->Decide(
+        0, [] { return true; }, [&] { ++decided; });
+    loop_.RunUntilIdle();
+  };
+  decide();
+  EXPECT_EQ(decided, 0) << "it is being written";
+  decide();
+  EXPECT_EQ(decided, 0) << "it has no test result";
+  history_->SetTestResult(0, 4, {}, 5);
+  loop_.RunUntilIdle();
+  decide();
+  EXPECT_EQ(decided, 0) << "not again at once";
+  loop_.Advance(seconds(6));
+  decide();
+  EXPECT_EQ(decided, 1);
+  EXPECT_TRUE(history_->verdict().evaluated.contains(0));
+}
+
+TEST_F(RunHistoryTest, WhatNobodyAsksAnyMoreIsNotDecided) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  history_->SetTestResult(0, 4, {}, 5);
+  loop_.RunUntilIdle();
+  bool decided = false;
+  history_->Decide(
+      0, [] { return false; }, [&] { decided = true; });
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(decided);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,238 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/version.h"
+#include "coordinator/takeover/ps_fleet.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/fake_network.h"
+#include "tests/fakes/passing_file_system.h"
+
+namespace shoal {
+
+inline constexpr uint32_t kCoordinator = 50;  // its id; also decides the pause between two claims
+inline constexpr int kPsCount = 2;
+inline constexpr uint32_t kShardMap = 0x5a5a5a5a;
+
+inline uint32_t JobFingerprint() { return SmallManifest(0, 0).job_fingerprint; }
+
+// Counts how often files of values are read.
+class CountingFiles : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (mode == Mode::kRead && path.ends_with(".safetensors")) {
+      ++values_read;
+      if (broken) return absl::UnavailableError("input/output error");
+    }
+    return PassingFileSystem::Open(path, mode);
+  }
+  int values_read = 0;
+  bool broken = false;
+};
+
+class PsFleetTest : public testing::Test {
+ protected:
+  void Start() {
+    fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
+        .loop = &loop_,
+        .network = &network_,
+        .store = &store_,
+        .addresses = {"ps-0:1", "ps-1:1"},
+        .job_text = job_text_,
+        .job_fingerprint = fingerprint_,
+        .shard_map_fingerprint = kShardMap,
+        .coordinator_id = kCoordinator,
+        .self = self_,
+        .take_over = take_over_,
+        .may_begin_anew = [] { return absl::OkStatus(); },
+        .on_stored = [](const std::vector<StoredCheckpoint>&) {},
+        .on_opened =
+            [this](const PsFleet::Opened& opened) {
+              opened_.push_back(opened);
+              events_.push_back("opened");
+            },
+        .on_over =
+            [this](const std::string& why) { events_.push_back(absl::StrCat("over: ", why)); },
+        .end_of_run =
+            [](const StoredCheckpoint& newest) { return EndOfRun({}, RunVerdict(), newest); },
+        .on_job_finished =
+            [this](const RunEnd& end) {
+              events_.push_back(absl::StrCat("finished ", NameOf(end.last.directory)));
+            },
+        .nobody_trains = [this] { return nobody_trains_; },
+        .on_reply =
+            [this](int ps, const proto::ControlReply& reply) {
+              events_.push_back(absl::StrCat("reply ", ps, " ", reply.kind_case()));
+            },
+        .done_below = [this] { return done_below_; },
+        .training_examples = [this] { return training_examples_; },
+        .on_applied =
+            [this](int ps, const proto::Claimed& claimed) {
+              applied_.push_back(
+                  absl::StrCat("ps ", ps, " has ", claimed.base(), " of ", claimed.done_below()));
+            },
+        .on_reconnected = [this](int ps) { events_.push_back(absl::StrCat("reconnected ", ps)); },
+        .on_failed =
+            [this](const absl::Status& status) {
+              events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
+            }});
+    fleet_->Start();
+    loop_.RunUntilIdle();
+  }
+
+  static std::string NameOf(const std::string& directory) {
+    return directory.substr(directory.rfind('/') + 1);
+  }
+  static std::string AddressOf(int ps) { return absl::StrCat("ps-", ps, ":1"); }
+  FarEnd& ps(int index) { return network_.Newest(AddressOf(index)); }
+
+  struct Hello {
+    uint64_t incarnation = 1;
+    uint64_t promised = 0;
+    std::optional<uint32_t> index;
+    std::string version = kVersion;
+  };
+  void SayHello(int index, const Hello& hello) {
+    proto::ControlReply reply;
+    reply.mutable_hello()->set_incarnation(hello.incarnation);
+    reply.mutable_hello()->set_promised_term(hello.promised);
+    reply.mutable_hello()->set_index(hello.index.value_or(index));
+    reply.mutable_hello()->set_version(hello.version);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  void SayHello(int index) { SayHello(index, Hello()); }
+  struct Applied {
+    uint64_t timeline = 0;
+    uint64_t base = 0;
+    std::vector<uint64_t> after_base = {};
+    uint32_t job = JobFingerprint();
+    uint32_t shard_map = kShardMap;
+  };
+  // The answer to the newest claim.
+  void AnswerClaim(int index, const Applied& applied) {
+    uint64_t term = 0, done_below = 0;
+    for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
+      if (!request.has_claim()) continue;
+      term = request.term();
+      done_below = request.claim().done_below();
+    }
+    EXPECT_NE(term, 0u) << "ps " << index << " was not claimed";
+    proto::ControlReply reply;
+    proto::Claimed* claimed = reply.mutable_claimed();
+    claimed->set_promised_term(term);
+    claimed->set_done_below(done_below);
+    claimed->set_timeline(applied.timeline);
+    claimed->set_job_fingerprint(applied.timeline == 0 ? 0 : applied.job);
+    claimed->set_shard_map_fingerprint(applied.timeline == 0 ? 0 : applied.shard_map);
+    claimed->set_base(applied.base);
+    for (const uint64_t step : applied.after_base) claimed->add_applied_after_base(step);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  void AnswerClaim(int index) { AnswerClaim(index, Applied()); }
+  void RefuseTerm(int index, uint64_t promised) {
+    proto::ControlReply reply;
+    reply.mutable_term_refused()->set_promised_term(promised);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  // The ps keeps to the run of ada; the answer to the claim of `term`, the newest where it is 0.
+  void RefuseClaim(int index, uint64_t silent_ms, uint64_t term = 0) {
+    proto::ControlReply reply;
+    proto::ClaimRefused* refused = reply.mutable_claim_refused();
+    refused->set_term(term == 0 ? fleet_->term() : term);
+    refused->set_silent_ms(silent_ms);
+    *refused->mutable_holder() = Ada();
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  static proto::Claimant Ada() {
+    proto::Claimant ada;
+    ada.set_run_directory("/runs/ada");
+    ada.set_address("ada:2222");
+    ada.set_host("host-of-ada");
+    ada.set_pid(7);
+    return ada;
+  }
+  // The Load that was sent to a ps, which must be the only one.
+  proto::ControlRequest TakeLoad(int index) {
+    std::vector<proto::ControlRequest> loads;
+    for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
+      if (request.has_load()) loads.push_back(request);
+    }
+    EXPECT_EQ(loads.size(), 1u) << "ps " << index;
+    return loads.empty() ? proto::ControlRequest() : loads[0];
+  }
+  // What a ps gets that asks for the first element of the first variable.
+  proto::Rows WantRows(int index) {
+    ps(index).Take<proto::ControlRequest>();
+    proto::ControlReply reply;
+    reply.mutable_rows_wanted()->set_term(fleet_->term());
+    reply.mutable_rows_wanted()->set_tensor(SmallVariables()[0].name);
+    reply.mutable_rows_wanted()->set_size_bytes(sizeof(float));
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+    const auto requests = ps(index).Take<proto::ControlRequest>();
+    EXPECT_EQ(requests.size(), 1u);
+    return requests.empty() ? proto::Rows() : requests[0].rows();
+  }
+  void AnswerLoaded(int index, uint64_t timeline) {
+    proto::ControlReply reply;
+    reply.mutable_loaded()->set_timeline(timeline);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  void AnswerLoadFailed(int index, bool checkpoint_is_bad, const std::string& reason) {
+    proto::ControlReply reply;
+    reply.mutable_load_failed()->set_term(fleet_->term());
+    reply.mutable_load_failed()->set_reason(reason);
+    reply.mutable_load_failed()->set_checkpoint_is_bad(checkpoint_is_bad);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  // All ps are empty and answer; the fleet sends Loads.
+  void ClaimAllEmpty() {
+    for (int i = 0; i < kPsCount; ++i) SayHello(i, {.incarnation = uint64_t{10} + i});
+    for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  }
+  // In office, in a timeline that was loaded.
+  void Lead() {
+    Start();
+    ClaimAllEmpty();
+    for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+    ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
+    for (int i = 0; i < kPsCount; ++i) ps(i).Take<proto::ControlRequest>();
+    TakeEvents();
+  }
+  std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
+
+  TemporaryDirectory directory_;
+  CountingFiles files_;
+  CheckpointStore store_{directory_.path(), &files_};
+  std::string job_text_ = "the job";
+  uint32_t fingerprint_ = JobFingerprint();
+  proto::Claimant self_;
+  bool take_over_ = false;
+  bool nobody_trains_ = false;
+  uint64_t done_below_ = 0;
+  uint64_t training_examples_ = 0;
+  std::vector<std::string> applied_;
+  FakeLoop loop_;
+  FakeNetwork network_{&loop_};
+  std::vector<std::string> events_;
+  std::vector<PsFleet::Opened> opened_;
+  std::unique_ptr<PsFleet> fleet_;
+};
+
+}  // namespace shoal
