@@ -10,7 +10,7 @@
 #include "common/archive/zip_archive.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
-#include "worker/job_names.h"
+#include "worker/job/job_names.h"
 
 namespace shoal {
 namespace {

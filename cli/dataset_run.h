@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "cli/display/console.h"
-#include "worker/dataset_pass.h"
+#include "worker/job/dataset_pass.h"
 
 namespace shoal {
 

@@ -15,7 +15,7 @@
 #include "cli/trained_model.h"
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
-#include "worker/job_data.h"
+#include "worker/job/job_data.h"
 
 namespace shoal {
 namespace {

@@ -23,8 +23,8 @@
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
 #include "common/files/output_file.h"
-#include "worker/job_data.h"
-#include "worker/job_names.h"
+#include "worker/job/job_data.h"
+#include "worker/job/job_names.h"
 
 namespace shoal {
 namespace {

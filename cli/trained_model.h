@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "cli/checkpoint_choice.h"
 #include "common/job/job.h"
-#include "worker/job_model.h"
+#include "worker/job/job_model.h"
 
 namespace shoal {
 

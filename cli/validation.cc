@@ -19,10 +19,10 @@
 #include "worker/compute/backends.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
-#include "worker/job_data.h"
-#include "worker/job_model.h"
-#include "worker/job_names.h"
-#include "worker/worker_memory.h"
+#include "worker/job/job_data.h"
+#include "worker/job/job_model.h"
+#include "worker/job/job_names.h"
+#include "worker/step/worker_memory.h"
 
 namespace shoal {
 namespace {

@@ -9,9 +9,9 @@
 #include "common/daemon/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
-#include "worker/compute_thread.h"
-#include "worker/evaluator_session.h"
 #include "worker/gpu_figures.h"
+#include "worker/session/evaluator_session.h"
+#include "worker/step/compute_thread.h"
 
 namespace shoal {
 

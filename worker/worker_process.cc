@@ -16,11 +16,11 @@
 #include "common/rpc/grpc_network.h"
 #include "worker/compute/compute_device.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
-#include "worker/compute_thread.h"
 #include "worker/evaluator_process.h"
 #include "worker/gpu_figures.h"
-#include "worker/step_records.h"
-#include "worker/worker_session.h"
+#include "worker/session/step_records.h"
+#include "worker/session/worker_session.h"
+#include "worker/step/compute_thread.h"
 
 namespace shoal {
 

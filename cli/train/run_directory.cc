@@ -23,7 +23,7 @@
 #include "common/run/checkpoint_job.h"
 #include "common/run/new_run.h"
 #include "common/run/run_verdict.h"
-#include "worker/job_names.h"
+#include "worker/job/job_names.h"
 
 namespace shoal {
 namespace {

@@ -41,7 +41,7 @@
 #include "common/run/run_outcome.h"
 #include "common/run/run_verdict.h"
 #include "worker/compute/compute_device.h"
-#include "worker/job_names.h"
+#include "worker/job/job_names.h"
 
 namespace shoal {
 namespace {

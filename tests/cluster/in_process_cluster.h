@@ -13,9 +13,9 @@
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
 #include "tests/fakes/in_process/in_process_network.h"
-#include "worker/compute_thread.h"
-#include "worker/evaluator_session.h"
-#include "worker/worker_session.h"
+#include "worker/session/evaluator_session.h"
+#include "worker/session/worker_session.h"
+#include "worker/step/compute_thread.h"
 
 namespace shoal {
 

@@ -27,8 +27,8 @@
 #include "common/model/keras_model.h"
 #include "common/rpc/grpc_network.h"
 #include "common/step_plan/step_plan.h"
-#include "worker/step_computer.h"
-#include "worker/worker_session.h"
+#include "worker/session/worker_session.h"
+#include "worker/step/step_computer.h"
 
 namespace shoal {
 namespace {

@@ -17,7 +17,7 @@
 #include "common/optimizer/optimizer.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/batch_source.h"
-#include "worker/job_data.h"
+#include "worker/job/job_data.h"
 
 namespace shoal {
 namespace {

@@ -9,7 +9,7 @@
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
 #include "tests/simulation/simulated_computer.h"
-#include "worker/worker_session.h"
+#include "worker/session/worker_session.h"
 
 namespace shoal {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "tests/simulation/simulated_job.h"
 #include "tests/simulation/simulated_process.h"
-#include "worker/fragments.h"
-#include "worker/step_computer.h"
+#include "worker/step/fragments.h"
+#include "worker/step/step_computer.h"
 
 namespace shoal {
 

@@ -66,7 +66,7 @@ TEST(DescribeDifferencesTest, AnOptionThatHasComeSinceIsNoDifference) {
               ElementsAre("$.optimizer.config.beta_1: 0.8 there, 0.9 now"));
 }
 
-// Which columns there are without names, only who sees the table knows (worker/job_names.h).
+// Which columns there are without names, only who sees the table knows (worker/job/job_names.h).
 TEST(DescribeDifferencesTest, ColumnsThatOnlyOneNamesAreADifference) {
   const std::string without = R"({"data": {"training": {"format": "csv", "path": "/a"}}})";
   const std::string turned =

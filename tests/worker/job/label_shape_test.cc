@@ -1,0 +1,71 @@
+#include "worker/job/label_shape.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/loss/loss_of.h"
+
+namespace shoal {
+namespace {
+
+constexpr char kSparse[] = "SparseCategoricalCrossentropy";
+constexpr char kCategorical[] = "CategoricalCrossentropy";
+constexpr char kMeanSquared[] = "MeanSquaredError";
+
+absl::Status Check(const std::string& loss, const Shape& output, const Shape& label) {
+  return CheckLabelShape(*LossOf(loss), output, label, "train-labels.idx");
+}
+
+TEST(CheckLabelShapeTest, SparseLabelsAreOneClassNumberAnExample) {
+  EXPECT_TRUE(Check(kSparse, {kBatch, 10}, {}).ok());
+  EXPECT_TRUE(Check(kSparse, {kBatch, 10}, {1}).ok());
+  EXPECT_TRUE(Check(kSparse, {kBatch, 7, 10}, {7}).ok());
+  EXPECT_TRUE(Check(kSparse, {kBatch, 7, 10}, {7, 1}).ok());
+  EXPECT_FALSE(Check(kSparse, {kBatch, 7, 10}, {}).ok());
+}
+
+TEST(CheckLabelShapeTest, OtherLabelsHaveTheShapeOfTheOutput) {
+  for (const char* loss : {kCategorical, kMeanSquared, "KLDivergence", "Huber", "Dice"}) {
+    EXPECT_TRUE(Check(loss, {kBatch, 10}, {10}).ok());
+    EXPECT_TRUE(Check(loss, {kBatch, 4, 4, 3}, {4, 4, 3}).ok());
+    EXPECT_FALSE(Check(loss, {kBatch, 10}, {}).ok());
+    EXPECT_FALSE(Check(loss, {kBatch, 10}, {1}).ok());
+    EXPECT_FALSE(Check(loss, {kBatch, 10}, {10, 1, 1}).ok());
+    EXPECT_FALSE(Check(loss, {kBatch, 4, 4, 3}, {4, 4}).ok());
+  }
+}
+
+TEST(CheckLabelShapeTest, ALastAxisOfOneMayBeThereOrNot) {
+  EXPECT_TRUE(Check(kMeanSquared, {kBatch, 1}, {}).ok());
+  EXPECT_TRUE(Check(kMeanSquared, {kBatch, 1}, {1, 1}).ok());
+  EXPECT_TRUE(Check(kMeanSquared, {kBatch, 7, 1}, {7}).ok());
+  EXPECT_TRUE(Check(kMeanSquared, {kBatch, 10}, {10, 1}).ok());
+  EXPECT_TRUE(Check(kMeanSquared, {kBatch}, {1}).ok());
+  EXPECT_TRUE(Check(kCategorical, {kBatch, 10}, {10, 1}).ok());
+  EXPECT_TRUE(Check("BinaryCrossentropy", {kBatch, 1}, {}).ok());
+  // Nothing can be learnt from the only class.
+  EXPECT_FALSE(Check(kCategorical, {kBatch, 1}, {}).ok());
+}
+
+TEST(CheckLabelShapeTest, TheErrorNamesFileShapesAndWhatWouldBeRight) {
+  const absl::Status one_hot = Check(kSparse, {kBatch, 10}, {10});
+  EXPECT_TRUE(absl::IsInvalidArgument(one_hot));
+  EXPECT_EQ(one_hot.message(),
+            "the loss SparseCategoricalCrossentropy does not suit the labels of train-labels.idx: "
+            "on a model output of " +
+                ShapeToString({kBatch, 10}) + " it takes labels of shape " + ShapeToString({}) +
+                ", one class number an example; these have shape " + ShapeToString({10}) +
+                "; a number for each class (one-hot) is for categorical_crossentropy");
+  EXPECT_THAT(std::string(Check(kCategorical, {kBatch, 10}, {}).message()),
+              testing::HasSubstr("class numbers are for sparse_categorical_crossentropy"));
+  const absl::Status number = Check(kMeanSquared, {kBatch, 10}, {});
+  EXPECT_TRUE(absl::IsInvalidArgument(number));
+  EXPECT_EQ(number.message(),
+            "the loss MeanSquaredError does not suit the labels of train-labels.idx: on a model "
+            "output of " +
+                ShapeToString({kBatch, 10}) + " it takes labels of shape " + ShapeToString({10}) +
+                ", one number for each output; these have shape " + ShapeToString({}));
+}
+
+}  // namespace
+}  // namespace shoal

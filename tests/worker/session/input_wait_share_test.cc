@@ -1,0 +1,28 @@
+#include "worker/session/input_wait_share.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(InputWaitShareTest, IsSaidWhenItBeginsToMatterAndWhenItCeasesTo) {
+  InputWaitShare share;
+  EXPECT_EQ(share.StepDone(seconds(1), seconds(59)), "");
+  EXPECT_THAT(share.StepDone(seconds(0), seconds(1)),
+              AllOf(HasSubstr("takes 2% of the time"), Not(HasSubstr("cache"))));
+  EXPECT_EQ(share.StepDone(seconds(5), seconds(60)), "");
+  EXPECT_EQ(share.StepDone(seconds(20), seconds(30)), "");
+  EXPECT_THAT(share.StepDone(seconds(10), seconds(30)),
+              AllOf(HasSubstr("takes 50% of the time"), HasSubstr("\"cache\"")));
+  EXPECT_EQ(share.StepDone(seconds(100), seconds(200)), "");
+  EXPECT_THAT(share.StepDone(seconds(0), seconds(60)), HasSubstr("takes 0% of the time"));
+}
+
+}  // namespace
+}  // namespace shoal

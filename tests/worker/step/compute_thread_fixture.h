@@ -1,0 +1,114 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/model/keras_model.h"
+#include "tests/cluster/small_job.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/worker/step/posted_loop.h"
+#include "worker/step/compute_thread.h"
+
+namespace shoal {
+
+// A ComputeThread on a small job, whose loop runs where the test waits.
+class ComputeThreadTest : public testing::Test {
+ protected:
+  ComputeThreadTest() { NewComputer(); }
+
+  void NewComputer() {
+    NewComputer([this](uint64_t step, const std::vector<uint64_t>& examples) {
+      batches_.push_back({step, examples});
+    });
+  }
+  void NewComputer(std::function<void(uint64_t, const std::vector<uint64_t>&)> on_examples) {
+    computer_ =
+        std::make_unique<ComputeThread>(ComputeThread::Options{.loop = &loop_,
+                                                               .backend = "reference",
+                                                               .freedoms = freedoms_,
+                                                               .create_runner = create_runner_,
+                                                               .memory = memory_,
+                                                               .short_step = short_step_,
+                                                               .on_examples = on_examples});
+  }
+  absl::StatusOr<StepComputer::Prepared> Prepare(const std::string& job_text, int ps_count = 2) {
+    std::optional<absl::StatusOr<StepComputer::Prepared>> result;
+    computer_->Prepare(job_text, ps_count,
+                       [&](absl::StatusOr<StepComputer::Prepared> prepared) { result = prepared; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  absl::StatusOr<BatchOutcome> Train(
+      uint64_t step, const std::function<void(int, int)>& on_chunk = [](int, int) {}) {
+    std::optional<absl::StatusOr<BatchOutcome>> result;
+    computer_->Train(step, {}, on_chunk,
+                     [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  // Trains at least one step; the batch of the one that is returned is in memory then.
+  uint64_t TrainUntilTheNextBatchIsThere() {
+    for (uint64_t step = 0;; step = (step + 1) % 25) {
+      if (step == 0) computer_->Expect(0, 26);
+      const auto outcome = Train(step);
+      EXPECT_TRUE(outcome.ok()) << outcome.status();
+      if (!outcome.ok() || outcome->batches_ready > 0) return step + 1;
+    }
+  }
+  absl::StatusOr<BatchOutcome> Evaluate(uint64_t batch) {
+    std::optional<absl::StatusOr<BatchOutcome>> result;
+    computer_->Evaluate(batch, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  // What the runner of a job with this strategy is given where the worker is told `freedoms`.
+  ComputeFreedoms FreedomsGiven(const std::string& strategy, const ComputeFreedoms& freedoms) {
+    std::optional<ComputeFreedoms> given;
+    create_runner_ = [&](ModelRunner::Options options) {
+      given = options.freedoms;
+      return ModelRunner::Create(std::move(options));
+    };
+    freedoms_ = freedoms;
+    NewComputer();
+    Job job = small_.Load();
+    job.strategy.name = strategy;
+    if (job.strategy.sync()) job.strategy.gradients_per_update = 1;
+    const absl::Status prepared = Prepare(job.ResolvedText()).status();
+    EXPECT_TRUE(prepared.ok()) << prepared;
+    return given.value_or(ComputeFreedoms());
+  }
+  // Some values that training could begin with.
+  static void Initialize(const Job& job, const ModelLayout& layout, std::span<float> out) {
+    const KerasModel model = *ParseKerasModel(job.model_json);
+    const std::vector<Variable>& variables = model.graph.variables();
+    for (size_t i = 0; i < variables.size(); ++i) {
+      InitializeRows(variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
+                     variables[i].shape[0],
+                     out.subspan(layout.variables[i].offset, layout.variables[i].size));
+    }
+  }
+
+  const TemporaryDirectory directory_;
+  const SmallJob small_{.directory = directory_.path()};
+  PostedLoop loop_;
+  MemoryLimit memory_;                                // of computers made from now on
+  Time short_step_ = std::chrono::microseconds(200);  // likewise
+  ComputeFreedoms freedoms_;                          // likewise
+  std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =
+      ModelRunner::Create;
+  struct SeenBatch {
+    uint64_t step;
+    std::vector<uint64_t> indices;
+  };
+  std::vector<SeenBatch> batches_;  // written by the compute thread, read when it has answered
+  std::unique_ptr<ComputeThread> computer_;
+};
+
+}  // namespace shoal

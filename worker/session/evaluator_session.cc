@@ -1,0 +1,382 @@
+#include "worker/session/evaluator_session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
+#include "common/base/version.h"
+#include "common/daemon/logging.h"
+#include "common/job/job.h"
+#include "common/rpc/evaluate_method.h"
+#include "worker/session/other_job.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr size_t kAskAhead = 4;  // so that reading, sending and copying overlap
+constexpr Time kWatchPeriod = std::chrono::seconds(1);
+// A wait longer than this is said; and said again, more rarely where waiting is what it is for.
+constexpr Time kSayWaitAfter = std::chrono::seconds(5);
+constexpr Time kSayIdleEvery = std::chrono::minutes(1);
+// A stream that lasted this long was a good one.
+constexpr Time kSettled = std::chrono::seconds(1);
+// A coordinator that does not close the stream within this time is not waited for.
+constexpr Time kLeaveTimeout = std::chrono::seconds(1);
+
+}  // namespace
+
+EvaluatorSession::EvaluatorSession(Options options)
+    : options_(std::move(options)),
+      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.incarnation) {}
+
+EvaluatorSession::~EvaluatorSession() {
+  *alive_ = false;
+  for (const EventLoop::TimerId timer : {retry_, watch_, leave_deadline_})
+    if (timer != 0) options_.loop->CancelTimer(timer);
+}
+
+void EvaluatorSession::Start() {
+  alone_since_ = activity_began_ = options_.loop->Now();
+  say_wait_at_ = alone_since_ + kSayWaitAfter;
+  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { Watch(); });
+  LogInfo("looking for the coordinator at " + options_.chief);
+  Open();
+}
+
+// Promise 8: nothing waits in silence.
+void EvaluatorSession::Watch() {
+  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { Watch(); });
+  const Time now = options_.loop->Now();
+  if (welcomed_ && activity_ == Activity::kComputing) SayProgress();
+  if (now < say_wait_at_ || preparing_) return;
+  const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
+  say_wait_at_ = now + kSayWaitAfter;
+  if (!welcomed_) {
+    LogWarning(refused_ ? NoCoordinator()
+                        : absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
+                                       WholeSeconds(now - alone_since_), " s: ", Trouble()));
+  } else if (activity_ == Activity::kReading) {
+    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief,
+                            " to send values of checkpoint ", checkpoint_, since));
+  } else if (activity_ == Activity::kIdle && prepared_.has_value() && !computing_) {
+    LogInfo(absl::StrCat("waiting for the coordinator at ", options_.chief,
+                         " to have a checkpoint that is not evaluated yet", since));
+    say_wait_at_ = now + kSayIdleEvery;
+  }
+}
+
+std::string EvaluatorSession::Trouble() const {
+  if (options_.network->LooksUp(options_.chief)) return "looking up the name";
+  return last_error_.empty() ? "no answer" : last_error_;
+}
+
+std::string EvaluatorSession::NoCoordinator() const {
+  return absl::StrCat(refused_ ? "not let in by the coordinator at " : "no coordinator at ",
+                      options_.chief, " since ", WholeSeconds(options_.loop->Now() - alone_since_),
+                      " s: ", last_error_);
+}
+
+// --- The stream to the coordinator ---
+
+void EvaluatorSession::Open() {
+  retry_ = 0;
+  if (over_) return;
+  stream_ =
+      options_.network->Open(options_.chief, kEvaluateMethod,
+                             {.on_message = [this](Message message) { OnMessage(message); },
+                              .on_closed = [this](absl::Status status) { OnClosed(status); }});
+  proto::EvaluatorReport report;
+  proto::EvaluatorHello* hello = report.mutable_hello();
+  hello->set_version(kVersion);
+  hello->set_host(options_.host);
+  hello->set_pid(options_.pid);
+  hello->set_device(options_.device);
+  hello->set_threads(options_.threads);
+  hello->set_incarnation(options_.incarnation);
+  Report(report);
+}
+
+void EvaluatorSession::Report(const proto::EvaluatorReport& report) {
+  if (stream_ != nullptr) stream_->Send(MakeMessage(report));
+}
+
+void EvaluatorSession::OnClosed(const absl::Status& status) {
+  stream_.reset();
+  // One that refuses ends the stream in order.
+  if (!refused_ || !status.ok()) {
+    refused_ = false;
+    last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
+  }
+  if (over_) {
+    if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
+    return;
+  }
+  // Its number is that coordinator's.
+  if (evaluation_ != 0) Drop();
+  const Time now = options_.loop->Now();
+  if (std::exchange(welcomed_, false)) {
+    // One that welcomes and breaks, again and again, is not tried at once each time.
+    if (now - welcomed_at_ >= kSettled) backoff_.Reset();
+    alone_since_ = now;
+    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
+  }
+  if (now - alone_since_ >= options_.coordinator_timeout)
+    return Over(absl::UnavailableError(NoCoordinator()));
+  retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+}
+
+void EvaluatorSession::OnMessage(const Message& message) {
+  if (over_) return;
+  proto::EvaluatorOrder order;
+  if (!ParseMessage(message, &order)) {
+    return Over(absl::FailedPreconditionError(
+        options_.chief + " does not speak as a coordinator of this version does"));
+  }
+  switch (order.kind_case()) {
+    case proto::EvaluatorOrder::kWelcome:
+      return OnWelcome(order.welcome());
+    case proto::EvaluatorOrder::kRejected: {
+      const std::string reason = PrintableLines(order.rejected().reason(), kMostReasonBytes);
+      const std::string why = "the coordinator says: " + reason;
+      if (order.rejected().other_job()) return Over(absl::UnavailableError(why));
+      if (order.rejected().final()) return Over(absl::FailedPreconditionError(why));
+      // The same again is said by Watch.
+      if (!refused_ || last_error_ != reason) LogWarning(why);
+      refused_ = true;
+      last_error_ = reason;
+      if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
+      return;
+    }
+    case proto::EvaluatorOrder::kEvaluate:
+      return OnEvaluate(order.evaluate());
+    case proto::EvaluatorOrder::kValues:
+      return OnValues(order.values());
+    case proto::EvaluatorOrder::kJobDone:
+      if (const std::string& failure = order.job_done().failure(); !failure.empty())
+        LogInfo("the job has failed: " + PrintableLines(failure, kMostReasonBytes));
+      return Over(absl::OkStatus());
+    case proto::EvaluatorOrder::KIND_NOT_SET:
+      return;
+  }
+}
+
+void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
+  welcomed_ = true;
+  refused_ = false;
+  welcomed_at_ = options_.loop->Now();
+  const uint32_t job = JobFingerprint(welcome.job());
+  if ((prepared_.has_value() || preparing_) && job != job_fingerprint_)
+    return Over(absl::UnavailableError(OtherJob(options_.chief, job, job_fingerprint_)));
+  if (prepared_.has_value()) return SayReady();
+  if (std::exchange(preparing_, true)) return;
+  job_fingerprint_ = job;
+  LogInfo("taking part as the evaluator");
+  // Of the variables only names and layout are wanted: any number of ps will do.
+  options_.computer->Prepare(
+      welcome.job(), /*ps_count=*/1,
+      [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
+        if (*alive && !over_) OnPrepared(std::move(prepared));
+      });
+}
+
+void EvaluatorSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) {
+  preparing_ = false;
+  if (!prepared.ok()) return Leave(prepared.status());
+  prepared_ = *std::move(prepared);
+  if (welcomed_) SayReady();
+}
+
+void EvaluatorSession::SayReady() {
+  Begin(Activity::kIdle);
+  proto::EvaluatorReport report;
+  report.mutable_ready()->set_test_examples(prepared_->test_examples);
+  report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
+  Report(report);
+}
+
+// --- One evaluation ---
+
+void EvaluatorSession::OnEvaluate(const proto::EvaluateCheckpoint& evaluate) {
+  if (!prepared_.has_value()) return;  // no coordinator does that
+  Drop();
+  evaluation_ = evaluate.evaluation();
+  checkpoint_ = Printable(evaluate.checkpoint(), kMostNameBytes);
+  LogInfo("evaluating checkpoint " + checkpoint_);
+  Begin(Activity::kReading);
+  // Values may not change under a batch that is still being computed of the former ones.
+  if (!computing_) AskForValues();
+}
+
+EvaluatorSession::Piece EvaluatorSession::TakePiece() {
+  const uint64_t size = prepared_->layout->variables[next_variable_].size * sizeof(float);
+  const Piece piece = {next_variable_, next_byte_,
+                       static_cast<uint32_t>(std::min<uint64_t>(kPieceBytes, size - next_byte_))};
+  next_byte_ += piece.size_bytes;
+  if (next_byte_ == size) {
+    ++next_variable_;
+    next_byte_ = 0;
+  }
+  return piece;
+}
+
+void EvaluatorSession::AskForValues() {
+  const auto& variables = prepared_->layout->variables;
+  while (asked_.size() < kAskAhead && next_variable_ < variables.size()) {
+    const Piece piece = TakePiece();
+    if (piece.size_bytes == 0) continue;
+    asked_.push_back(piece);
+    proto::EvaluatorReport report;
+    proto::ValuesWanted* wanted = report.mutable_values_wanted();
+    wanted->set_evaluation(evaluation_);
+    wanted->set_variable(prepared_->variable_names[piece.variable]);
+    wanted->set_offset_bytes(piece.offset_bytes);
+    wanted->set_size_bytes(piece.size_bytes);
+    Report(report);
+  }
+  if (!asked_.empty()) return;
+  Begin(Activity::kComputing);
+  for (uint64_t batch = 0; batch < prepared_->test_batches; ++batch)
+    options_.computer->ExpectEvaluation(batch);
+  SayProgress();
+  Compute();
+}
+
+void EvaluatorSession::OnValues(const proto::Values& values) {
+  if (values.evaluation() != evaluation_ || activity_ != Activity::kReading) return;
+  const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Piece& piece) {
+    return prepared_->variable_names[piece.variable] == values.variable() &&
+           piece.offset_bytes == values.offset_bytes();
+  });
+  if (asked == asked_.end()) return;
+  if (values.values().size() != asked->size_bytes) {
+    return Over(absl::FailedPreconditionError(absl::StrCat(
+        "the coordinator at ", options_.chief, " sent ", values.values().size(), " bytes where ",
+        asked->size_bytes, " were asked for: it is none of this version")));
+  }
+  const int64_t offset = prepared_->layout->variables[asked->variable].offset;
+  std::memcpy(
+      reinterpret_cast<char*>(prepared_->cut_parameters.data() + offset) + asked->offset_bytes,
+      values.values().data(), values.values().size());
+  asked_.erase(asked);
+  activity_began_ = options_.loop->Now();  // it is getting on
+  say_wait_at_ = activity_began_ + kSayWaitAfter;
+  AskForValues();
+}
+
+void EvaluatorSession::Compute() {
+  computing_ = true;
+  options_.computer->Evaluate(
+      batches_done_, [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
+        if (!*alive || over_) return;
+        computing_ = false;
+        if (work == work_) return OnComputed(std::move(outcome));
+        // It was dropped; what came in its place has waited for this.
+        if (activity_ == Activity::kReading) AskForValues();
+      });
+}
+
+void EvaluatorSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
+  if (!outcome.ok()) return Leave(outcome.status());
+  AddBatch({.examples = static_cast<int64_t>(outcome->examples),
+            .loss_sum = outcome->loss_sum,
+            .metric_sums = outcome->metric_sums},
+           &sums_);
+  if (++batches_done_ < prepared_->test_batches) return Compute();
+  proto::EvaluatorReport report;
+  proto::CheckpointEvaluated* evaluated = report.mutable_evaluated();
+  evaluated->set_evaluation(evaluation_);
+  evaluated->set_examples(static_cast<uint64_t>(sums_.examples));
+  evaluated->set_loss_sum(sums_.loss_sum);
+  for (const double sum : sums_.metric_sums) evaluated->add_metric_sums(sum);
+  Report(report);
+  Drop();
+}
+
+void EvaluatorSession::SayProgress() {
+  proto::EvaluatorReport report;
+  report.mutable_progress()->set_evaluation(evaluation_);
+  report.mutable_progress()->set_batches_done(batches_done_);
+  report.mutable_progress()->set_batches(prepared_->test_batches);
+  Report(report);
+}
+
+void EvaluatorSession::Begin(Activity activity) {
+  const Time now = options_.loop->Now();
+  const Time spent = now - std::exchange(activity_began_, now);
+  const auto was = std::exchange(activity_, activity);
+  figures_.Spent(was == Activity::kIdle      ? WorkerFigures::kIdle
+                 : was == Activity::kReading ? WorkerFigures::kPull
+                                             : WorkerFigures::kEvaluate,
+                 spent);
+  say_wait_at_ = now + kSayWaitAfter;
+}
+
+void EvaluatorSession::Drop() {
+  ++work_;
+  evaluation_ = 0;
+  asked_.clear();
+  next_variable_ = 0;
+  next_byte_ = 0;
+  batches_done_ = 0;
+  sums_ = {};
+  if (prepared_.has_value()) options_.computer->ForgetEvaluations();
+  Begin(Activity::kIdle);
+}
+
+// --- The end ---
+
+void EvaluatorSession::Stop(const std::string& reason) {
+  if (over_) return;
+  LogInfo("stopping: " + reason);
+  Leave(absl::CancelledError(reason));
+}
+
+// The coordinator hears of it before the process ends: it closes the stream when it has read this.
+void EvaluatorSession::Leave(const absl::Status& why) {
+  if (over_) return;
+  proto::EvaluatorReport report;
+  // The names of data files can be any bytes; strings of messages are UTF-8.
+  report.mutable_leaving()->set_reason(
+      PrintableLines(std::string(why.message()), kMostReasonBytes));
+  Report(report);
+  if (stream_ == nullptr) return Over(why);
+  over_ = true;
+  leaving_ = why;
+  stream_->Finish(absl::OkStatus());
+  leave_deadline_ = options_.loop->CallAfter(kLeaveTimeout, [this] {
+    leave_deadline_ = 0;
+    if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
+  });
+}
+
+void EvaluatorSession::Over(const absl::Status& status) {
+  if (std::exchange(over_, true)) return;
+  options_.on_over(status);
+}
+
+// --- For people and Prometheus ---
+
+void EvaluatorSession::Collect(MetricSamples* out) const {
+  out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
+  WorkerFigures figures = figures_;
+  const Time spent = options_.loop->Now() - activity_began_;
+  figures.Spent(activity_ == Activity::kIdle      ? WorkerFigures::kIdle
+                : activity_ == Activity::kReading ? WorkerFigures::kPull
+                                                  : WorkerFigures::kEvaluate,
+                spent);
+  figures.Collect(out);
+  if (!welcomed_) {
+    out->Add("shoal_worker_waiting_seconds", ToSeconds(options_.loop->Now() - alone_since_),
+             {"chief", "0", "no connection"});
+  }
+}
+
+std::string EvaluatorSession::NotReady() const {
+  if (over_) return "the work is over";
+  return preparing_ ? "opening the job's data" : "";
+}
+
+}  // namespace shoal

@@ -1,0 +1,60 @@
+// What a WorkerSession shows to Prometheus. Every count here belongs to the loop's thread.
+
+#include "absl/strings/str_cat.h"
+#include "common/base/term.h"
+#include "worker/session/worker_session.h"
+
+namespace shoal {
+
+// The phase that an activity's time goes to; none for a step, which says itself how it spent it.
+std::optional<WorkerFigures::Phase> WorkerSession::PhaseOf(Activity activity) {
+  switch (activity) {
+    case Activity::kIdle:
+      return WorkerFigures::kIdle;
+    case Activity::kPulling:
+      return WorkerFigures::kPull;
+    case Activity::kTraining:
+      return std::nullopt;
+    case Activity::kPullingCut:
+    case Activity::kEvaluating:
+      break;
+  }
+  return WorkerFigures::kEvaluate;
+}
+
+void WorkerSession::Collect(MetricSamples* out) const {
+  out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
+  out->Add("shoal_worker_timeline", TermNumber(timeline_));
+  out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
+  // The activity at hand counts already: a worker that is stuck in one is seen to be.
+  WorkerFigures figures = figures_;
+  if (const auto phase = PhaseOf(activity_))
+    figures.Spent(*phase, options_.loop->Now() - activity_began_);
+  figures.Collect(out);
+  CollectWaits(out);
+  if (exchange_ != nullptr) exchange_->Collect(out);
+}
+
+// As WatchWaits says them, without its patience.
+void WorkerSession::CollectWaits(MetricSamples* out) const {
+  const auto add = [&](const char* type, int index, const char* why, Time since) {
+    out->Add("shoal_worker_waiting_seconds", ToSeconds(options_.loop->Now() - since),
+             {type, absl::StrCat(index), why});
+  };
+  if (!welcomed_) add("chief", 0, "no connection", alone_since_);
+  if (!prepared_.has_value() || Computes()) return;
+  if (activity_ == Activity::kIdle) {
+    if (welcomed_) add("chief", 0, timeline_ == 0 ? "no timeline" : "no steps", activity_began_);
+    return;
+  }
+  for (const ParameterExchange::Wait& wait : exchange_->Waits())
+    add("ps", wait.ps, wait.connected ? "no answer" : "no connection", activity_began_);
+}
+
+std::string WorkerSession::NotReady() const {
+  if (over_) return "the work is over";
+  if (draining_) return "draining";
+  return preparing_ ? "opening the job's data" : "";
+}
+
+}  // namespace shoal

@@ -1,0 +1,365 @@
+// What a WorkerSession does with the steps and the test batches that it is given.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/daemon/logging.h"
+#include "common/step_plan/round_message.h"
+#include "worker/session/worker_session.h"
+
+namespace shoal {
+namespace {
+
+// No coordinator hands out more work ahead.
+constexpr uint64_t kMostLeases = 1 << 14;
+constexpr size_t kMostEvaluations = 1 << 10;
+
+// A step that is over is reported within this time, or earlier, when it is a quarter of those that
+// this worker holds: a message for each would cost both ends more than a tiny step does, and one
+// for all that are leased would leave this worker without work.
+constexpr Time kReportWithin = std::chrono::milliseconds(50);
+constexpr int kReportPortions = 4;
+
+uint64_t Microseconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+}  // namespace
+
+// Leases of another timeline are ordinary after a restore; those that no coordinator gives are
+// said, and end as every lease does that nobody works on.
+void WorkerSession::OnLease(const proto::Lease& lease) {
+  if (timeline_ == 0 || lease.timeline() != timeline_) return;
+  const uint64_t total = prepared_->total_steps;
+  const uint64_t room = kMostLeases - std::min<uint64_t>(leases_.size(), kMostLeases);
+  if (lease.first() >= total || lease.count() == 0 || lease.count() > total - lease.first() ||
+      lease.count() > room) {
+    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
+                                   lease.first(), " on; the job has ", total, ", ", leases_.size(),
+                                   " are held, and a worker holds ", kMostLeases, " at most"));
+  }
+  const std::optional<Round> round = RoundOf(lease);
+  if (round &&
+      !(round->Contains(lease.first()) && round->Contains(lease.first() + lease.count() - 1))) {
+    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
+                                   lease.first(), " on, in a round of ", round->count,
+                                   " steps from ", round->first,
+                                   " on; the steps of a lease are all of its round"));
+  }
+  for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back({lease.first() + i, round});
+  options_.computer->Expect(lease.first(), lease.count());
+  Next();
+}
+
+// The step being computed may be long, the block of local steps above all: while nothing of it is
+// pushed, it need not be waited for.
+void WorkerSession::OnHalt(const proto::Halt& halt) {
+  if (timeline_ == 0 || halt.timeline() != timeline_) return;
+  halted_ = true;
+  ReportSteps();
+  proto::WorkerReport report;
+  report.mutable_halted()->set_timeline(timeline_);
+  report.mutable_halted()->set_begun_below(begun_below_);
+  Report(report);
+}
+
+void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
+  if (timeline_ == 0 || go_on.timeline() != timeline_) return;
+  const size_t dropped = std::erase_if(
+      leases_, [&go_on](const LeasedStep& leased) { return leased.step >= go_on.below(); });
+  if (activity_ == Activity::kPulling && pulled_for_.has_value() &&
+      pulled_for_->step >= go_on.below())
+    pulled_for_.reset();
+  if (activity_ == Activity::kTraining && step_ >= begun_below_ && step_ >= go_on.below()) {
+    AbandonStep();
+  } else if (dropped > 0) {
+    ExpectLeasesAnew();
+  }
+  EndHalt();
+}
+
+void WorkerSession::EndHalt() {
+  halted_ = false;
+  for (const auto& [ps, chunk] : std::exchange(held_back_, {})) OnChunk(ps, chunk);
+  Next();
+}
+
+void WorkerSession::AbandonStep() {
+  ++work_;
+  held_back_.clear();
+  parameters_fresh_ = false;
+  // What was asked for comes all the same.
+  pulled_for_.reset();
+  Begin(exchange_->pulling() ? Activity::kPulling : Activity::kIdle);
+  options_.computer->Abandon();
+  ExpectLeasesAnew();
+  for (const EvaluationOrder& order : evaluations_)
+    options_.computer->ExpectEvaluation(order.batch);
+}
+
+void WorkerSession::ExpectLeasesAnew() {
+  options_.computer->Forget();
+  for (const LeasedStep& leased : leases_) options_.computer->Expect(leased.step, 1);
+}
+
+void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
+  if (timeline_ == 0 || evaluate.timeline() != timeline_ || draining_) return;
+  const uint64_t batches = prepared_->test_batches;
+  if (evaluate.cut_step() == 0 || evaluate.batch() >= batches ||
+      evaluations_.size() >= kMostEvaluations) {
+    return LogWarning(absl::StrCat("not taken: to evaluate batch ", evaluate.batch(),
+                                   " on the cut at step ", evaluate.cut_step(),
+                                   "; the test set has ", batches, ", and ", evaluations_.size(),
+                                   " are to be evaluated already"));
+  }
+  evaluations_.push_back({evaluate.cut_step(), evaluate.batch()});
+  options_.computer->ExpectEvaluation(evaluate.batch());
+  Next();
+}
+
+void WorkerSession::Next() {
+  if (over_ || activity_ != Activity::kIdle || computing_) return;
+  if (MayLeave() || (draining_ && options_.loop->Now() >= no_step_after_))
+    return Leave(absl::OkStatus());
+  if (timeline_ == 0) return;
+  if (!evaluations_.empty()) {
+    const EvaluationOrder order = evaluations_.front();
+    if (order.cut_step != cut_here_) return PullCut(order);
+    evaluations_.pop_front();
+    return Evaluate(order);
+  }
+  if (leases_.empty() || halted_) return;
+  if (!ParametersFit(leases_.front())) return PullParametersFor(leases_.front());
+  Train();
+}
+
+void WorkerSession::Begin(Activity activity) {
+  const Time now = options_.loop->Now();
+  if (const auto phase = PhaseOf(activity_)) figures_.Spent(*phase, now - activity_began_);
+  activity_ = activity;
+  activity_began_ = now;
+}
+
+bool WorkerSession::ParametersFit(const LeasedStep& leased) const {
+  return leased.round ? parameters_version_ == leased.round->first : parameters_fresh_;
+}
+
+void WorkerSession::PullParametersFor(const LeasedStep& leased) {
+  Begin(Activity::kPulling);
+  parameters_fresh_ = false;
+  parameters_version_.reset();
+  pulled_for_ = leased;
+  if (!leased.round)
+    return exchange_->PullAll([this] { OnPulled(std::nullopt, absl::OkStatus()); });
+  const uint64_t version = leased.round->first;
+  exchange_->PullVersion(
+      version, [this, version](const absl::Status& status) { OnPulled(version, status); });
+}
+
+void WorkerSession::OnPulled(const std::optional<uint64_t>& version, const absl::Status& status) {
+  const std::optional<LeasedStep> pulled_for = std::exchange(pulled_for_, std::nullopt);
+  const bool begun = activity_ == Activity::kTraining;
+  if (!status.ok()) {
+    if (begun) {
+      ++work_;
+      activity_ = Activity::kPulling;  // which all of its time was
+      options_.computer->GiveUpStep();
+      leases_.push_front(*pulled_for);
+    }
+    Begin(Activity::kIdle);
+    return OnRoundComplete(*version);
+  }
+  parameters_version_ = version;
+  if (begun) return BeginPushes(pulled_for->round);
+  // A step that was leased since then is of later values.
+  parameters_fresh_ = !version.has_value() && pulled_for.has_value();
+  Begin(Activity::kIdle);
+  Next();
+}
+
+void WorkerSession::OnArrived(int ps, int chunk) {
+  if (activity_ == Activity::kPulling) return MaybeTrainEarly();
+  options_.computer->Arrived(ps, chunk);
+}
+
+// As Next() would. The last chunk is left to it.
+void WorkerSession::MaybeTrainEarly() {
+  if (over_ || computing_ || Holds() || !evaluations_.empty()) return;
+  if (!pulled_for_.has_value() || leases_.empty() || leases_.front().step != pulled_for_->step)
+    return;
+  if (!options_.computer->BeginsEarly() || !exchange_->gradients_are_free()) return;
+  if (!exchange_->Missing().empty()) Train();
+}
+
+// Others have computed these steps, and are gone perhaps without having said so: they are reported
+// as done, without what they would say for themselves.
+void WorkerSession::OnRoundComplete(uint64_t version) {
+  std::erase_if(leases_, [this, version](const LeasedStep& leased) {
+    if (!leased.round || leased.round->first > version) return false;
+    proto::StepDone& done = *unreported_.add_steps();
+    done.set_step(leased.step);
+    done.set_was_in(true);
+    begun_below_ = std::max(begun_below_, leased.step + 1);
+    return true;
+  });
+  unreported_.set_timeline(timeline_);
+  ExpectLeasesAnew();
+  MaybeReportSteps();
+  Next();
+}
+
+void WorkerSession::Train() {
+  const LeasedStep leased = leases_.front();
+  leases_.pop_front();
+  Begin(Activity::kTraining);
+  computing_ = true;
+  step_ = leased.step;
+  outcome_.reset();
+  step_applied_ = false;
+  if (!exchange_->pulling()) BeginPushes(leased.round);
+  options_.computer->Train(
+      step_, exchange_->Missing(),
+      [this, alive = alive_, work = work_](int ps, int chunk) {
+        if (*alive && work == work_) OnChunk(ps, chunk);
+      },
+      [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
+        if (!*alive || over_) return;
+        computing_ = false;
+        if (work != work_) return Next();
+        OnComputed(std::move(outcome));
+      });
+}
+
+void WorkerSession::BeginPushes(const std::optional<Round>& round) {
+  // Of a round they stay what they are, for more steps of it.
+  parameters_fresh_ = !round && step_ >= prepared_->pulls_below;
+  exchange_->BeginStep(
+      step_,
+      [this] {
+        step_applied_ = true;
+        MaybeFinishStep();
+      },
+      round);
+}
+
+void WorkerSession::OnChunk(int ps, int chunk) {
+  SHOAL_CHECK(!exchange_->pulling(), "step ", step_);
+  if (halted_ && step_ >= begun_below_) {
+    held_back_.emplace_back(ps, chunk);
+    return;
+  }
+  begun_below_ = std::max(begun_below_, step_ + 1);
+  exchange_->PushChunk(ps, chunk);
+}
+
+void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
+  if (!outcome.ok()) {
+    Begin(Activity::kIdle);
+    return Leave(outcome.status());
+  }
+  outcome_ = *std::move(outcome);
+  if (outcome_->nothing) PushNothing();
+  MaybeFinishStep();
+}
+
+// Decided once, for all chunks: that the step is over is what everybody waits for.
+void WorkerSession::PushNothing() {
+  exchange_->DropGradient();
+  const ShardMap& shard_map = *prepared_->shard_map;
+  for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
+    const std::vector<Chunk>& chunks = shard_map.ps(ps).chunks;
+    for (int chunk = 0; chunk < static_cast<int>(chunks.size()); ++chunk) {
+      if (chunks[chunk].pushed()) OnChunk(ps, chunk);
+    }
+  }
+}
+
+void WorkerSession::MaybeFinishStep() {
+  if (!outcome_.has_value() || !step_applied_) return;
+  proto::StepDone& done = *unreported_.add_steps();
+  unreported_.set_timeline(timeline_);
+  done.set_step(step_);
+  done.set_examples(static_cast<uint32_t>(outcome_->examples));
+  done.set_loss_sum(outcome_->loss_sum);
+  for (const double sum : outcome_->metric_sums) done.add_metric_sums(sum);
+  done.set_input_wait_us(outcome_->input_wait_us);
+  done.set_compute_us(outcome_->compute_us);
+  const Time took = options_.loop->Now() - activity_began_;
+  figures_.StepDone(*outcome_, took);
+  const std::string waiting =
+      input_wait_share_.StepDone(std::chrono::microseconds(outcome_->input_wait_us), took);
+  if (!waiting.empty()) LogInfo(waiting);
+  const uint64_t whole_us = Microseconds(took);
+  const uint64_t own_us = outcome_->input_wait_us + outcome_->compute_us;
+  done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
+  if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
+  Begin(Activity::kIdle);
+  MaybeReportSteps();
+  Next();
+}
+
+void WorkerSession::MaybeReportSteps() {
+  if (!welcomed_) return;  // it is told when it is there
+  if (unreported_.steps_size() * uint64_t{kReportPortions} > leases_.size()) return ReportSteps();
+  if (report_due_ != 0) return;
+  report_due_ = options_.loop->CallAfter(kReportWithin, [this] {
+    report_due_ = 0;
+    if (welcomed_ && !over_) ReportSteps();
+  });
+}
+
+void WorkerSession::ReportSteps() {
+  if (report_due_ != 0) options_.loop->CancelTimer(std::exchange(report_due_, 0));
+  if (unreported_.steps_size() == 0) return;
+  proto::WorkerReport report;
+  report.mutable_steps_done()->Swap(&unreported_);
+  Report(report);
+}
+
+void WorkerSession::PullCut(const EvaluationOrder& order) {
+  Begin(Activity::kPullingCut);
+  exchange_->PullCut(order.cut_step, prepared_->cut_parameters, [this, order](absl::Status status) {
+    // Whoever ended the timeline says what is next.
+    if (absl::IsCancelled(status)) return;
+    Begin(Activity::kIdle);
+    if (status.ok()) {
+      cut_here_ = order.cut_step;
+    } else {
+      // The evaluation was given up; what is left of it is void.
+      std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
+        return each.cut_step == order.cut_step;
+      });
+      options_.computer->ForgetEvaluations();
+      for (const EvaluationOrder& each : evaluations_)
+        options_.computer->ExpectEvaluation(each.batch);
+    }
+    Next();
+  });
+}
+
+void WorkerSession::Evaluate(const EvaluationOrder& order) {
+  Begin(Activity::kEvaluating);
+  computing_ = true;
+  options_.computer->Evaluate(order.batch, [this, alive = alive_, work = work_,
+                                            order](absl::StatusOr<BatchOutcome> outcome) {
+    if (!*alive || over_) return;
+    computing_ = false;
+    if (work != work_) return Next();
+    Begin(Activity::kIdle);
+    if (!outcome.ok()) return Leave(outcome.status());
+    proto::WorkerReport report;
+    proto::EvaluationDone* done = report.mutable_evaluation_done();
+    done->set_timeline(timeline_);
+    done->set_cut_step(order.cut_step);
+    done->set_batch(order.batch);
+    done->set_examples(outcome->examples);
+    done->set_loss_sum(outcome->loss_sum);
+    for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
+    Report(report);
+    Next();
+  });
+}
+
+}  // namespace shoal
