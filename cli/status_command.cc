@@ -14,7 +14,7 @@
 #include "cli/status_query.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/process_environment.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 
 namespace shoal {
 namespace {

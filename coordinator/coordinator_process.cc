@@ -14,7 +14,7 @@
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/monitoring/start_monitoring.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 #include "common/run/checkpoint_job.h"
 #include "common/run/run_id.h"
 #include "common/run/run_outcome.h"

@@ -6,7 +6,7 @@
 #include "common/daemon/bind_address.h"
 #include "common/daemon/incarnation.h"
 #include "common/monitoring/start_monitoring.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 #include "ps/parameter_server.h"
 
 namespace shoal {

@@ -8,7 +8,7 @@
 #include "common/daemon/incarnation.h"
 #include "common/daemon/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 #include "worker/gpu_figures.h"
 #include "worker/session/evaluator_session.h"
 #include "worker/step/compute_thread.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/daemon/process_mark.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 #include "coordinator/takeover/run_lease.h"
 
 namespace shoal {

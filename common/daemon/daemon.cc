@@ -11,7 +11,7 @@
 #include "common/daemon/out_of_memory.h"
 #include "common/daemon/process_environment.h"
 #include "common/daemon/service_manager.h"
-#include "common/rpc/library_log.h"
+#include "common/rpc/grpc/library_log.h"
 
 namespace shoal {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
-#include "common/rpc/grpc_network.h"
-#include "common/rpc/shared_payloads.h"
+#include "common/rpc/grpc/grpc_network.h"
+#include "common/rpc/shared/shared_payloads.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {

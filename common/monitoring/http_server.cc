@@ -20,7 +20,7 @@
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/monitoring/http_connection.h"
-#include "common/rpc/listening_socket.h"
+#include "common/rpc/admission/listening_socket.h"
 
 namespace shoal {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/cluster/cluster_spec.h"
 #include "common/daemon/daemon.h"
 #include "common/monitoring/monitoring.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 
 namespace shoal {
 

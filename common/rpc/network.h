@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
-#include "common/rpc/shared_memory.h"
+#include "common/rpc/shared/shared_memory.h"
 
 namespace shoal {
 

@@ -25,7 +25,7 @@
 #include "common/job/job.h"
 #include "common/job/job_shard_map.h"
 #include "common/model/keras_model.h"
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/session/worker_session.h"
 #include "worker/step/step_computer.h"

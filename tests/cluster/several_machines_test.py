@@ -85,7 +85,7 @@ def test_four_machines(tmp_path):
 
 
 def test_on_one_machine_gradients_and_values_go_through_no_socket(tmp_path):
-    """They lie in memory that worker and ps share (common/rpc/shared_payloads.h)."""
+    """They lie in memory that worker and ps share (common/rpc/shared/shared_payloads.h)."""
     units, steps = 4096, 50
     job = write_job(tmp_path, examples=16 * steps, epochs=1)
     model = json.loads((tmp_path / "model.json").read_text())

@@ -1,7 +1,7 @@
 // A message as a peer sends it, whole and in two slices, and where it says that its payload lies.
 
 #include "common/rpc/message_wire.h"
-#include "common/rpc/shared_payloads.h"
+#include "common/rpc/shared/shared_payloads.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

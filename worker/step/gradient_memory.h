@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "common/rpc/shared_memory.h"
+#include "common/rpc/shared/shared_memory.h"
 #include "worker/compute/page_aligned.h"
 
 namespace shoal {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/compression/codec.h"
 #include "common/model/model_layout.h"
-#include "common/rpc/shared_memory.h"
+#include "common/rpc/shared/shared_memory.h"
 #include "common/sharding/shard_map.h"
 #include "worker/step/fragments.h"
 

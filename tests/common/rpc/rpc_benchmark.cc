@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/rpc/grpc_network.h"
+#include "common/rpc/grpc/grpc_network.h"
 
 namespace shoal {
 namespace {

@@ -1,0 +1,130 @@
+#include "common/rpc/admission/connection_acceptor.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+namespace {
+
+// Until it is tried again whether a connection can be accepted; while others are being ended.
+constexpr int kPauseMs = 100;
+constexpr int kShortPauseMs = 10;
+
+// It is said no more often than this that silent connections are ended for others.
+constexpr std::chrono::minutes kCrowdedPeriod{1};
+
+// Descriptors for all but connections of clients: files, the HTTP port, connections to others.
+constexpr rlim_t kOtherFiles = 128;
+
+rlim_t FileLimit() {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+}  // namespace
+
+size_t ConnectionsWithinFileLimit(size_t wanted) {
+  const rlim_t limit = FileLimit();
+  if (limit == RLIM_INFINITY) return wanted;
+  return std::min<size_t>(wanted, std::max(limit / 2, limit - std::min(limit, kOtherFiles)));
+}
+
+ConnectionAcceptor::ConnectionAcceptor(ListeningSocket socket, Options options)
+    : socket_(std::move(socket)), options_(std::move(options)), thread_([this] { Run(); }) {}
+
+void ConnectionAcceptor::Stop() {
+  if (ending_.exchange(true)) return;
+  shutdown(socket_.fd(), SHUT_RDWR);  // wakes the thread
+  thread_.join();
+}
+
+std::string ConnectionAcceptor::Deaf() const {
+  MutexLock lock(&mutex_);
+  if (deaf_.empty()) return "";
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::steady_clock::now() - deaf_since_);
+  return absl::StrCat(deaf_, ", since ", seconds.count(), " s");
+}
+
+void ConnectionAcceptor::SetDeaf(const std::string& reason) {
+  {
+    MutexLock lock(&mutex_);
+    if (deaf_ == reason) return;
+    if (deaf_.empty()) deaf_since_ = std::chrono::steady_clock::now();
+    deaf_ = reason;
+  }
+  if (!options_.warn) return;
+  options_.warn(reason.empty() ? absl::StrCat(address(), " takes connections again") : reason);
+}
+
+void ConnectionAcceptor::Run() {
+  pthread_setname_np(pthread_self(), "accept");
+  Next next;
+  while (!ending_) {
+    if (next.pause_ms < 0) {
+      AwaitClient(-1);
+    } else {
+      poll(nullptr, 0, next.pause_ms);
+    }
+    next = AcceptAll();
+    if (next.reason.has_value()) SetDeaf(*next.reason);
+  }
+}
+
+void ConnectionAcceptor::SayCrowded() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!options_.warn || (crowded_said_.has_value() && now - *crowded_said_ < kCrowdedPeriod))
+    return;
+  crowded_said_ = now;
+  options_.warn(absl::StrCat(address(), " has ", options_.connections->most(),
+                             " connections, the most that it takes with a limit of ", FileLimit(),
+                             " open files (ulimit -n); those that say nothing are closed for "
+                             "others"));
+}
+
+bool ConnectionAcceptor::AwaitClient(int timeout_ms) {
+  pollfd incoming = {socket_.fd(), POLLIN, 0};
+  return poll(&incoming, 1, timeout_ms) > 0;
+}
+
+ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
+  // Room is made for those that are there, and for nobody else.
+  while (!ending_ && AwaitClient(0)) {
+    const ClientConnections::Room room = options_.connections->MakeRoom();
+    if (room == ClientConnections::Room::kSoon) {
+      SayCrowded();
+      return {kShortPauseMs, std::nullopt};
+    }
+    if (room == ClientConnections::Room::kLater) return {kPauseMs, std::nullopt};
+    if (room == ClientConnections::Room::kNone) {
+      return {kPauseMs,
+              absl::StrCat(address(), " takes no more connections: ", options_.connections->most(),
+                           " are open, the most that it takes with a limit of ", FileLimit(),
+                           " open files (ulimit -n)")};
+    }
+    const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+      options_.connections->Add(fd);
+      options_.on_connection(fd);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != ECONNABORTED && errno != EINTR && !ending_) {
+      return {kPauseMs,
+              absl::StrCat(address(), " takes no more connections: ", std::strerror(errno),
+                           "; the limit is ", FileLimit(), " open files (ulimit -n)")};
+    }
+  }
+  return {};
+}
+
+}  // namespace shoal

@@ -1,0 +1,47 @@
+#include "common/rpc/admission/message_scanner.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace shoal {
+namespace {
+
+constexpr uint32_t kPrefixBytes = 5;
+// A connection has fewer streams. Messages of streams that the server has ended stay until then.
+constexpr size_t kMostOpen = 64;
+
+}  // namespace
+
+bool MessageScanner::Accept(uint32_t stream, const uint8_t* data, size_t size) {
+  while (size > 0) {
+    OpenMessage& message = open_[stream];
+    if (open_.size() > kMostOpen)
+      open_.erase(open_.begin()->first == stream ? std::next(open_.begin()) : open_.begin());
+    if (message.prefix_bytes < kPrefixBytes) {
+      // The flag first, which is lost when the length has come.
+      message.length = (message.length << 8 | *data) & 0xffffffff;
+      ++message.prefix_bytes;
+      ++data;
+      --size;
+    } else {
+      const auto here = std::min<uint64_t>(message.length - message.come, size);
+      message.come += here;
+      data += here;
+      size -= here;
+      if (!Check(&message)) return false;
+    }
+    if (message.prefix_bytes == kPrefixBytes && message.come == message.length) open_.erase(stream);
+  }
+  return true;
+}
+
+bool MessageScanner::Check(OpenMessage* message) {
+  if (message->length <= max_bytes_ || message->come <= kMostUnasked) return true;
+  if (!std::exchange(message->too_long, true)) too_long_ = message->length;
+  return message->come <= kMostUnasked + kMostIgnored;
+}
+
+uint64_t MessageScanner::TakeTooLong() { return std::exchange(too_long_, 0); }
+
+}  // namespace shoal

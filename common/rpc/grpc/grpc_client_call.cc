@@ -1,0 +1,107 @@
+#include "common/rpc/grpc/grpc_client_call.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+namespace {
+
+// What gRPC 1.51 says of a connection that was made and brought something else than it expects.
+constexpr const char* kNoGrpc[] = {": Trying to connect an http1.x server",
+                                   ": Failed parsing HTTP/2", ": OK"};
+constexpr char kNothing[] = ": connection attempt timed out before receiving SETTINGS frame";
+
+// gRPC tells how it looked up the name and whom it tried; the last part says what happened.
+std::string Reason(const std::string& message) {
+  const char* what = nullptr;
+  if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
+  if (message.starts_with("failed to connect to all addresses")) what = "cannot be reached";
+  if (what == nullptr) return message;
+  for (const char* no_grpc : kNoGrpc) {
+    if (message.ends_with(no_grpc)) {
+      return "answers, but does not speak gRPC: another program has this port";
+    }
+  }
+  if (message.ends_with(kNothing)) {
+    return "takes the connection, but says nothing: it hangs, or another program has this port";
+  }
+  const size_t last = message.rfind(": ");
+  return what + (last == std::string::npos ? "" : message.substr(last));
+}
+
+}  // namespace
+
+GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
+                               const std::string& address)
+    : GrpcCall(limits, std::move(remove)),
+      channels_(channels),
+      address_(address),
+      channel_(channels->Get(address)),
+      start_(this, [this](bool ok) { OnStarted(ok); }),
+      writes_done_(this, [](bool) {}),
+      status_read_(this, [this](bool) { OnStatus(); }) {}
+
+std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCallbacks callbacks,
+                                             grpc::CompletionQueue* queue,
+                                             std::shared_ptr<const SharedMemory> lent) {
+  set_callbacks(std::move(callbacks));
+  if (method == kExchangeMethod) {
+    set_shared(SharedPayloads::Create(std::move(lent), limits().room));
+    if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
+  }
+  call_ = grpc::GenericStub(channel_).PrepareCall(&context_, method, queue);
+  call_->StartCall(start_.Start());
+  return MakeHandle(address_);
+}
+
+void GrpcClientCall::OnStarted(bool ok) {
+  if (!ok) return OnReadsEnded();
+  StartMessages();
+}
+
+void GrpcClientCall::StartRead(grpc::ByteBuffer* buffer, void* tag) { call_->Read(buffer, tag); }
+
+void GrpcClientCall::StartWrite(const grpc::ByteBuffer& buffer, void* tag) {
+  call_->Write(buffer, tag);
+}
+
+void GrpcClientCall::Cancel() { context_.TryCancel(); }
+
+void GrpcClientCall::StartEnd(const absl::Status&) { call_->WritesDone(writes_done_.Start()); }
+
+void GrpcClientCall::OnReadsEnded() { call_->Finish(&status_, status_read_.Start()); }
+
+void GrpcClientCall::Finish(absl::Status status) {
+  if (status.ok()) return EndAfterQueue(std::move(status));
+  Break(status);
+}
+
+void GrpcClientCall::OnDropped() { Break(absl::CancelledError("the stream was dropped")); }
+
+void GrpcClientCall::Fail(absl::Status error) { Break(error); }
+
+void GrpcClientCall::OnFirstMessage() {
+  if (shared() == nullptr) return;
+  const auto& metadata = context_.GetServerInitialMetadata();
+  const auto answer = metadata.find(kSharedPayloadsKey);
+  if (answer == metadata.end()) return set_shared(nullptr);
+  shared()->BeginToPlace({answer->second.data(), answer->second.size()});
+}
+
+void GrpcClientCall::OnStatus() {
+  if (broken()) return Close(*broken());
+  const auto code = static_cast<absl::StatusCode>(status_.error_code());
+  if (code == absl::StatusCode::kUnavailable) channels_->Forget(address_, channel_.get());
+  if (code == absl::StatusCode::kCancelled) {
+    // Not by this end: the server has dropped the stream.
+    return Close(absl::UnavailableError(absl::StrCat(address_, ": the stream was dropped there")));
+  }
+  if (code == absl::StatusCode::kUnavailable) {
+    return Close(
+        absl::UnavailableError(absl::StrCat(address_, ": ", Reason(status_.error_message()))));
+  }
+  Close(absl::Status(code, status_.error_message()));
+}
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <memory>
+#include <string>
+
+#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/grpc_channels.h"
+
+namespace shoal {
+
+// The client's end of a stream. Operations: start, then reads and writes; the end of the messages
+// (WritesDone) when this end finishes; the status when reading has failed.
+class GrpcClientCall : public GrpcCall {
+ public:
+  // `channels` and `queue` must outlive the call.
+  GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
+                 const std::string& address);
+
+  // `lent`: as in Network::Lend; null: nothing.
+  std::unique_ptr<Stream> Open(const std::string& method, StreamCallbacks callbacks,
+                               grpc::CompletionQueue* queue,
+                               std::shared_ptr<const SharedMemory> lent);
+
+ private:
+  void StartRead(grpc::ByteBuffer* buffer, void* tag) override;
+  void StartWrite(const grpc::ByteBuffer& buffer, void* tag) override;
+  void Cancel() override;
+  void StartEnd(const absl::Status& status) override;
+  void OnReadsEnded() override;
+  void Finish(absl::Status status) override;
+  void OnDropped() override;
+  void Fail(absl::Status error) override;
+  void OnFirstMessage() override;
+  void OnStarted(bool ok);
+  void OnStatus();
+
+  GrpcChannels* const channels_;
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  grpc::Status status_;
+  Operation start_;
+  Operation writes_done_;
+  Operation status_read_;
+};
+
+}  // namespace shoal

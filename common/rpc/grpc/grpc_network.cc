@@ -1,0 +1,552 @@
+#include "common/rpc/grpc/grpc_network.h"
+
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+#include "common/base/usable_cores.h"
+#include "common/rpc/admission/client_connections.h"
+#include "common/rpc/admission/connection_acceptor.h"
+#include "common/rpc/admission/header_limit.h"
+#include "common/rpc/admission/listening_socket.h"
+#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/grpc_channels.h"
+#include "common/rpc/grpc/grpc_client_call.h"
+#include "common/rpc/grpc/grpc_server_call.h"
+#include "common/rpc/grpc/health_service.h"
+#include "common/rpc/grpc/memory_trim.h"
+#include "common/rpc/grpc/name_lookups.h"
+#include "common/rpc/grpc/pending_reads.h"
+#include "common/rpc/grpc/transport_tuning.h"
+#include "common/rpc/grpc/write_budget.h"
+#include "common/rpc/offload_threads.h"
+#include "common/rpc/timer_queue.h"
+
+namespace shoal {
+namespace {
+
+// What a client may take to make itself known, and to have no stream.
+constexpr int kSilenceMs = 10'000;
+constexpr int kIdleMs = 60'000;
+
+// It is said no more often than this that silent streams are ended for others.
+constexpr Time kCrowdedPeriod = std::chrono::minutes(1);
+
+constexpr Time kTrimPeriod = std::chrono::seconds(10);
+
+size_t CopyingThreads(const GrpcNetwork::Options& options) {
+  if (options.copying_threads > 0) return options.copying_threads;
+  // The rest is for what computes, and for ps of the same machine.
+  return std::clamp(UsableCores() / 4, 1, 4);
+}
+
+using Calls = std::map<GrpcCall*, std::unique_ptr<GrpcCall>>;
+
+gpr_timespec ToGrpc(Time time) {
+  // Both clocks are CLOCK_MONOTONIC, but the conversion does not rely on it.
+  const Time wait = time - std::chrono::steady_clock::now().time_since_epoch();
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(wait.count(), GPR_TIMESPAN));
+}
+
+// Of a connection until a stream of it is accepted.
+constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
+
+class GrpcNetworkImpl;
+
+// Reaches a network as long as there is one: gRPC's threads may read after its end. Thread-safe.
+class NetworkLink {
+ public:
+  explicit NetworkLink(GrpcNetworkImpl* network) : network_(network) {}
+  void Cut() {
+    MutexLock lock(&mutex_);
+    network_ = nullptr;
+  }
+  void OnTooLong(int fd, uint64_t bytes);
+
+ private:
+  Mutex mutex_;
+  GrpcNetworkImpl* network_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GrpcNetworkImpl : public GrpcNetwork {
+ public:
+  explicit GrpcNetworkImpl(const Options& options);
+  ~GrpcNetworkImpl() override { End(Time::zero()); }
+
+  Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  TimerId CallAfter(Time delay, std::function<void()> callback) override {
+    return timers_.Add(Now() + delay, std::move(callback));
+  }
+  void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
+  void Post(std::function<void()> callback) override;
+  void Offload(std::function<void()> work, std::function<void()> done) override;
+  void OffloadBrief(std::function<void()> work, std::function<void()> done) override;
+  void OffloadCopy(std::function<void()> work, std::function<void()> done) override;
+  void Stop() override { stopped_ = true; }
+  void Run(Time grace) override;
+  Figures figures() const override;
+  std::string Deaf() const override { return listener_ == nullptr ? "" : listener_->Deaf(); }
+
+  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+                               StreamCallbacks callbacks) override;
+  void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
+  bool LooksUp(const std::string& address) const override { return IsLookedUp(HostOf(address)); }
+  void KeepFree(uint64_t bytes) override { room_->KeepFree(bytes); }
+  absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
+
+  // On any thread, that of the loop too while it waits.
+  void RefuseTooLong(int fd, uint64_t bytes);
+
+ private:
+  // Wakes the loop for what was posted.
+  class Wake : public CompletionTag {
+   public:
+    explicit Wake(GrpcNetworkImpl* network) : network_(network) {}
+    void Complete(bool ok) override;
+
+   private:
+    GrpcNetworkImpl* const network_;
+  };
+
+  void RunPosted();
+  void TrimMemory();
+  // Waits until `deadline` for one event and handles it; false without one.
+  bool HandleEvent(gpr_timespec deadline);
+  gpr_timespec NextDeadline() const;
+  // Waits for the next client that opens a call.
+  void AwaitClient();
+  void OnClient(GrpcServerCall* call);
+  // Why the client may not have this stream; OK also where another one's was ended for it.
+  absl::Status TakePlace(GrpcServerCall* call);
+  void OnTalk(GrpcServerCall* call);
+  void RemoveServerCall(GrpcCall* call);
+  // On the acceptor's thread.
+  void OnConnection(int fd);
+  void End(Time grace);
+  void WindDown(Time deadline);
+
+  const Options options_;
+  WriteBudget budget_;
+  PendingReads reads_;
+  size_t sharing_ = 0;
+  const std::shared_ptr<SharedMemoryRoom> room_;
+  const GrpcCall::Limits limits_;
+  // The queue is made by the builder, though there may never be a server, so that clients and
+  // server share one.
+  grpc::ServerBuilder builder_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+
+  Mutex mutex_;
+  std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
+  bool waking_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> has_posted_{false};
+  std::atomic<std::thread::id> loop_thread_{};
+  Wake wake_{this};
+
+  MemoryTrim trim_{MemoryTrim::Options()};
+  bool stopped_ = false;
+  bool winding_down_ = false;  // Streams are ending in order.
+  bool cancelling_ = false;    // Streams are being cut.
+  TimerQueue timers_;
+  GrpcChannels channels_;
+  std::shared_ptr<const SharedMemory> lent_;
+  Acceptor acceptor_;
+  const std::shared_ptr<NetworkLink> link_ = std::make_shared<NetworkLink>(this);
+  grpc::AsyncGenericService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> accepted_;
+  ClientConnections connections_;
+  std::unique_ptr<ConnectionAcceptor> listener_;  // once it listens
+  Calls client_calls_;
+  Calls server_calls_;
+  uint64_t next_server_call_ = 0;
+  // Of server_calls_, those that do not talk and are not being ended for others, by number; and how
+  // many talk.
+  std::map<uint64_t, GrpcServerCall*> silent_;
+  size_t talking_ = 0;
+  Time crowded_said_ = -kCrowdedPeriod;
+  // The call that awaits a client.
+  std::unique_ptr<GrpcCall> awaiting_;
+  OffloadThreads offload_{"files"};
+  OffloadThreads offload_brief_{"brief files"};
+  OffloadThreads offload_copies_;
+};
+
+GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
+    : options_(options),
+      budget_(options.max_writing_bytes, options.write_patience, this),
+      room_(std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options{.warn = options.warn})),
+      limits_{static_cast<size_t>(options.max_message_bytes),
+              options.max_queued_bytes,
+              options.max_queued_messages,
+              &budget_,
+              &reads_,
+              &sharing_,
+              options.max_shared_streams,
+              room_},
+      queue_(builder_.AddCompletionQueue()),
+      channels_(options.max_message_bytes, options.keepalive),
+      connections_({.most = ConnectionsWithinFileLimit(options.max_connections),
+                    .most_streams = 2 * options.max_streams_per_client}),
+      offload_copies_("copies", CopyingThreads(options)) {}
+
+void GrpcNetworkImpl::Post(std::function<void()> callback) {
+  MutexLock lock(&mutex_);
+  if (ended_) return;
+  posted_.push_back(std::move(callback));
+  has_posted_ = true;
+  // The loop itself looks at posted_ before it waits.
+  if (waking_ || loop_thread_ == std::this_thread::get_id()) return;
+  waking_ = true;
+  alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), static_cast<CompletionTag*>(&wake_));
+}
+
+void GrpcNetworkImpl::Wake::Complete(bool) {
+  MutexLock lock(&network_->mutex_);
+  network_->waking_ = false;
+}
+
+void GrpcNetworkImpl::Offload(std::function<void()> work, std::function<void()> done) {
+  offload_.Add([this, work = std::move(work), done = std::move(done)] {
+    work();
+    Post(done);
+  });
+}
+
+void GrpcNetworkImpl::OffloadBrief(std::function<void()> work, std::function<void()> done) {
+  offload_brief_.Add([this, work = std::move(work), done = std::move(done)] {
+    work();
+    Post(done);
+  });
+}
+
+void GrpcNetworkImpl::OffloadCopy(std::function<void()> work, std::function<void()> done) {
+  offload_copies_.Add([this, work = std::move(work), done = std::move(done)] {
+    work();
+    Post(done);
+  });
+}
+
+void GrpcNetworkImpl::Run(Time grace) {
+  loop_thread_ = std::this_thread::get_id();
+  CallAfter(kTrimPeriod, [this] { TrimMemory(); });
+  while (!stopped_) {
+    RunPosted();
+    // Timers that these set wait for the next turn.
+    const Time now = Now();
+    while (!stopped_) {
+      const std::function<void()> due = timers_.TakeDue(now);
+      if (due == nullptr) break;
+      due();
+    }
+    if (!stopped_) HandleEvent(NextDeadline());
+  }
+  End(grace);
+}
+
+void GrpcNetworkImpl::TrimMemory() {
+  trim_.Look();
+  CallAfter(kTrimPeriod, [this] { TrimMemory(); });
+}
+
+void GrpcNetworkImpl::RunPosted() {
+  if (!has_posted_) return;
+  std::vector<std::function<void()>> posted;
+  {
+    MutexLock lock(&mutex_);
+    posted.swap(posted_);
+    has_posted_ = false;
+  }
+  for (const auto& callback : posted) {
+    if (stopped_) return;
+    callback();
+  }
+}
+
+gpr_timespec GrpcNetworkImpl::NextDeadline() const {
+  if (has_posted_) return gpr_inf_past(GPR_CLOCK_MONOTONIC);
+  const std::optional<Time> due = timers_.next_due();
+  return due ? ToGrpc(*due) : gpr_inf_future(GPR_CLOCK_MONOTONIC);
+}
+
+bool GrpcNetworkImpl::HandleEvent(gpr_timespec deadline) {
+  reads_.Start();
+  void* tag = nullptr;
+  bool ok = false;
+  if (queue_->AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
+  static_cast<CompletionTag*>(tag)->Complete(ok);
+  return true;
+}
+
+std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const std::string& method,
+                                              StreamCallbacks callbacks) {
+  auto call = std::make_unique<GrpcClientCall>(
+      limits_, [this](GrpcCall* call) { client_calls_.erase(call); }, &channels_, address);
+  GrpcClientCall* const opened = call.get();
+  client_calls_.emplace(opened, std::move(call));
+  return opened->Open(method, std::move(callbacks), queue_.get(), lent_);
+}
+
+absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, Acceptor acceptor) {
+  SHOAL_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(address));
+  accepted_ = builder_.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  builder_.RegisterAsyncGenericService(&service_);
+  builder_.SetMaxReceiveMessageSize(options_.max_message_bytes);
+  // For the most part of messages that are not complete.
+  builder_.SetResourceQuota(grpc::ResourceQuota("server").Resize(options_.max_receiving_bytes));
+  for (int algorithm = 1; algorithm < GRPC_COMPRESS_ALGORITHMS_COUNT; ++algorithm) {
+    // A compressed message could grow beyond the cap.
+    builder_.SetCompressionAlgorithmSupportStatus(
+        static_cast<grpc_compression_algorithm>(algorithm), false);
+  }
+  // Clients that heed this wait. Those that do not are refused above twice as many, as some of a
+  // client's may be ending here that are over there.
+  builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                              static_cast<int>(options_.max_streams_per_client));
+  // What no stream uses and each message would pass through; a client's deadline is its own affair,
+  // but is kept.
+  builder_.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  builder_.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder_.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  builder_.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options_.keepalive.silence_ms);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options_.keepalive.answer_ms);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // For as long as it is silent, not twice.
+  builder_.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Who connects and says nothing, or opens no stream, does not keep its place.
+  builder_.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kSilenceMs);
+  builder_.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  builder_.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  server_ = builder_.BuildAndStart();
+  if (server_ == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("cannot listen at ", address, ": gRPC did not start; its log says why"));
+  }
+  acceptor_ = std::move(acceptor);
+  AwaitClient();
+  listener_ = std::make_unique<ConnectionAcceptor>(
+      std::move(socket),
+      ConnectionAcceptor::Options{.connections = &connections_,
+                                  .on_connection = [this](int fd) { OnConnection(fd); },
+                                  .warn = options_.warn});
+  return listener_->address();
+}
+
+void GrpcNetworkImpl::OnConnection(int fd) {
+  // As gRPC does with the connections that it accepts itself.
+  const int on = 1;
+  const auto lost_after_ms = static_cast<unsigned>(options_.keepalive.answer_ms);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
+  // Nothing of this object: gRPC's threads may read after its end.
+  ReceivingLimits limits = {.on_flood = [warn = options_.warn] {
+    if (warn) warn("ended a connection: its client sends headers, or a message, without end");
+  }};
+  // The streams of others are not known.
+  if (!PeerOf(fd).empty()) {
+    limits.on_too_long = [link = link_, fd](uint64_t bytes) { link->OnTooLong(fd, bytes); };
+    limits.max_message_bytes = kMaxFirstMessageBytes;
+  }
+  LimitReceiving(fd, std::move(limits));
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = fd;
+  accepted_->HandleNewConnection(&connection);
+}
+
+void NetworkLink::OnTooLong(int fd, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  if (network_ != nullptr) network_->RefuseTooLong(fd, bytes);
+}
+
+// Which stream the message is of is not known here: gRPC does not tell the numbers of its calls.
+// But no stream of the connection takes it.
+void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
+  const auto refuse = [this, fd, bytes] {
+    for (const auto& [call, owner] : server_calls_) {
+      auto* const server_call = static_cast<GrpcServerCall*>(call);
+      if (connections_.Descriptor(server_call->connection()) == fd)
+        server_call->RefuseTooLong(bytes);
+    }
+    ReadOn(fd);
+  };
+  // By another thread: the loop's, which may be this one, does not look at what itself posts while
+  // it waits.
+  OffloadCopy([] {}, refuse);
+}
+
+void GrpcNetworkImpl::AwaitClient() {
+  auto call = std::make_unique<GrpcServerCall>(
+      next_server_call_++, limits_, [this](GrpcCall* call) { RemoveServerCall(call); },
+      [this](GrpcServerCall* call) { OnClient(call); },
+      [this](GrpcServerCall* call) { OnTalk(call); });
+  call->Request(&service_, queue_.get());
+  awaiting_ = std::move(call);
+}
+
+void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
+  server_calls_.emplace(call, std::move(awaiting_));
+  if (cancelling_) return call->Break(absl::CancelledError("shutting down"));
+  AwaitClient();
+  const absl::Status placed = TakePlace(call);
+  if (winding_down_) {
+    call->Refuse(absl::UnavailableError("shutting down"));
+  } else if (!placed.ok()) {
+    call->Refuse(placed);
+  } else if (IsHealthMethod(call->method())) {
+    call->Accept(AcceptHealthCheck);
+  } else {
+    call->Accept([this, call](const std::string& method, std::unique_ptr<Stream> stream) {
+      absl::StatusOr<StreamCallbacks> callbacks = acceptor_(method, std::move(stream));
+      // Before it is read from. A method that is not served here allows nothing.
+      if (callbacks.ok())
+        AllowMessages(connections_.Descriptor(call->connection()), call->max_request_bytes());
+      return callbacks;
+    });
+  }
+}
+
+absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
+  silent_.emplace(call->number(), call);
+  call->set_connection(connections_.Find(call->peer()));
+  if (!connections_.OpenStream(call->connection())) {
+    return absl::ResourceExhaustedError(absl::StrCat(listener_->address(), " takes no more than ",
+                                                     options_.max_streams_per_client,
+                                                     " streams on one connection"));
+  }
+  if (silent_.size() + talking_ <= options_.max_streams) return absl::OkStatus();
+  const absl::Status crowded = absl::ResourceExhaustedError(absl::StrCat(
+      listener_->address(), " has ", options_.max_streams, " streams open, the most it takes"));
+  while (silent_.size() + talking_ > options_.max_streams) {
+    GrpcServerCall* const oldest = silent_.begin()->second;
+    // A probe is answered all the same.
+    if (oldest == call) return IsHealthMethod(call->method()) ? absl::OkStatus() : crowded;
+    silent_.erase(silent_.begin());
+    oldest->Break(crowded);
+    if (options_.warn && Now() - crowded_said_ >= kCrowdedPeriod) {
+      crowded_said_ = Now();
+      options_.warn(
+          absl::StrCat(crowded.message(), "; those that say nothing are ended for others"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void GrpcNetworkImpl::OnTalk(GrpcServerCall* call) {
+  // Who watches the health has no better right to a place than who is silent.
+  if (IsHealthMethod(call->method())) return;
+  if (call->talks()) {
+    silent_.erase(call->number());
+    ++talking_;
+    connections_.BeginTalk(call->connection());
+  } else {
+    silent_.emplace(call->number(), call);
+    --talking_;
+    connections_.EndTalk(call->connection());
+  }
+}
+
+void GrpcNetworkImpl::RemoveServerCall(GrpcCall* call) {
+  if (call == awaiting_.get()) return awaiting_.reset();
+  const auto* const server_call = static_cast<GrpcServerCall*>(call);
+  silent_.erase(server_call->number());
+  connections_.CloseStream(server_call->connection());
+  server_calls_.erase(call);
+}
+
+GrpcNetwork::Figures GrpcNetworkImpl::figures() const {
+  Figures figures;
+  for (const Calls* calls : {&client_calls_, &server_calls_}) {
+    for (const auto& [call, owner] : *calls) {
+      ++figures.streams;
+      figures.shared_streams += call->shares() ? 1 : 0;
+      figures.queued_messages += call->queued_messages();
+      figures.queued_bytes += call->queued_bytes();
+    }
+  }
+  return figures;
+}
+
+void GrpcNetworkImpl::WindDown(Time deadline) {
+  winding_down_ = true;
+  for (const auto& [call, owner] : client_calls_) call->EndAfterQueue(absl::OkStatus());
+  for (const auto& [call, owner] : server_calls_) {
+    call->EndAfterQueue(absl::UnavailableError("shutting down"));
+  }
+  while (!(client_calls_.empty() && server_calls_.empty()) && HandleEvent(ToGrpc(deadline))) {
+  }
+}
+
+void GrpcNetworkImpl::End(Time grace) {
+  std::vector<std::function<void()>> dropped;
+  {
+    MutexLock lock(&mutex_);
+    if (ended_) return;
+    ended_ = true;
+    dropped.swap(posted_);
+  }
+  link_->Cut();
+  if (listener_ != nullptr) listener_->Stop();
+  offload_.Close();
+  offload_brief_.Close();
+  offload_copies_.Close();
+  const Time deadline = Now() + grace;
+  for (const Calls* calls : {&client_calls_, &server_calls_}) {
+    for (const auto& [call, owner] : *calls) call->Silence();
+  }
+  if (grace > Time::zero()) WindDown(deadline);
+  cancelling_ = true;
+  const absl::Status reason = absl::CancelledError("shutting down");
+  for (const auto& [call, owner] : client_calls_) call->Break(reason);
+  for (const auto& [call, owner] : server_calls_) call->Break(reason);
+  if (server_ != nullptr) {
+    // Lets connections without streams close in order; at the deadline they are cut.
+    server_->Shutdown(std::chrono::system_clock::now() +
+                      std::chrono::duration_cast<std::chrono::microseconds>(deadline - Now()));
+  }
+  // While calls are left they may start operations, for which the queue must be open.
+  const gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  while (awaiting_ != nullptr || !client_calls_.empty() || !server_calls_.empty()) {
+    HandleEvent(never);
+  }
+  queue_->Shutdown();
+  while (HandleEvent(never)) {
+  }
+  timers_.Clear();
+  // Last: a disk that does not answer keeps nobody from hearing the end.
+  offload_.Stop();
+  offload_brief_.Stop();
+  offload_copies_.Stop();
+}
+
+}  // namespace
+
+std::unique_ptr<GrpcNetwork> GrpcNetwork::Create(Options options) {
+  TuneAllocatorForTransport();
+  return std::make_unique<GrpcNetworkImpl>(options);
+}
+
+}  // namespace shoal

@@ -1,0 +1,175 @@
+#include "common/rpc/grpc/grpc_server_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/rpc/evaluate_method.h"
+#include "common/rpc/grpc/grpc_network.h"
+#include "common/rpc/message_wire.h"
+#include "common/rpc/shared/own_address.h"
+
+namespace shoal {
+namespace {
+
+// "127.0.0.1:4711" of gRPC's "ipv4:127.0.0.1:4711", "[::1]:4711" of "ipv6:%5B::1%5D:4711".
+std::string ReadablePeer(const std::string& peer) {
+  std::string text = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
+  if (absl::StartsWith(text, "ipv4:") || absl::StartsWith(text, "ipv6:")) text.erase(0, 5);
+  return text;
+}
+
+// What clients say is small, but for gradients and for what the coordinator sends a ps, the job for
+// example.
+size_t MaxRequestBytes(const std::string& method) {
+  if (method == kControlMethod) return SIZE_MAX;
+  if (method == kExchangeMethod) return kMostExchangeBytes;
+  const bool of_task = method == kWorkMethod || method == kEvaluateMethod;
+  return of_task ? size_t{4} << 20 : size_t{64} << 10;
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+}  // namespace
+
+GrpcServerCall::GrpcServerCall(uint64_t number, const Limits& limits, Remove remove,
+                               OnRequested on_requested, OnTalk on_talk)
+    : GrpcCall(limits, std::move(remove)),
+      number_(number),
+      on_requested_(std::move(on_requested)),
+      on_talk_(std::move(on_talk)),
+      request_(this, [this](bool ok) { OnRequest(ok); }),
+      finish_(this, [this](bool) { CloseIfOver(); }),
+      over_(this, [this](bool) { CloseIfOver(); }) {}
+
+void GrpcServerCall::Request(grpc::AsyncGenericService* service,
+                             grpc::ServerCompletionQueue* queue) {
+  // Comes back only for a call that a client has opened; counted as outstanding then.
+  context_.AsyncNotifyWhenDone(static_cast<CompletionTag*>(&over_));
+  service->RequestCall(&context_, &call_, queue, queue, request_.Start());
+}
+
+void GrpcServerCall::OnRequest(bool ok) {
+  if (!ok) return Close(absl::CancelledError("the server has ended"));
+  over_.Start();
+  peer_ = ReadablePeer(context_.peer());
+  on_requested_(this);
+}
+
+size_t GrpcServerCall::max_request_bytes() const {
+  return std::min(MaxRequestBytes(method()), limits().max_message_bytes);
+}
+
+absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
+  return absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes, " bytes; the most that ",
+                                                   method(), " takes is ", max_request_bytes()));
+}
+
+void GrpcServerCall::RefuseTooLong(uint64_t bytes) {
+  if (bytes <= max_request_bytes()) return;
+  Fail(TooLong(bytes));
+  // Until the end is said gRPC goes on reading the message.
+  if (!end_said()) Break(TooLong(bytes));
+}
+
+StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
+  callbacks.on_message = [this, on_message = std::move(callbacks.on_message),
+                          most = max_request_bytes()](Message message) {
+    const size_t bytes = EncodedSize(message);
+    if (bytes > most) return Fail(TooLong(bytes));
+    if (on_message) on_message(std::move(message));
+    // Of what makes no sense the owner ends the stream.
+    SetTalks(open());
+  };
+  return callbacks;
+}
+
+void GrpcServerCall::SetTalks(bool talks) {
+  if (std::exchange(talks_, talks) != talks) on_talk_(this);
+}
+
+void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
+  deciding_ = true;
+  absl::StatusOr<StreamCallbacks> callbacks = acceptor(context_.method(), MakeHandle(peer_));
+  deciding_ = false;
+  if (!callbacks.ok()) return Refuse(callbacks.status());
+  if (has_handle()) {
+    set_callbacks(Checked(*std::move(callbacks)));
+  } else if (!end()) {
+    return OnDropped();
+  }
+  TakeShared();
+  StartMessages();
+}
+
+void GrpcServerCall::TakeShared() {
+  const auto offer = context_.client_metadata().find(kSharedPayloadsKey);
+  if (method() != kExchangeMethod || offer == context_.client_metadata().end()) return;
+  if (*limits().sharing == limits().max_sharing || !IsOwnAddress(peer_)) return;
+  set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}, limits().room));
+  if (shared() == nullptr) return;
+  ++*limits().sharing;
+  context_.AddInitialMetadata(kSharedPayloadsKey, shared()->answer());
+  shared()->BeginToPlace(shared()->answer());
+}
+
+void GrpcServerCall::LeaveShared() {
+  if (shared() == nullptr) return;
+  set_shared(nullptr);
+  --*limits().sharing;
+}
+
+void GrpcServerCall::Refuse(const absl::Status& reason) {
+  DropMessages();
+  EndAfterQueue(reason);
+  StartMessages();
+}
+
+void GrpcServerCall::StartRead(grpc::ByteBuffer* buffer, void* tag) { call_.Read(buffer, tag); }
+
+void GrpcServerCall::StartWrite(const grpc::ByteBuffer& buffer, void* tag) {
+  call_.Write(buffer, tag);
+}
+
+void GrpcServerCall::Cancel() { context_.TryCancel(); }
+
+void GrpcServerCall::StartEnd(const absl::Status& status) {
+  call_.Finish(ToGrpc(status), finish_.Start());
+}
+
+void GrpcServerCall::OnReadsEnded() {
+  // The client has said all it wants to say, or is gone, which over_ tells.
+  if (!TellHalfClosed()) EndAfterQueue(absl::OkStatus());
+  SetTalks(talks_ && open());
+}
+
+void GrpcServerCall::Finish(absl::Status status) {
+  DropMessages();
+  EndAfterQueue(std::move(status));
+  SetTalks(false);
+}
+
+void GrpcServerCall::OnDropped() {
+  // An acceptor that refuses has usually dropped the stream before its answer is known.
+  if (!deciding_) Break(absl::CancelledError("the stream was dropped"));
+}
+
+void GrpcServerCall::Fail(absl::Status error) { Finish(std::move(error)); }
+
+void GrpcServerCall::CloseIfOver() {
+  if (over_.outstanding() || finish_.outstanding()) return;
+  SetTalks(false);
+  LeaveShared();
+  if (broken()) return Close(*broken());
+  if (context_.IsCancelled()) {
+    return Close(absl::UnavailableError(
+        absl::StrCat(peer_, ": the client is gone or has dropped the stream")));
+  }
+  Close(end().value_or(absl::OkStatus()));
+}
+
+}  // namespace shoal

@@ -1,0 +1,14 @@
+#include "common/rpc/grpc/pending_reads.h"
+
+#include "common/rpc/grpc/grpc_call.h"
+
+namespace shoal {
+
+void PendingReads::Forget(GrpcCall* call) { std::erase(calls_, call); }
+
+void PendingReads::Start() {
+  for (GrpcCall* const call : calls_) call->ReadOn();
+  calls_.clear();
+}
+
+}  // namespace shoal
