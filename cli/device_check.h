@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "worker/compute/compute_device.h"
+#include "worker/compute/backend/compute_device.h"
 
 namespace shoal {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/trained_model.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 

@@ -23,11 +23,11 @@
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
 #include "common/model/training_graph.h"
-#include "worker/compute/compute_device.h"
-#include "worker/compute/micro_batches.h"
-#include "worker/compute/model_runner.h"
-#include "worker/compute/page_aligned.h"
+#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/plan/plan.h"
+#include "worker/compute/program/page_aligned.h"
+#include "worker/compute/runner/micro_batches.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 namespace {

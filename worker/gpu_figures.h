@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/metrics/metric_samples.h"
-#include "worker/compute/compute_device.h"
+#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cuda/nvml.h"
 
 namespace shoal {

@@ -2,7 +2,7 @@
 // evaluator of a cluster spec.
 
 #include "common/daemon/process_environment.h"
-#include "worker/compute/compute_device.h"
+#include "worker/compute/backend/compute_device.h"
 #include "worker/worker_process.h"
 
 int main(int argc, char** argv) {

@@ -14,7 +14,7 @@
 #include "common/daemon/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc/grpc_network.h"
-#include "worker/compute/compute_device.h"
+#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/evaluator_process.h"
 #include "worker/gpu_figures.h"

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "common/daemon/daemon.h"
-#include "worker/compute/compute_freedoms.h"
+#include "worker/compute/backend/compute_freedoms.h"
 
 namespace shoal {
 

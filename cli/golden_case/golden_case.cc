@@ -13,7 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 namespace {

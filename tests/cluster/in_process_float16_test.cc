@@ -17,7 +17,7 @@
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/device/fake_device.h"
-#include "worker/compute/graph_runner.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

@@ -15,7 +15,7 @@
 #include "common/model/keras_model.h"
 #include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 #include "worker/input/batch_source.h"
 #include "worker/job/job_data.h"
 

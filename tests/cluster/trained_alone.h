@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 

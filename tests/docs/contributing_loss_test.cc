@@ -8,7 +8,7 @@
 #include "common/loss/loss_table.h"
 #include "common/model/ops/rescale.h"
 #include "tests/common/loss/loss_of.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 namespace {

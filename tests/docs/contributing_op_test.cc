@@ -7,7 +7,7 @@
 #include "common/model/ops/cube.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/tested_backends.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 namespace {

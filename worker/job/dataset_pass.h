@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 #include "worker/input/batch_source.h"
 
 namespace shoal {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/labels.h"
+#include "worker/compute/runner/labels.h"
 #include "worker/job/label_shape.h"
 
 namespace shoal {

@@ -10,7 +10,7 @@
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "common/training_metric/metric.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 

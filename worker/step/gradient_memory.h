@@ -4,7 +4,7 @@
 #include <span>
 
 #include "common/rpc/shared/shared_memory.h"
-#include "worker/compute/page_aligned.h"
+#include "worker/compute/program/page_aligned.h"
 
 namespace shoal {
 

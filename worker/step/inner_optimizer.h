@@ -9,7 +9,7 @@
 #include "common/model/variable.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sharding/shard_map.h"
-#include "worker/compute/page_aligned.h"
+#include "worker/compute/program/page_aligned.h"
 
 namespace shoal {
 

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/sharding/shard_map.h"
-#include "worker/compute/arriving_parameters.h"
+#include "worker/compute/program/arriving_parameters.h"
 #include "worker/step/fragments.h"
 
 namespace shoal {

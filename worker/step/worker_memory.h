@@ -6,7 +6,7 @@
 #include "common/job/job.h"
 #include "common/memory/memory_needs.h"
 #include "common/sharding/shard_map.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 #include "worker/input/dataset.h"
 
 namespace shoal {

@@ -15,8 +15,8 @@
 #include "tests/common/model/test_models.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/tested_backends.h"
-#include "worker/compute/model_runner.h"
 #include "worker/compute/plan/plan.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 namespace {

@@ -18,7 +18,7 @@
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
-#include "worker/compute/graph_runner.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

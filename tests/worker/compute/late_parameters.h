@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/model/model_layout.h"
-#include "worker/compute/arriving_parameters.h"
-#include "worker/compute/page_aligned.h"
+#include "worker/compute/program/arriving_parameters.h"
+#include "worker/compute/program/page_aligned.h"
 
 namespace shoal {
 

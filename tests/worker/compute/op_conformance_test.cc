@@ -22,7 +22,7 @@
 #include "tests/worker/compute/jumps.h"
 #include "tests/worker/compute/op_case.h"
 #include "tests/worker/compute/suite_backends.h"
-#include "worker/compute/backends.h"
+#include "worker/compute/backend/backends.h"
 #include "worker/compute/plan/plan.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 
 #include "common/model/graph.h"
 #include "common/model/ops/loss.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 

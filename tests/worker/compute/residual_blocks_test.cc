@@ -19,8 +19,8 @@
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
-#include "worker/compute/graph_runner.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

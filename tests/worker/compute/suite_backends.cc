@@ -4,7 +4,7 @@
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/tested_backends.h"
-#include "worker/compute/backends.h"
+#include "worker/compute/backend/backends.h"
 #include "worker/compute/cuda/device_survey.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/backend.h"
+#include "worker/compute/backend/backend.h"
 
 namespace shoal {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/compute/backends.h"
+#include "worker/compute/backend/backends.h"
 
 namespace shoal {
 

@@ -6,7 +6,7 @@
 
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
-#include "worker/compute/model_runner.h"
+#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 namespace {

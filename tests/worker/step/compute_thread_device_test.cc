@@ -16,7 +16,7 @@
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/step/posted_loop.h"
-#include "worker/compute/graph_runner.h"
+#include "worker/compute/runner/graph_runner.h"
 #include "worker/step/compute_thread.h"
 
 namespace shoal {

@@ -22,8 +22,8 @@
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/input/data_file_content.h"
 #include "tests/worker/step/compute_thread_fixture.h"
-#include "worker/compute/graph_runner.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <optional>
 
-#include "worker/compute/activation_functions.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/operands.h"
+#include "worker/compute/op_math/activation_functions.h"
 
 namespace shoal::cpu {
 namespace {

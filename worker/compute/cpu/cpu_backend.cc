@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/backend/host_backend.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/host_backend.h"
 #include "worker/compute/plan/folded_padding.h"
 #include "worker/compute/plan/fusions.h"
 #include "worker/compute/plan/unused_borders.h"

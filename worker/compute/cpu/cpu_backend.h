@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "worker/compute/backend.h"
+#include "worker/compute/backend/backend.h"
 
 namespace shoal {
 

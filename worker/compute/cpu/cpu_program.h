@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "worker/compute/plan/fusions.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/program/program_builder.h"
 
 namespace shoal::cpu {
 

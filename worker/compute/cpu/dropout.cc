@@ -1,7 +1,7 @@
 #include "common/model/ops/dropout.h"
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/dropout_mask.h"
+#include "worker/compute/op_math/dropout_mask.h"
 
 namespace shoal::cpu {
 namespace {

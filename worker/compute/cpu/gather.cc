@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/row_of_id.h"
+#include "worker/compute/op_math/row_of_id.h"
 
 namespace shoal::cpu {
 

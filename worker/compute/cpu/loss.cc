@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/loss_functions.h"
+#include "worker/compute/op_math/loss_functions.h"
 
 namespace shoal::cpu {
 namespace {

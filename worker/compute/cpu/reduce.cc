@@ -6,7 +6,7 @@
 
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/repetition.h"
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/resize_sources.h"
+#include "worker/compute/op_math/resize_sources.h"
 
 namespace shoal::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #include "common/model/ops/softmax.h"
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/softmax_rows.h"
+#include "worker/compute/op_math/softmax_rows.h"
 
 namespace shoal::cpu {
 namespace {

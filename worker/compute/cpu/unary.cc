@@ -1,7 +1,7 @@
 #include "common/model/ops/unary.h"
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cpu {
 absl::Status Unary(int index, CpuProgram& program) {

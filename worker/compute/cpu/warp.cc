@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/warp_sources.h"
+#include "worker/compute/op_math/warp_sources.h"
 
 namespace shoal::cpu {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/backend.h"
-#include "worker/compute/compute_freedoms.h"
+#include "worker/compute/backend/backend.h"
+#include "worker/compute/backend/compute_freedoms.h"
 #include "worker/compute/device/gradient_sums.h"
 
 namespace shoal::cuda {

@@ -14,7 +14,7 @@
 #include "worker/compute/cuda/matrix_products.h"
 #include "worker/compute/cuda/with_element.h"
 #include "worker/compute/plan/fusions.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/program/program_builder.h"
 
 namespace shoal::cuda {
 

@@ -10,7 +10,7 @@
 #include "worker/compute/cuda/kernels/softmax.h"
 #include "worker/compute/cuda/kernels/sparsemax.h"
 #include "worker/compute/cuda/kernels/strided.h"
-#include "worker/compute/loss_functions.h"
+#include "worker/compute/op_math/loss_functions.h"
 
 namespace shoal::cuda {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/pinned_buffer.h"
-#include "worker/compute/program.h"
+#include "worker/compute/program/pinned_buffer.h"
+#include "worker/compute/program/program.h"
 
 namespace shoal {
 

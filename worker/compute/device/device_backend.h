@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/backend.h"
+#include "worker/compute/backend/backend.h"
 #include "worker/compute/device/device.h"
 #include "worker/compute/device/device_executable.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/program/program_builder.h"
 
 namespace shoal {
 

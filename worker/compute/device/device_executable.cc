@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/batch_sums.h"
-#include "worker/compute/gradient_check.h"
-#include "worker/compute/tensor_addresses.h"
+#include "worker/compute/program/gradient_check.h"
+#include "worker/compute/program/tensor_addresses.h"
+#include "worker/compute/runner/batch_sums.h"
 
 namespace shoal {
 namespace {

@@ -15,10 +15,10 @@
 #include "worker/compute/device/device_move_kernels.h"
 #include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/device/growing_device_memory.h"
-#include "worker/compute/executable.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
-#include "worker/compute/program.h"
+#include "worker/compute/program/executable.h"
+#include "worker/compute/program/program.h"
 
 namespace shoal {
 

@@ -10,9 +10,9 @@
 #include "worker/compute/device/device.h"
 #include "worker/compute/device/device_move_kernels.h"
 #include "worker/compute/device/growing_device_memory.h"
-#include "worker/compute/input_values.h"
 #include "worker/compute/plan/plan.h"
-#include "worker/compute/run_context.h"
+#include "worker/compute/program/run_context.h"
+#include "worker/compute/runner/input_values.h"
 
 namespace shoal {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "worker/compute/program_builder.h"
+#include "worker/compute/program/program_builder.h"
 
 namespace shoal {
 

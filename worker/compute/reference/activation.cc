@@ -1,6 +1,6 @@
 #include "common/model/ops/activation.h"
 
-#include "worker/compute/activation_functions.h"
+#include "worker/compute/op_math/activation_functions.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {

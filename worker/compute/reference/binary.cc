@@ -1,6 +1,6 @@
 #include "common/model/ops/binary.h"
 
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 #include "worker/compute/reference/kernels.h"
 #include "worker/compute/reference/repeated_index.h"
 

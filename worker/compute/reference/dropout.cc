@@ -1,6 +1,6 @@
 #include "common/model/ops/dropout.h"
 
-#include "worker/compute/dropout_mask.h"
+#include "worker/compute/op_math/dropout_mask.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {

@@ -1,7 +1,7 @@
 #include <limits>
 
+#include "worker/compute/op_math/row_of_id.h"
 #include "worker/compute/reference/kernels.h"
-#include "worker/compute/row_of_id.h"
 
 namespace shoal::reference {
 

@@ -6,7 +6,7 @@
 
 #include "common/base/shape.h"
 #include "common/model/op.h"
-#include "worker/compute/run_context.h"
+#include "worker/compute/program/run_context.h"
 
 namespace shoal::reference {
 

@@ -1,4 +1,4 @@
-#include "worker/compute/loss_functions.h"
+#include "worker/compute/op_math/loss_functions.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {

@@ -1,7 +1,7 @@
 #include "common/model/ops/random_uniform.h"
 
+#include "worker/compute/op_math/step_random.h"
 #include "worker/compute/reference/kernels.h"
-#include "worker/compute/step_random.h"
 
 namespace shoal::reference {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 #include "worker/compute/reference/kernels.h"
 #include "worker/compute/reference/repeated_index.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "worker/compute/host_backend.h"
+#include "worker/compute/backend/host_backend.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal {

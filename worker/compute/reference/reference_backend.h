@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "worker/compute/backend.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/backend/backend.h"
+#include "worker/compute/program/program_builder.h"
 
 namespace shoal {
 

@@ -1,7 +1,7 @@
 #include "common/model/ops/resize.h"
 
+#include "worker/compute/op_math/resize_sources.h"
 #include "worker/compute/reference/kernels.h"
-#include "worker/compute/resize_sources.h"
 
 namespace shoal::reference {
 namespace {

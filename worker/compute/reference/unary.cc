@@ -1,6 +1,6 @@
 #include "common/model/ops/unary.h"
 
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {

@@ -1,7 +1,7 @@
 #include "common/model/ops/warp.h"
 
+#include "worker/compute/op_math/warp_sources.h"
 #include "worker/compute/reference/kernels.h"
-#include "worker/compute/warp_sources.h"
 
 namespace shoal::reference {
 namespace {

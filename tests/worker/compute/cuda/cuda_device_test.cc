@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "worker/compute/backends.h"
+#include "worker/compute/backend/backends.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/cuda/cublaslt_library.h"
 #include "worker/compute/cuda/cublaslt_products.h"

@@ -11,7 +11,7 @@
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
-#include "worker/compute/graph_runner.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

@@ -17,8 +17,8 @@
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
-#include "worker/compute/graph_runner.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

@@ -24,9 +24,9 @@
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
-#include "worker/compute/batch_sums.h"
-#include "worker/compute/graph_runner.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/runner/batch_sums.h"
+#include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {

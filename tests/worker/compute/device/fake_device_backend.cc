@@ -6,8 +6,8 @@
 #include <functional>
 #include <utility>
 
-#include "worker/compute/micro_batches.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/runner/micro_batches.h"
 
 namespace shoal {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "worker/compute/activation_functions.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
+#include "worker/compute/op_math/activation_functions.h"
 
 // Bound by bandwidth: a kernel reads or writes every tensor once, in packs.
 

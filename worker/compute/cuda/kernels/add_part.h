@@ -2,7 +2,7 @@
 
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/run_context.h"
+#include "worker/compute/program/run_context.h"
 
 namespace shoal::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "worker/compute/host_device.h"
+#include "worker/compute/op_math/host_device.h"
 
 namespace shoal::cuda {
 

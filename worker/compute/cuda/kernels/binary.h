@@ -3,7 +3,7 @@
 #include "common/model/ops/binary.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cuda {
 

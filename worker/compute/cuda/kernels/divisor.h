@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "worker/compute/host_device.h"
+#include "worker/compute/op_math/host_device.h"
 
 namespace shoal::cuda {
 

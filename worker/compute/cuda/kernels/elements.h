@@ -8,10 +8,10 @@
 #include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/dropout_mask.h"
-#include "worker/compute/elementwise_functions.h"
-#include "worker/compute/run_context.h"
-#include "worker/compute/step_random.h"
+#include "worker/compute/op_math/dropout_mask.h"
+#include "worker/compute/op_math/elementwise_functions.h"
+#include "worker/compute/op_math/step_random.h"
+#include "worker/compute/program/run_context.h"
 
 // Elementwise functions that are not worth packs. Still bound by bandwidth.
 

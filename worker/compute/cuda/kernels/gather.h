@@ -4,7 +4,7 @@
 
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/row_of_id.h"
+#include "worker/compute/op_math/row_of_id.h"
 
 // GatherOp, which reads rows of an embedding by their ids, and its gradient. Bound by bandwidth:
 // kernels read and write whole rows, in packs.

@@ -7,7 +7,7 @@
 #include "common/model/variable.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/gradient_check.h"
+#include "worker/compute/program/gradient_check.h"
 
 // Processes all gradients of a step in one pass over their buffer: divides them by the loss scale
 // in place, checks whether all are finite, and computes their global norm. Bound by bandwidth: each

@@ -3,7 +3,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include "worker/compute/host_device.h"
+#include "worker/compute/op_math/host_device.h"
 
 // Kernels are structs of pointers and extents whose bodies run on a device and, for tests, on the
 // CPU. There are two forms. Both avoid atomics and dependencies on the order of blocks, so that all

@@ -2,7 +2,7 @@
 
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/sliding_window.h"
-#include "worker/compute/resize_sources.h"
+#include "worker/compute/op_math/resize_sources.h"
 
 // ResizeOp of [B, H, W, C], and its gradient. Bound by bandwidth. The gradient of strongly enlarged
 // images is bound by the search for the outputs of a pixel.

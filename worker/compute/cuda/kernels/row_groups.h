@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "worker/compute/host_device.h"
+#include "worker/compute/op_math/host_device.h"
 
 namespace shoal::cuda {
 

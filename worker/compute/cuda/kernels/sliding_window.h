@@ -6,7 +6,7 @@
 
 #include "common/model/ops/window.h"
 #include "worker/compute/cuda/kernels/divisor.h"
-#include "worker/compute/host_device.h"
+#include "worker/compute/op_math/host_device.h"
 
 namespace shoal::cuda {
 

@@ -13,7 +13,7 @@
 #include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/elementwise_functions.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 
 // Ops that address tensors by axes, with one division per axis: repeated values, boxes in boxes,
 // sums over some axes. Boxes use packs where their elements are adjacent, and are bound by

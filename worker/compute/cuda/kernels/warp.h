@@ -3,7 +3,7 @@
 #include "common/model/ops/warp.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/sliding_window.h"
-#include "worker/compute/warp_sources.h"
+#include "worker/compute/op_math/warp_sources.h"
 
 // WarpOp of [B, H, W, C], and its gradient.
 

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/model/graph.h"
+#include "worker/compute/plan/plan.h"
+#include "worker/compute/program/executable.h"
+#include "worker/compute/program/pinned_buffer.h"
+
+namespace shoal {
+
+// A device and the way it computes graphs: one kernel per node, from a table of the backend's own.
+// The backend owns the device memory that its executables run in. backends.h lists the backends.
+// Thread-safe when constant.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // The name for messages, such as "cpu".
+  virtual std::string name() const = 0;
+
+  // The ops that the backend has kernels for, by Op::type().
+  virtual std::set<std::string> op_types() const = 0;
+
+  // The precisions that the backend computes in if a model asks for them; any other it computes in
+  // float32. The programs of a backend with float16 divide the gradients by
+  // TrainingGraph::loss_scale, if the graph has one, and report whether they are finite
+  // (ProgramBuilder::SetGradientCheck).
+  virtual std::set<ComputeDtype> compute_dtypes() const { return {ComputeDtype::kFloat32}; }
+
+  // Returns an equivalent model that this backend computes faster: same inputs, variables and
+  // outputs.
+  virtual absl::StatusOr<Graph> Rewrite(const Graph& model) const { return model; }
+
+  // Makes a plan ready to run. Requires CheckKernels of its graph to be OK.
+  virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) = 0;
+
+  // Whether its executables run in the memory of this machine rather than in a device's own.
+  virtual bool runs_in_machine_memory() const { return true; }
+
+  // Whether its executables add up the gradients of the parts of a batch (RunBuffers::part). It
+  // needs plans that are compiled for parts.
+  virtual bool adds_up_parts() const { return false; }
+
+  // Returns the bytes of the device's own memory that executables may take in total: the free bytes
+  // and those that the executables hold. Without `trains`, counts for executables that do not
+  // train: the memory held for gradients stays taken.
+  virtual absl::StatusOr<int64_t> DeviceBytes(bool /*trains*/) const { return 0; }
+
+  // Pins `buffer`, which holds parameters or gradients for many runs, as long as the result is
+  // held. The buffer must not move in that time. A device then copies from and to it while this
+  // machine does other work. Returns null if runs compute in the caller's memory. Release the
+  // result before the buffer and the backend.
+  virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> /*buffer*/) {
+    return nullptr;
+  }
+
+  // Sets the threads for the compilations and runs that follow. Called before them, on the thread
+  // that compiles or runs.
+  virtual void UseThreads(int threads) const = 0;
+
+  // For tests: fills the memory that runs share with not-a-number: all of it, and at least
+  // `size_bytes`. A run must write to that memory before it reads it.
+  virtual absl::Status Poison(int64_t size_bytes) = 0;
+};
+
+// kUnimplemented if `backend` lacks a kernel for some ops of `graph`: names each op, with the
+// layers that need it.
+absl::Status CheckKernels(const Backend& backend, const Graph& graph);
+
+// Returns a line about the layers of `model` that are computed in float32, against their dtype
+// policy, because `backend` lacks that precision. Empty if there are none.
+std::string DescribePrecision(const Backend& backend, const Graph& model);
+
+}  // namespace shoal

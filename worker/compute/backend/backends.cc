@@ -1,0 +1,57 @@
+#include "worker/compute/backend/backends.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/nearest_name.h"
+#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/cpu/cpu_backend.h"
+#include "worker/compute/cuda/create_cuda_backend.h"
+#include "worker/compute/reference/reference_backend.h"
+
+namespace shoal {
+namespace {
+
+struct Registered {
+  const char* name;
+  std::unique_ptr<Backend> (*create)();
+};
+constexpr Registered kBackends[] = {
+    {"cpu", CreateCpuBackend},
+    {"reference", CreateReferenceBackend},
+};
+
+}  // namespace
+
+std::vector<std::string> BackendNames() {
+  std::vector<std::string> names;
+  for (const Registered& backend : kBackends) names.push_back(backend.name);
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
+                                                       const ComputeFreedoms& freedoms) {
+  for (const Registered& backend : kBackends) {
+    if (name == backend.name) return backend.create();
+  }
+  if (const std::optional<int> index = CudaIndexOf(name); index.has_value()) {
+    return cuda::CreateCudaBackend(*index, freedoms);
+  }
+  const std::string nearest = NearestName(name, BackendNames());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "backend \"", name, "\" is not known; there are ", absl::StrJoin(BackendNames(), ", "),
+      ", cuda:N", nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+}
+
+std::unique_ptr<GradientSums> CreateGradientSums(const std::vector<std::string>& names,
+                                                 const ComputeFreedoms& freedoms) {
+  if (!freedoms.nondeterministic) return nullptr;
+  std::vector<int> indices;
+  for (const std::string& name : names) {
+    const std::optional<int> index = CudaIndexOf(name);
+    if (!index.has_value()) return nullptr;
+    indices.push_back(*index);
+  }
+  return cuda::CreateNcclSums(indices);
+}
+
+}  // namespace shoal

@@ -1,0 +1,32 @@
+#include "worker/compute/runner/model_runner.h"
+
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "worker/compute/backend/backends.h"
+#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/runner/graph_runner.h"
+#include "worker/compute/runner/mirrored/mirrored_runner.h"
+
+namespace shoal {
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options) {
+  const std::vector<std::string> names = DevicesIn(options.backend);
+  if (names.size() == 1) {
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                           CreateBackend(options.backend, options.freedoms));
+    return GraphRunner::Create(std::move(options), std::move(backend));
+  }
+  SHOAL_RETURN_IF_ERROR(CheckDeviceName(options.backend, {.automatic = false}));
+  std::vector<MirroredRunner::ReplicaDevice> devices;
+  for (const std::string& name : names) {
+    devices.push_back({.name = name, .create = [&name, &options] {
+                         return CreateBackend(name, options.freedoms);
+                       }});
+  }
+  return MirroredRunner::Create(
+      options, devices, [&names, &options] { return CreateGradientSums(names, options.freedoms); });
+}
+
+}  // namespace shoal
