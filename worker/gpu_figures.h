@@ -7,7 +7,7 @@
 
 #include "common/metrics/metric_samples.h"
 #include "worker/compute/backend/compute_device.h"
-#include "worker/compute/cuda/nvml.h"
+#include "worker/compute/cuda/runtime/nvml.h"
 
 namespace shoal {
 

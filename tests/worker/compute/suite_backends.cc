@@ -5,7 +5,7 @@
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/tested_backends.h"
 #include "worker/compute/backend/backends.h"
-#include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/cuda/runtime/device_survey.h"
 
 namespace shoal {
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/gpu_claim.h"
-#include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/cuda/runtime/device_survey.h"
 
 namespace shoal {
 

@@ -1,5 +1,5 @@
 #include "worker/compute/cuda/create_cuda_backend.h"
-#include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/cuda/runtime/device_survey.h"
 
 namespace shoal::cuda {
 

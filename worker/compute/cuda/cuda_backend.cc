@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/gradient_check.h"
-#include "worker/compute/cuda/moves.h"
-#include "worker/compute/cuda/sums.h"
+#include "worker/compute/cuda/ops/moves.h"
+#include "worker/compute/cuda/ops/sums.h"
 #include "worker/compute/plan/folded_padding.h"
 #include "worker/compute/plan/unused_borders.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "worker/compute/cuda/cuda_program.h"
-#include "worker/compute/cuda/plan_tuner.h"
+#include "worker/compute/cuda/tuning/plan_tuner.h"
 #include "worker/compute/device/device_backend.h"
 
 namespace shoal::cuda {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/kernels/pack.h"
-#include "worker/compute/cuda/matrix_products.h"
+#include "worker/compute/cuda/ops/convolutions.h"
+#include "worker/compute/cuda/ops/matrix_products.h"
 #include "worker/compute/cuda/with_element.h"
 #include "worker/compute/plan/fusions.h"
 #include "worker/compute/program/program_builder.h"

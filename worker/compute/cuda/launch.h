@@ -2,9 +2,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/kernels/kernel.h"
-#include "worker/compute/cuda/stream.h"
+#include "worker/compute/cuda/runtime/cuda_status.h"
+#include "worker/compute/cuda/runtime/stream.h"
 
 // For files that nvcc compiles.
 

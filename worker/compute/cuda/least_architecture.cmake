@@ -1,5 +1,5 @@
 # Sets SHOAL_LEAST_ARCHITECTURE to the least of CMAKE_CUDA_ARCHITECTURES. All of them are plain numbers: the code of
-# these runs on their architecture and on later ones, which is what FindDevice tells people (device_survey.cc). That of
+# these runs on their architecture and on later ones, which is what FindDevice tells people (runtime/device_survey.cc). That of
 # 90a runs on 9.0 alone, 90-real on 9.x, and what `native` or `all` stand for is not known here.
 foreach(ARCHITECTURE IN ITEMS ${CMAKE_CUDA_ARCHITECTURES})
   if(NOT ARCHITECTURE MATCHES "^[1-9][0-9]+$")

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "tests/worker/compute/cuda/convolutions_on_cpu.h"
+#include "tests/worker/compute/cuda/cudnn/convolutions_on_cpu.h"
 #include "tests/worker/compute/cuda/plain_products.h"
-#include "worker/compute/cuda/pointwise_convolutions.h"
+#include "worker/compute/cuda/ops/pointwise_convolutions.h"
 
 namespace shoal {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "worker/compute/cuda/cudnn/convolution_graph.h"
-#include "worker/compute/cuda/trial.h"
+#include "worker/compute/cuda/tuning/trial.h"
 
 namespace shoal::cuda {
 

@@ -9,7 +9,7 @@
 #include "common/base/shape.h"
 #include "common/model/compute_dtype.h"
 #include "common/model/ops/window.h"
-#include "worker/compute/cuda/trial.h"
+#include "worker/compute/cuda/tuning/trial.h"
 
 // A computation for cuDNN, as data. operation_graph.h makes descriptors from it, errors contain its
 // text, and tests read it. It does not need cuDNN.

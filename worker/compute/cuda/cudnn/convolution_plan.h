@@ -13,7 +13,7 @@
 #include "worker/compute/cuda/cudnn/cudnn_device.h"
 #include "worker/compute/cuda/cudnn/engine_search.h"
 #include "worker/compute/cuda/cudnn/operation_graph.h"
-#include "worker/compute/cuda/stream.h"
+#include "worker/compute/cuda/runtime/stream.h"
 
 namespace shoal::cuda {
 

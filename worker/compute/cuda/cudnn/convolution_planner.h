@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/cudnn/convolution_plan.h"
-#include "worker/compute/cuda/plan_tuner.h"
+#include "worker/compute/cuda/tuning/plan_tuner.h"
 
 namespace shoal::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
-#include "worker/compute/cuda/run_timer.h"
+#include "worker/compute/cuda/tuning/run_timer.h"
 
 namespace shoal::cuda {
 namespace {

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/cudnn/engine_config.h"
-#include "worker/compute/cuda/plan_tuner.h"
-#include "worker/compute/cuda/stream.h"
+#include "worker/compute/cuda/ops/convolutions.h"
+#include "worker/compute/cuda/runtime/stream.h"
+#include "worker/compute/cuda/tuning/plan_tuner.h"
 
 namespace shoal::cuda {
 

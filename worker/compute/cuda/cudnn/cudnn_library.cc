@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/shared_library.h"
+#include "worker/compute/cuda/runtime/shared_library.h"
 
 namespace shoal::cuda {
 namespace {

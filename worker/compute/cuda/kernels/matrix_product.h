@@ -2,7 +2,7 @@
 
 #include "worker/compute/cuda/kernels/bfloat16.h"
 #include "worker/compute/cuda/kernels/kernel.h"
-#include "worker/compute/cuda/matrix_products.h"
+#include "worker/compute/cuda/ops/matrix_products.h"
 
 namespace shoal::cuda {
 

@@ -7,9 +7,9 @@
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
-#include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/nccl/nccl_library.h"
 #include "worker/compute/cuda/nccl/nccl_sums.h"
+#include "worker/compute/cuda/runtime/cuda_status.h"
 
 namespace shoal::cuda {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/cuda_device.h"
+#include "worker/compute/cuda/runtime/cuda_device.h"
 
 namespace shoal::cuda {
 namespace {

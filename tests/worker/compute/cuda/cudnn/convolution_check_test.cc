@@ -8,7 +8,7 @@
 #include <random>
 
 #include "tests/fakes/test_seed.h"
-#include "tests/worker/compute/cuda/convolutions_on_cpu.h"
+#include "tests/worker/compute/cuda/cudnn/convolutions_on_cpu.h"
 #include "worker/compute/cuda/with_element.h"
 
 namespace shoal::cuda {

@@ -28,7 +28,7 @@
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/backend/backends.h"
-#include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/cuda/runtime/device_survey.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 #include "worker/compute/runner/micro_batches.h"

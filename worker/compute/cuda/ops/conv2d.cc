@@ -1,0 +1,178 @@
+// The three passes of a dense convolution, and a transposed convolution, which is the second of
+// them.
+
+#include "common/model/ops/conv2d.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/conv2d.h"
+#include "worker/compute/cuda/kernels/transpose.h"
+#include "worker/compute/cuda/ops/convolutions.h"
+
+namespace shoal::cuda {
+namespace {
+
+using Pass = ConvolutionGraph::Pass;
+
+// A pass computed by program.target().convolutions, or by plain sums if that returns
+// kUnimplemented.
+struct Pieces {
+  ConvolutionGraph graph;
+  std::unique_ptr<Kernel> kernel;  // null: plain sums
+  TensorId workspace = -1;
+};
+
+absl::StatusOr<Pieces> Prepare(int index, ConvolutionGraph graph, CudaProgram& program) {
+  Pieces pieces = {.graph = std::move(graph)};
+  absl::StatusOr<Convolutions::Made> made = program.target().convolutions->Make(
+      pieces.graph, program.builder().plan().may_measure(), program.name(index));
+  if (absl::IsUnimplemented(made.status())) {
+    program.target().on_plain_sums(program.name(index), made.status());
+    return pieces;
+  }
+  SHOAL_RETURN_IF_ERROR(made.status());
+  pieces.kernel = std::move(made->kernel);
+  pieces.workspace = program.Scratch<char>(std::max<int64_t>(1, made->workspace_bytes));
+  return pieces;
+}
+
+// Appends the step with `tensors` as its tensors in memory.
+void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgram& program) {
+  tensors.push_back(pieces.workspace);
+  program.builder().AddStep(std::move(pieces.kernel), std::move(tensors));
+}
+
+// Converts a kernel of shape [kh, kw, C / groups, F] to a filter [F, kh, kw, C / groups] of this
+// type.
+TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& program) {
+  TensorId& filter = program.filter(kernel, type);
+  if (filter >= 0) return filter;
+  const MatrixExtents extents(program.shape(kernel));
+  filter = program.ScratchOf(type, program.count(kernel));
+  WithElement(type, [&]<typename Element>(Element) {
+    AddKernel(
+        index, {program.tensor(kernel), filter},
+        [=](const StepTensors& at) {
+          return TransposeKernel<float, Element>{extents.rows, extents.columns, at[0],
+                                                 at.At<Element>(1)};
+        },
+        program);
+  });
+  return filter;
+}
+
+// The reverse: converts `dfilter` to `dkernel`.
+void AddKernelGradient(int index, TensorId dfilter, ComputeDtype type, const Shape& kernel_shape,
+                       TensorId dkernel, CudaProgram& program) {
+  const MatrixExtents extents(kernel_shape);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddKernel(
+        index, {dfilter, dkernel},
+        [=](const StepTensors& at) {
+          return TransposeKernel<Element, float>{extents.columns, extents.rows, at.At<Element>(0),
+                                                 at[1]};
+        },
+        program);
+  });
+}
+
+}  // namespace
+
+absl::Status Conv2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Conv2DOp&>(*node.op);
+  const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
+  const bool bias = node.inputs.size() == 3;
+  const int relu = program.fusions().relu[index];
+  const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
+  const ConvolutionEnding ending = relu >= 0 ? ConvolutionEnding::kBiasAndRelu
+                                   : bias    ? ConvolutionEnding::kBias
+                                             : ConvolutionEnding::kNone;
+  SHOAL_ASSIGN_OR_RETURN(
+      Pieces pieces,
+      Prepare(index,
+              DescribeConvolution(Pass::kForward, op.window,
+                                  {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept,
+                                  ending),
+              program));
+  std::vector<TensorId> tensors;
+  if (pieces.kernel != nullptr) {
+    tensors = {program.tensor(node.inputs[0], kept),
+               AddFilter(index, node.inputs[1], kept, program)};
+    if (bias) tensors.push_back(program.tensor(node.inputs[2], kept));
+    tensors.push_back(program.FusedOutput(index, kept));
+    AddConvolution(std::move(pieces), std::move(tensors), program);
+    return absl::OkStatus();
+  }
+  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
+  tensors.push_back(program.Output(node.outputs[0]));
+  AddKernel(
+      index, std::move(tensors),
+      [=, extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
+        return Conv2DKernel{extents, at[0], at[1], at.If(bias, 2), at[2 + bias]};
+      },
+      program);
+  return relu < 0 ? absl::OkStatus() : Activation(relu, program);
+}
+
+absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
+  const Shape x = program.shape(node.outputs[0]), y = program.shape(node.inputs[0]);
+  const ComputeDtype kept = program.kept_as(index);
+  SHOAL_ASSIGN_OR_RETURN(
+      Pieces pieces,
+      Prepare(index,
+              DescribeConvolution(Pass::kBackwardData, op.window,
+                                  {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept),
+              program));
+  if (pieces.kernel != nullptr) {
+    const TensorId dy = program.tensor(node.inputs[0], kept);
+    const TensorId filter = AddFilter(index, node.inputs[1], kept, program);
+    AddConvolution(std::move(pieces), {program.Output(node.outputs[0], kept), filter, dy}, program);
+    return absl::OkStatus();
+  }
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
+        return Conv2DBackwardDataKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
+  const Shape x = program.shape(node.inputs[0]), y = program.shape(node.inputs[1]);
+  const ComputeDtype type = program.reads_as(index);
+  SHOAL_ASSIGN_OR_RETURN(
+      Pieces pieces, Prepare(index,
+                             DescribeConvolution(Pass::kBackwardFilter, op.window,
+                                                 {.x = x, .kernel = op.kernel_shape, .y = y}, type),
+                             program));
+  const TensorId dkernel = program.Output(node.outputs[0]);
+  if (pieces.kernel != nullptr) {
+    const TensorId x_tensor = program.tensor(node.inputs[0], type);
+    const TensorId dy = program.tensor(node.inputs[1], type);
+    // cuDNN computes the gradient of the filter in the type of the images.
+    const TensorId dfilter = program.ScratchOf(type, ElementCount(op.kernel_shape));
+    AddConvolution(std::move(pieces), {x_tensor, dfilter, dy}, program);
+    AddKernelGradient(index, dfilter, type, op.kernel_shape, dkernel, program);
+    return absl::OkStatus();
+  }
+  AddKernel(
+      index, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), dkernel},
+      [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
+        return Conv2DBackwardWeightsKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda

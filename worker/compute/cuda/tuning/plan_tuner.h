@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/tuning/plan_cache.h"
+#include "worker/compute/cuda/tuning/trial.h"
+
+namespace shoal::cuda {
+
+// The alternatives for one piece of work. A Plan is movable and has a choice(), from which it can
+// be made again.
+template <typename Plan>
+struct PlanOffer {
+  std::string libraries;  // as in PlanKey
+  std::string work;       // as in PlanKey
+  // Makes the plan of this choice; an error if the choice is invalid or breaks the demands.
+  std::function<absl::StatusOr<Plan>(const std::string& choice)> make;
+  // Returns all plans but at most `most`, and at least one; the presumably best comes first.
+  std::function<absl::StatusOr<std::vector<Plan>>(size_t most)> suggest;
+  // Measures a plan. kDataLoss: its results are wrong, and it must not be used. A plan that fails
+  // with another error may be used.
+  std::function<absl::StatusOr<Trial>(Plan& plan)> measure;
+  // Rejects plans with wrong results even without a tuner.
+  bool checked = false;
+};
+
+// The best plan is nearly always among these; measuring each takes a few runs.
+constexpr size_t kMeasuredPlans = 24;
+// Runs before the first measurement, so that the first plan gets no disadvantage. The clocks of an
+// idle GPU stay low for the duration of some of these runs.
+constexpr int kWarmUps = 20;
+
+// kUnimplemented: all of the libraries' plans for the work give wrong results.
+absl::Status NoneComputes(const std::string& libraries, const std::string& work);
+
+// Chooses the fastest plan for each computation on one GPU, once, and keeps the choice
+// (plan_cache.h). A choice depends on timing, so the results may have other bits in another
+// process. Not thread-safe.
+class PlanTuner {
+ public:
+  struct Options {
+    std::string cache_path;  // empty: no file
+    std::string gpu;         // as in PlanKey
+    std::string demands;     // as in PlanKey; for all choices
+    // Gets a message for people about a problem that stops nothing. Once per kind, because it
+    // repeats for every plan.
+    std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
+  };
+  explicit PlanTuner(Options options);
+
+  // Returns the plan of the kept choice. If there is none that works, measures the first few,
+  // returns the fastest and keeps its choice. If none can be measured, returns the first.
+  template <typename Plan>
+  absl::StatusOr<Plan> Choose(const PlanOffer<Plan>& offer);
+
+ private:
+  PlanKey KeyOf(const std::string& libraries, const std::string& work) const {
+    return {.libraries = libraries, .gpu = options_.gpu, .work = work, .demands = options_.demands};
+  }
+  template <typename Plan>
+  void WarmUp(const PlanOffer<Plan>& offer, Plan& plan);
+  void Keep(const PlanKey& key, const std::string& choice);
+  void WarnOfNoMeasure(const absl::Status& why);
+
+  const Options options_;
+  PlanCache cache_;
+  bool warm_ = false;
+  bool warned_of_no_measure_ = false;
+};
+
+// Chooses by `tuner`. Without one, returns the first suggestion, which is always the same; for a
+// `checked` offer, the first with correct results.
+template <typename Plan>
+absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
+  if (tuner != nullptr) return tuner->Choose(offer);
+  // Make the other plans only in the rare case that the first is wrong.
+  for (const size_t most : {size_t{1}, kMeasuredPlans}) {
+    SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(most));
+    for (Plan& plan : plans) {
+      if (!offer.checked || !absl::IsDataLoss(offer.measure(plan).status())) return std::move(plan);
+    }
+  }
+  return NoneComputes(offer.libraries, offer.work);
+}
+
+template <typename Plan>
+struct TakenPlan {
+  Plan plan;
+  absl::Status unmeasured;  // the reason why none could be measured
+};
+
+// Returns the fastest plan among those that can be measured and agree with most others; the first
+// if none can be measured. kUnimplemented if all give wrong results.
+template <typename Plan>
+absl::StatusOr<TakenPlan<Plan>> TakeFastest(const PlanOffer<Plan>& offer, std::vector<Plan> plans) {
+  std::vector<Trial> trials;
+  std::vector<size_t> tried;
+  std::optional<size_t> first;  // of the usable plans
+  absl::Status failed;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    absl::StatusOr<Trial> trial = offer.measure(plans[i]);
+    if (absl::IsDataLoss(trial.status())) continue;
+    if (!first.has_value()) first = i;
+    if (trial.ok()) {
+      trials.push_back(*std::move(trial));
+      tried.push_back(i);
+    } else {
+      failed = trial.status();
+    }
+  }
+  if (!first.has_value()) return NoneComputes(offer.libraries, offer.work);
+  if (tried.empty()) return TakenPlan<Plan>{std::move(plans[*first]), failed};
+  return TakenPlan<Plan>{std::move(plans[tried[FastestOfThoseThatAgree(trials)]]), {}};
+}
+
+template <typename Plan>
+void PlanTuner::WarmUp(const PlanOffer<Plan>& offer, Plan& plan) {
+  if (std::exchange(warm_, true)) return;
+  for (int i = 0; i < kWarmUps && offer.measure(plan).ok(); ++i) continue;
+}
+
+template <typename Plan>
+absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
+  const PlanKey key = KeyOf(offer.libraries, offer.work);
+  if (const std::optional<std::string> choice = cache_.Find(key); choice.has_value()) {
+    absl::StatusOr<Plan> kept = offer.make(*choice);
+    if (kept.ok()) return kept;
+  }
+  SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(kMeasuredPlans));
+  WarmUp(offer, plans[0]);
+  SHOAL_ASSIGN_OR_RETURN(TakenPlan<Plan> taken, TakeFastest(offer, std::move(plans)));
+  if (taken.unmeasured.ok()) {
+    Keep(key, taken.plan.choice());
+  } else {
+    WarnOfNoMeasure(taken.unmeasured);
+  }
+  return std::move(taken.plan);
+}
+
+}  // namespace shoal::cuda

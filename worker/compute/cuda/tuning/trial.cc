@@ -1,0 +1,73 @@
+#include "worker/compute/cuda/tuning/trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <random>
+
+namespace shoal::cuda {
+namespace {
+
+constexpr int64_t kPrimes[] = {65521, 65519, 65497, 65479};
+constexpr int64_t kMostSampled = 512;
+
+const std::vector<float>& Numbers() {
+  static const std::vector<float> numbers = [] {
+    std::minstd_rand random(1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> drawn(2 * kPrimes[0]);
+    for (float& number : drawn) number = uniform(random);
+    return drawn;
+  }();
+  return numbers;
+}
+
+}  // namespace
+
+float TrialNumber(size_t tensor, int64_t element) {
+  // Each tensor begins at another number.
+  return Numbers()[1000 * (tensor % std::size(kPrimes)) + element % TrialNumbers(tensor)];
+}
+
+int64_t TrialNumbers(size_t tensor) { return kPrimes[tensor % std::size(kPrimes)]; }
+
+SamplePlaces::SamplePlaces(int64_t elements)
+    : count(std::min(kMostSampled, elements)),
+      // Odd, because extents are often even: an even distance could sample only one channel.
+      apart(std::max<int64_t>(1, elements / std::max<int64_t>(1, count) - 1) | 1) {}
+
+double SampleTolerance(ComputeDtype type) {
+  // TF32, if allowed, has 11 bits, bfloat16 has 8.
+  return type == ComputeDtype::kFloat32 ? 2e-3 : 2e-2;
+}
+
+bool Agree(const Trial& a, const Trial& b) {
+  if (a.sample.size() != b.sample.size()) return false;
+  float largest = 0;
+  for (const Trial* trial : {&a, &b}) {
+    for (const float value : trial->sample) largest = std::max(largest, std::abs(value));
+  }
+  if (!std::isfinite(largest)) return false;
+  const double bound = std::max(a.tolerance, b.tolerance) * largest;
+  return std::ranges::equal(a.sample, b.sample, [bound](double one, double other) {
+    return std::abs(one - other) <= bound;
+  });
+}
+
+size_t FastestOfThoseThatAgree(std::span<const Trial> trials) {
+  const auto like = [&](const Trial& trial) {
+    return std::ranges::count_if(trials, [&](const Trial& other) { return Agree(trial, other); });
+  };
+  const Trial& right = *std::ranges::max_element(trials, {}, like);
+  size_t fastest = &right - trials.data();
+  for (size_t i = 0; i < trials.size(); ++i) {
+    if (Agree(right, trials[i]) && trials[i].time < trials[fastest].time) fastest = i;
+  }
+  // If several are equally fast, take the first.
+  for (size_t i = 0; i < fastest; ++i) {
+    if (Agree(right, trials[i]) && trials[i].time == trials[fastest].time) return i;
+  }
+  return fastest;
+}
+
+}  // namespace shoal::cuda
