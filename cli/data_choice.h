@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
-#include "worker/input/feature.h"
+#include "worker/input/dataset/feature.h"
 
 namespace shoal {
 

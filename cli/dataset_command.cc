@@ -22,7 +22,7 @@
 #include "common/job/data_source_reader.h"
 #include "common/job/job_strategy.h"
 #include "common/loss/keras_loss.h"
-#include "worker/input/batch_source.h"
+#include "worker/input/batches/batch_source.h"
 #include "worker/input/pictures/contact_sheet.h"
 #include "worker/job/augmented_pictures.h"
 #include "worker/job/job_data.h"

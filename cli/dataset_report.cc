@@ -9,9 +9,9 @@
 #include "common/base/missing_path.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/idx_format.h"
-#include "worker/input/npy_format.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/formats/arrays/idx_format.h"
+#include "worker/input/formats/arrays/npy_format.h"
 
 namespace shoal {
 namespace {

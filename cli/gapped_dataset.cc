@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "worker/input/skipping_dataset.h"
+#include "worker/input/dataset/skipping_dataset.h"
 
 namespace shoal {
 namespace {

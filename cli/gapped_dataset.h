@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/mutex.h"
-#include "worker/input/decorated_dataset.h"
+#include "worker/input/dataset/decorated_dataset.h"
 
 namespace shoal {
 

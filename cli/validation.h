@@ -11,7 +11,7 @@
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
 #include "common/model/loss.h"
-#include "worker/input/dataset.h"
+#include "worker/input/dataset/dataset.h"
 
 namespace shoal {
 

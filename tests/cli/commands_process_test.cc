@@ -18,7 +18,7 @@
 #include "cli/local_cluster/child_process.h"
 #include "common/base/version.h"
 #include "tests/common/base/temporary_directory.h"
-#include "tests/worker/input/record_content.h"
+#include "tests/worker/input/formats/record_content.h"
 
 namespace shoal {
 namespace {

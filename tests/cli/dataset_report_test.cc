@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "tests/worker/input/data_file_content.h"
-#include "tests/worker/input/picture_files.h"
-#include "tests/worker/input/record_content.h"
+#include "tests/worker/input/formats/data_file_content.h"
+#include "tests/worker/input/formats/record_content.h"
+#include "tests/worker/input/pictures/picture_files.h"
 
 namespace shoal {
 namespace {

@@ -21,7 +21,7 @@
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
-#include "tests/worker/input/data_file_content.h"
+#include "tests/worker/input/formats/data_file_content.h"
 
 namespace shoal {
 namespace {

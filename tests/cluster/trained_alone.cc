@@ -16,7 +16,7 @@
 #include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/compute/runner/model_runner.h"
-#include "worker/input/batch_source.h"
+#include "worker/input/batches/batch_source.h"
 #include "worker/job/job_data.h"
 
 namespace shoal {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/job/data_source_reader.h"
-#include "tests/worker/input/data_file_content.h"
-#include "worker/input/data_formats.h"
+#include "tests/worker/input/formats/data_file_content.h"
+#include "worker/input/dataset/data_formats.h"
 
 // The data format that docs/contributing.md shows, made as it says.
 

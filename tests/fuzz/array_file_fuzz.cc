@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz_target.h"
-#include "worker/input/array_file.h"
+#include "worker/input/formats/arrays/array_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const shoal::FuzzFile file(data, size);

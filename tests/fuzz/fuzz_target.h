@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "worker/input/file_descriptor.h"
+#include "worker/input/files/file_descriptor.h"
 
 // What libFuzzer calls with each input. A target is a file with one of these: whatever the bytes
 // are, the parser answers, without crash, leak, or much memory.

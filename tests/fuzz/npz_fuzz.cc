@@ -1,5 +1,5 @@
 #include "tests/fuzz/fuzz_target.h"
-#include "worker/input/dataset.h"
+#include "worker/input/dataset/dataset.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const shoal::FuzzFile file(data, size);

@@ -5,7 +5,7 @@
 
 #include "common/base/crc32c.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "worker/input/dataset.h"
+#include "worker/input/dataset/dataset.h"
 
 namespace {
 

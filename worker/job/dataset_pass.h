@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/runner/model_runner.h"
-#include "worker/input/batch_source.h"
+#include "worker/input/batches/batch_source.h"
 
 namespace shoal {
 

@@ -10,7 +10,7 @@
 #include "common/model/graph.h"
 #include "common/model/keras_model.h"
 #include "common/model/loss.h"
-#include "worker/input/dataset.h"
+#include "worker/input/dataset/dataset.h"
 
 namespace shoal {
 

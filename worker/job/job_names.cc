@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/data_formats.h"
+#include "worker/input/dataset/data_formats.h"
 
 namespace shoal {
 namespace {

@@ -20,7 +20,7 @@
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/program/pinned_buffer.h"
 #include "worker/compute/runner/model_runner.h"
-#include "worker/input/batch_source.h"
+#include "worker/input/batches/batch_source.h"
 #include "worker/job/dataset_pass.h"
 #include "worker/job/job_model.h"
 #include "worker/step/fragments.h"

@@ -4,7 +4,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/compression/chunk_payload.h"
-#include "worker/input/batch_source.h"
+#include "worker/input/batches/batch_source.h"
 #include "worker/step/inner_optimizer.h"
 
 namespace shoal {

@@ -7,7 +7,7 @@
 #include "common/memory/memory_needs.h"
 #include "common/sharding/shard_map.h"
 #include "worker/compute/runner/model_runner.h"
-#include "worker/input/dataset.h"
+#include "worker/input/dataset/dataset.h"
 
 namespace shoal {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/common/base/temporary_directory.h"
-#include "worker/input/data_formats.h"
+#include "worker/input/dataset/data_formats.h"
 
 namespace shoal {
 namespace {

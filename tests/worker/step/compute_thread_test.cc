@@ -20,7 +20,7 @@
 #include "common/model/keras_model.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
-#include "tests/worker/input/data_file_content.h"
+#include "tests/worker/input/formats/data_file_content.h"
 #include "tests/worker/step/compute_thread_fixture.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"

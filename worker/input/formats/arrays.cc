@@ -2,11 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/input/array_file.h"
-#include "worker/input/array_rows.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/feature_shapes.h"
-#include "worker/input/joined_errors.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/formats/arrays/array_file.h"
+#include "worker/input/formats/arrays/array_rows.h"
 
 namespace shoal {
 

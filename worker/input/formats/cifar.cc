@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/feature_shapes.h"
-#include "worker/input/file_content.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/files/file_content.h"
 
 namespace shoal {
 namespace {

@@ -14,12 +14,12 @@
 #include "absl/strings/str_join.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/csv_reader.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/decoded_stream.h"
-#include "worker/input/feature_shapes.h"
-#include "worker/input/file_content.h"
-#include "worker/input/temporary_table.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/files/decoded_stream.h"
+#include "worker/input/files/file_content.h"
+#include "worker/input/files/temporary_table.h"
+#include "worker/input/formats/csv_reader.h"
 
 namespace shoal {
 namespace {

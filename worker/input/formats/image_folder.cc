@@ -14,12 +14,12 @@
 #include "common/base/missing_path.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/feature_shapes.h"
-#include "worker/input/file_content.h"
-#include "worker/input/joined_errors.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/dataset/skipping_dataset.h"
+#include "worker/input/files/file_content.h"
 #include "worker/input/pictures/picture_loader.h"
-#include "worker/input/skipping_dataset.h"
 
 namespace shoal {
 namespace {

@@ -5,11 +5,11 @@
 #include "common/archive/zip_archive.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/array_rows.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/feature_shapes.h"
-#include "worker/input/file_content.h"
-#include "worker/input/joined_errors.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/files/file_content.h"
+#include "worker/input/formats/arrays/array_rows.h"
 
 namespace shoal {
 namespace {

@@ -8,13 +8,13 @@
 #include "common/base/format_bytes.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/data_formats.h"
-#include "worker/input/example_record.h"
-#include "worker/input/feature_shapes.h"
-#include "worker/input/file_content.h"
-#include "worker/input/record_file.h"
-#include "worker/input/skipping_dataset.h"
-#include "worker/input/temporary_table.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/dataset/skipping_dataset.h"
+#include "worker/input/files/file_content.h"
+#include "worker/input/files/temporary_table.h"
+#include "worker/input/formats/tfrecord/example_record.h"
+#include "worker/input/formats/tfrecord/record_file.h"
 
 namespace shoal {
 namespace {

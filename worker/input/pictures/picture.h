@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/input/reading_memory.h"
+#include "worker/input/files/reading_memory.h"
 
 namespace shoal {
 

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/job/data_source.h"
-#include "worker/input/feature.h"
+#include "worker/input/dataset/feature.h"
 #include "worker/input/pictures/resize.h"
 
 namespace shoal {

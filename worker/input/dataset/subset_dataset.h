@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/step_plan/index_permutation.h"
+#include "worker/input/dataset/decorated_dataset.h"
+
+namespace shoal {
+
+// The training, validation or test part of another data set. A seeded permutation puts the examples
+// in a row, and each part is a piece of it: first the test part, then validation, then training. So
+// the parts have no example in common, each has its exact share, and it takes no table to know
+// them: they are the same on every machine and in every run, as long as the data set has as many
+// examples.
+class SubsetDataset : public DecoratedDataset {
+ public:
+  // As the source's subset, validation_split, test_split and seed have it. A part without an
+  // example is an error.
+  static absl::StatusOr<std::unique_ptr<Dataset>> Make(std::unique_ptr<Dataset> whole,
+                                                       const DataSource& source);
+
+  uint64_t size() const override { return size_; }
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
+                    std::span<float> label) const override;
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
+  std::string NameOf(uint64_t index) const override {
+    return original().NameOf(place_(first_ + index));
+  }
+  std::string LabelSource() const override;
+
+ private:
+  SubsetDataset(std::unique_ptr<Dataset> whole, const DataSource& source, uint64_t first,
+                uint64_t size);
+
+  const std::string subset_;
+  const IndexPermutation place_;
+  const uint64_t first_;  // of the permutation
+  const uint64_t size_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,89 @@
+#include "worker/input/files/file_content.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/missing_path.h"
+#include "common/base/status_macros.h"
+#include "worker/input/dataset/joined_errors.h"
+
+namespace shoal {
+
+absl::Status PathError(int error, const std::string& path) {
+  if (error == ENOENT) return MissingPath(path);
+  const absl::Status status = absl::ErrnoToStatus(error, path);
+  // Abseil has no code for it.
+  return error == ELOOP ? absl::InvalidArgumentError(status.message()) : status;
+}
+
+// O_NONBLOCK: opening a pipe would wait for its writer.
+absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const char* expected,
+                                               uint64_t* size) {
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info;
+  if (!file.ok() || fstat(file.get(), &info) != 0) return PathError(errno, path);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is ", S_ISDIR(info.st_mode) ? "a directory" : "not a regular file",
+                     "; ", expected));
+  }
+  *size = static_cast<uint64_t>(info.st_size);
+  return file;
+}
+
+absl::Status ReadAt(const FileDescriptor& file, const std::string& path, uint64_t offset, void* out,
+                    uint64_t size) {
+  for (uint64_t done = 0; done < size;) {
+    const ssize_t count = pread(file.get(), static_cast<char*>(out) + done, size - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat(path, ": reading at byte ", offset + done));
+    }
+    if (count == 0) {
+      return absl::DataLossError(absl::StrCat(path, ": ends at byte ", offset + done,
+                                              "; expected it to go on to byte ", offset + size));
+    }
+    done += static_cast<uint64_t>(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadWholeFile(const std::string& path, EncodedBytes* out) {
+  uint64_t size = 0;
+  SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
+                         OpenRegularFile(path, "expected a picture", &size));
+  SHOAL_RETURN_IF_ERROR(out->Resize(size, path));
+  return ReadAt(file, path, 0, out->bytes().data(), size);
+}
+
+absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  absl::Status status;
+  for (const std::string& path : paths) {
+    if (path.find_first_of("*?[") == std::string::npos) {
+      struct stat info;
+      if (stat(path.c_str(), &info) != 0 && errno == ENOENT) {
+        status = JoinErrors(status, MissingPath(path));
+      }
+      files.push_back(path);
+      continue;
+    }
+    glob_t found = {};
+    if (glob(path.c_str(), 0, nullptr, &found) == 0) {
+      files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    } else {
+      status = JoinErrors(status, absl::NotFoundError(path + ": no file is called so"));
+    }
+    globfree(&found);
+  }
+  if (!status.ok()) return status;
+  return files;
+}
+
+}  // namespace shoal

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/input/files/private_copy.h"
+
+namespace shoal {
+
+// A row may be so long, and so many fields may be in it: no input exhausts memory.
+inline constexpr size_t kMostCsvRowBytes = 16 << 20;
+inline constexpr size_t kMostCsvFields = 1 << 20;
+
+// Reads comma-separated values row by row (RFC 4180):
+//   file   = row ((CR LF | LF) row)* [CR LF | LF]
+//   row    = field (delimiter field)*
+//   field  = plain | '"' (any byte but '"' | '""')* '"'
+//   plain  = bytes without delimiter, CR, LF and '"'
+// An empty line is no row, and a byte order mark at the beginning is left out. Not thread-safe.
+class CsvReader {
+ public:
+  CsvReader(ReadContent read, char delimiter) : read_(std::move(read)), delimiter_(delimiter) {}
+
+  // The next row, into `fields`; false at the end. An error says on which line.
+  absl::StatusOr<bool> Next(std::vector<std::string>* fields);
+  // The line on which the last row began, from 1.
+  uint64_t line() const { return row_line_; }
+
+ private:
+  // The next byte, or -1 at the end.
+  absl::StatusOr<int> Get();
+  absl::Status Fill();
+  absl::Status Error(const std::string& what) const;
+
+  const ReadContent read_;
+  const char delimiter_;
+  std::vector<char> buffer_;
+  size_t position_ = 0;
+  bool begun_ = false;
+  uint64_t line_ = 1;
+  uint64_t row_line_ = 1;
+};
+
+}  // namespace shoal
