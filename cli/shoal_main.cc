@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/command.h"
+#include "cli/commands/command.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
 #include "common/daemon/command_line.h"

@@ -11,7 +11,8 @@ namespace shoal {
 //   epoch 2/5 ━━━━━━━────── step 1204/4690  9120 examples/s  loss 0.312  accuracy 0.886  1:12 left
 // While something is missing, it names what the training waits for. Never wider than
 // style.live_columns(): the bar shrinks first, then the least important parts are dropped. Colours
-// add no columns. ParseReply in cli/cluster_call.h makes the texts of a status safe to print.
+// add no columns. ParseReply in cli/coordinator_calls/cluster_call.h makes the texts of a status
+// safe to print.
 std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle& style);
 
 // The same facts for a log: no bar, no max width.

@@ -1,0 +1,91 @@
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "cli/commands/chief_option.h"
+#include "cli/commands/command.h"
+#include "cli/coordinator_calls/ask_coordinator.h"
+#include "cli/reports/checkpoint_report.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/exit_code.h"
+#include "common/rpc/network.h"
+#include "proto/cluster.pb.h"
+
+namespace shoal {
+namespace {
+
+int Print(const absl::StatusOr<CheckpointReport>& report) {
+  if (!report.ok()) return ReportStatus(report.status());
+  const int code = ReportStatus(PrintReport(report->text));
+  return report->all_whole ? code : static_cast<int>(kExitBadData);
+}
+
+int List(const std::string& directory) { return Print(ListCheckpoints(directory, absl::Now())); }
+
+int Show(const std::string& directory) {
+  const absl::StatusOr<std::string> text = ShowCheckpoint(directory);
+  return ReportStatus(text.ok() ? PrintReport(*text) : text.status());
+}
+
+int Verify(const std::string& directory) { return Print(VerifyAllFiles(directory)); }
+
+// Longer than a coordinator tries to complete a cut.
+constexpr Time kNowTimeout = std::chrono::minutes(10);
+
+absl::Status Now(const ChiefOption& job) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, job.LeaderAddress());
+  proto::CheckpointReply reply;
+  SHOAL_RETURN_IF_ERROR(
+      AskCoordinator(chief, kCheckpointMethod, proto::CheckpointRequest(), kNowTimeout, &reply));
+  return PrintReport(reply.directory() + "\n");
+}
+
+void AddNow(CLI::App* parent, Command* chosen) {
+  auto job = std::make_shared<ChiefOption>();
+  CLI::App* command = parent->add_subcommand(
+      "now", "Have a running job write one; prints its directory once it is on disk");
+  job->AddTo(command);
+  command->footer(
+      "It holds every step that is done when the command is given. Nobody waits for it but this\n"
+      "command, which says for what, and gives up after 10 minutes; the job writes it all the "
+      "same.\n"
+      "\nExample:\n  shoal checkpoint now runs/fashion_mnist\n"
+      "\nExit codes: 0 it is written, 78 no address there, or a wrong one, 138 it is not written: "
+      "the "
+      "message says why.");
+  command->callback([=] { *chosen = [=] { return ReportStatus(Now(*job)); }; });
+}
+
+void Add(CLI::App* parent, Command* chosen, const char* name, const char* description,
+         int (*run)(const std::string&)) {
+  auto directory = std::make_shared<std::string>();
+  CLI::App* command = parent->add_subcommand(name, description);
+  command->add_option("DIR", *directory, "Run directory, its checkpoints/, or one checkpoint")
+      ->required();
+  command->footer("Example:\n  shoal checkpoint " + std::string(name) + " runs/fashion_mnist");
+  command->callback([=] { *chosen = [=] { return run(*directory); }; });
+}
+
+}  // namespace
+
+void AddCheckpointCommand(CLI::App* app, Command* chosen) {
+  CLI::App* checkpoint =
+      app->add_subcommand("checkpoint", "Look at checkpoints, or have one written");
+  checkpoint->require_subcommand(1);
+  Add(checkpoint, chosen, "list", "List the checkpoints of a run, newest first", List);
+  Add(checkpoint, chosen, "show", "Show what is in the newest one", Show);
+  Add(checkpoint, chosen, "verify", "Read every file and compare it with its checksum", Verify);
+  AddNow(checkpoint, chosen);
+  checkpoint->footer(
+      "Examples:\n"
+      "  shoal checkpoint list runs/fashion_mnist\n"
+      "  shoal checkpoint show runs/fashion_mnist/checkpoints/step-000000000500-1-0badcafe\n"
+      "  shoal checkpoint verify runs/fashion_mnist\n"
+      "  shoal checkpoint now runs/fashion_mnist\n"
+      "\nExit codes: 0 all whole, 65 something is damaged, 78 no checkpoint there.");
+}
+
+}  // namespace shoal

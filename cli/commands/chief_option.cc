@@ -1,0 +1,131 @@
+#include "cli/commands/chief_option.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/commands/run_without_coordinator.h"
+#include "cli/coordinator_calls/ask_coordinator.h"
+#include "common/base/status_macros.h"
+#include "common/base/version.h"
+#include "common/cluster/cluster_spec.h"
+#include "common/files/durable_file.h"
+#include "common/rpc/network.h"
+#include "common/run/run_paths.h"
+#include "coordinator/takeover/run_lease.h"
+
+namespace shoal {
+namespace {
+
+std::optional<LeaseHolder> Holder(const std::string& run_dir) {
+  return ReadLeaseHolder(RunPaths{AbsolutePath(run_dir)}.lease(), RealFileSystem());
+}
+
+absl::Status WrongLeader(const std::string& address, const std::string& run_dir, const char* does,
+                         const proto::StatusReply& status) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      address, ": nobody leads ", run_dir,
+      " there any more: the coordinator that has this address now ", does, " the run in ",
+      status.run_dir(), " (job ", status.job_name(), "). If that one is meant: --chief=", address,
+      " in place of the run directory. What ", run_dir, " holds: shoal checkpoint list ", run_dir));
+}
+
+}  // namespace
+
+void ChiefOption::AddTo(CLI::App* command) {
+  CLI::Option_group* group = command->add_option_group("Which job, one of these");
+  group->add_option_function<std::string>(
+      "RUN",
+      [this](const std::string& given) {
+        std::error_code ignored;
+        const bool is_address =
+            !std::filesystem::exists(given, ignored) && shoal::Address::Parse(given).ok();
+        (is_address ? chief : run_dir) = given;
+      },
+      "Its run directory, or HOST:PORT of its coordinator");
+  group->add_option("--chief", chief, "Address of its coordinator, HOST:PORT");
+  group->add_option("--run_dir", run_dir,
+                    "Its run directory, where the coordinator left its address");
+  group->require_option(1);
+}
+
+absl::StatusOr<std::string> ChiefOption::Address() const {
+  constexpr uint64_t kMostBytes = 1 << 10;
+  std::string text = chief, source = "--chief";
+  if (text.empty()) {
+    const std::string path = source = RunPaths{AbsolutePath(run_dir)}.chief_address();
+    const absl::StatusOr<std::string> content = ReadSmallFile(path, kMostBytes);
+    if (!content.ok()) {
+      return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
+                                              "; no coordinator has led a run in ", run_dir,
+                                              " yet: one that waits for its ps is found by "
+                                              "--chief"));
+    }
+    text = std::string(absl::StripSuffix(*content, "\n"));
+  }
+  const absl::StatusOr<shoal::Address> address = shoal::Address::Parse(text);
+  if (address.ok()) return address->ToString();
+  return absl::InvalidArgumentError(
+      absl::StrCat(source, ": ", std::string(address.status().message())));
+}
+
+absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
+  constexpr Time kTimeout = std::chrono::seconds(15);
+  SHOAL_ASSIGN_OR_RETURN(std::string address, Address());
+  if (run_dir.empty()) return address;
+  proto::StatusRequest request;
+  request.set_version(kVersion);
+  proto::StatusReply status;
+  const absl::Status asked = AskCoordinator(address, kStatusMethod, request, kTimeout, &status);
+  if (absl::IsUnavailable(asked)) return ExplainSilence(asked);
+  SHOAL_RETURN_IF_ERROR(asked);
+  SHOAL_RETURN_IF_ERROR(CheckLeads(address, status));
+  // One that has led nothing yet may be this run's, started again, or any other.
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  if (holder.has_value() && holder->left && status.process().empty() &&
+      status.phase() == "claiming") {
+    return WrongLeader(address, run_dir, "waits for its ps, to lead", status);
+  }
+  return address;
+}
+
+bool ChiefOption::NobodyLeads(const absl::Status& error) const {
+  if (run_dir.empty()) return false;
+  // It left no address, cannot be reached, or another run's has its address.
+  if (absl::IsNotFound(error) || absl::IsUnavailable(error) || absl::IsFailedPrecondition(error))
+    return true;
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  return holder.has_value() && holder->left;
+}
+
+absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const {
+  if (run_dir.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat(std::string(unavailable.message()),
+                     "; is that the port of a coordinator, the chief of the cluster spec, and not "
+                     "one of its HTTP ports (--http_port)?"));
+  }
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  std::string what = std::string(unavailable.message());
+  if (holder.has_value() && holder->left) {
+    what = absl::StrCat("no job runs in ", run_dir);
+    if (!ReadFailedRun(run_dir).has_value())
+      absl::StrAppend(&what, ": its coordinator at ", holder->address, " has ended in order");
+  }
+  return absl::UnavailableError(absl::StrCat(what, "; ", DescribeRunWithoutCoordinator(run_dir)));
+}
+
+absl::Status ChiefOption::CheckLeads(const std::string& address,
+                                     const proto::StatusReply& status) const {
+  if (run_dir.empty() || status.process().empty()) return absl::OkStatus();
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  if (!holder.has_value() || holder->process.empty() || holder->process == status.process()) {
+    return absl::OkStatus();
+  }
+  return WrongLeader(address, run_dir, "leads", status);
+}
+
+}  // namespace shoal

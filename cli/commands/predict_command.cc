@@ -1,0 +1,214 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/commands/command.h"
+#include "cli/commands/output_ending.h"
+#include "cli/commands/trained_model_flags.h"
+#include "cli/display/console.h"
+#include "cli/display/number_text.h"
+#include "cli/local_cluster/daemon_commands.h"
+#include "cli/trained_model/data_choice.h"
+#include "cli/trained_model/dataset_run.h"
+#include "cli/trained_model/gapped_dataset.h"
+#include "cli/trained_model/prediction_format.h"
+#include "cli/trained_model/trained_model.h"
+#include "common/base/status_macros.h"
+#include "common/files/output_file.h"
+#include "worker/job/job_data.h"
+#include "worker/job/job_names.h"
+
+namespace shoal {
+namespace {
+
+struct PredictOptions {
+  TrainedModelOptions model;
+  std::vector<std::string> inputs;
+  std::string output;
+  bool overwrite = false;
+  bool json = false;
+  bool probabilities = false;
+  int top = 0;
+};
+
+using MakeFormat = std::unique_ptr<PredictionFormat> (*)(const PredictionRows&);
+
+// By the name of the file that they are to be in.
+absl::StatusOr<MakeFormat> FormatOf(const PredictOptions& options) {
+  const std::string& path = options.output;
+  if (path.empty()) return options.json ? JsonPredictions : CsvPredictions;
+  if (options.json) {
+    return absl::InvalidArgumentError(
+        "--json is for standard output; in a file, the end of its name says how: .npy, .csv or "
+        ".jsonl");
+  }
+  const std::string endings[] = {".csv", ".jsonl", ".npy"};
+  const MakeFormat formats[] = {CsvPredictions, JsonPredictions, NpyPredictions};
+  SHOAL_ASSIGN_OR_RETURN(const size_t ending, EndingOf(path, endings));
+  if (options.top == 0 || formats[ending] != NpyPredictions) return formats[ending];
+  return absl::InvalidArgumentError("--top is for .csv and .jsonl; .npy holds all of the output");
+}
+
+// What the values of an output are, and what is said of them.
+absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset& dataset,
+                                      int top) {
+  const Graph& graph = trained.model.model.graph;
+  const Shape& output = graph.value(graph.outputs()[0]).shape;
+  PredictionRows rows{
+      .examples = dataset.size(),
+      .shape = {output.begin() + 1, output.end()},
+      .class_names = ClassNamesOfJob(trained.job).value_or(std::vector<std::string>()),
+      .top = top};
+  const bool classes = rows.shape.size() == 1 && rows.shape[0] > 1;
+  if (top > 0 && !classes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--top is for an output with a value for each class; that of the model ",
+                     trained.model.model.name, " is ", ShapeToString(output)));
+  }
+  if (!classes || static_cast<int64_t>(rows.class_names.size()) != rows.shape[0])
+    rows.class_names.clear();
+  if (classes) rows.top = static_cast<int>(std::min<int64_t>(top, rows.shape[0]));
+  return rows;
+}
+
+// How the output becomes probabilities: for MakeProbabilities; none where it is left as it is.
+std::optional<size_t> LogitsOf(const TrainedModel& trained) {
+  if (!trained.model.loss->from_logits()) return std::nullopt;
+  if (trained.model.loss->target() == Loss::Target::kProbabilityPerOutput) return 0;
+  const Graph& graph = trained.model.model.graph;
+  return static_cast<size_t>(graph.value(graph.outputs()[0]).shape.back());
+}
+
+// Where predictions go: a file, or standard output.
+class Sink {
+ public:
+  explicit Sink(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
+
+  absl::Status Write(const std::string& text) {
+    return file_ == nullptr ? PrintReport(text) : file_->Append(text);
+  }
+  absl::Status Finish() { return file_ == nullptr ? absl::OkStatus() : file_->Finish(); }
+
+ private:
+  const std::unique_ptr<OutputFile> file_;
+};
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> RunnerOf(const TrainedModel& trained) {
+  ModelRunner::Options options = trained.model.RunnerOptions();
+  options.threads = ThreadsPerWorker(1);
+  options.weighted = false;  // that is the loss's
+  return ModelRunner::Create(std::move(options));
+}
+
+// What of the data could not be read.
+void PrintGaps(const GappedDataset& dataset, Console* console) {
+  const uint64_t gaps = dataset.gaps();
+  if (gaps == 0) return;
+  const std::vector<std::string> reasons = dataset.reasons();
+  for (const std::string& reason : reasons) console->PrintError("damaged: " + reason);
+  console->PrintError(absl::StrCat(
+      gaps > reasons.size() ? absl::StrCat("and ", gaps - reasons.size(), " more; ") : "", gaps,
+      " of ", dataset.size(), gaps == 1 ? " examples has" : " examples have",
+      " no prediction, as the job says \"damaged\": \"skip\""));
+}
+
+absl::Status Predict(const PredictOptions& options) {
+  // Standard output is for the predictions where they have no file.
+  Console console(options.output.empty() ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO,
+                  options.output.empty() ? TerminalStyle() : TerminalStyle::Detect());
+  SHOAL_ASSIGN_OR_RETURN(const MakeFormat make_format, FormatOf(options));
+  SHOAL_ASSIGN_OR_RETURN(const TrainedModel trained, LoadTrainedModel(options.model));
+  for (const std::string& line : trained.said) console.PrintError(line);
+  for (const std::string& line : trained.overridden) console.PrintError(line);
+  const std::vector<Feature> inputs = InputsOf(trained.model.model.graph);
+  SHOAL_ASSIGN_OR_RETURN(const DataSource source,
+                         ChooseInputs(trained.job, options.inputs, inputs));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(source, inputs));
+  const auto dataset =
+      std::make_shared<GappedDataset>(std::move(opened), /*allowed=*/source.damaged == "skip");
+  SHOAL_ASSIGN_OR_RETURN(const PredictionRows rows, RowsOf(trained, *dataset, options.top));
+  const std::unique_ptr<PredictionFormat> format = make_format(rows);
+  const std::optional<size_t> logits = options.probabilities ? LogitsOf(trained) : std::nullopt;
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner, RunnerOf(trained));
+  std::unique_ptr<OutputFile> file;
+  if (!options.output.empty()) {
+    auto created = OutputFile::Create(options.output, options.overwrite);
+    SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(created.status()));
+    file = *std::move(created);
+  }
+  Sink sink(std::move(file));
+  SHOAL_RETURN_IF_ERROR(sink.Write(format->Head()));
+  DatasetPass pass(dataset, trained.job.batch_size);
+  SHOAL_RETURN_IF_ERROR(ForEachBatch(&pass, "predicting", &console, [&](uint64_t batch) {
+    SHOAL_ASSIGN_OR_RETURN(std::vector<float> output,
+                           pass.Predict(batch, trained.parameters, runner.get()));
+    if (logits.has_value()) MakeProbabilities(*logits, output);
+    const StepRange range = pass.Range(batch);
+    const size_t size = output.size() / range.count;
+    std::string text;
+    for (uint64_t i = 0; i < range.count; ++i) {
+      const uint64_t example = range.first + i;
+      const std::span<const float> values = std::span(output).subspan(i * size, size);
+      format->AppendRow(dataset->NameOf(example),
+                        dataset->IsGap(example) ? std::span<const float>() : values, &text);
+    }
+    return sink.Write(text);
+  }));
+  SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(sink.Finish()));
+  PrintGaps(*dataset, &console);
+  if (!options.output.empty()) {
+    console.Print(absl::StrCat(options.output, ": ",
+                               FormatCount(static_cast<double>(rows.examples)),
+                               rows.examples == 1 ? " prediction" : " predictions", " of ",
+                               trained.checkpoint, ", step ", trained.step));
+  }
+  return console.Finish();
+}
+
+}  // namespace
+
+void AddPredictCommand(CLI::App* app, Command* chosen) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* predict =
+      app->add_subcommand("predict", "Compute what a trained model makes of new data");
+  AddTrainedModelFlags(predict, &options->model);
+  predict->add_option("INPUT", options->inputs,
+                      "Pictures and folders of them, or one file of examples (NPY, IDX, .npz, CSV, "
+                      "TFRecord), or `test` or `training`: those of the job [test]");
+  predict->add_option("-o,--output", options->output,
+                      "The file that is written, by its end: .npy, .csv, .jsonl [standard output, "
+                      "as CSV]");
+  AddOverwriteFlag(predict, &options->overwrite);
+  predict->add_flag("--json", options->json, "On standard output, as JSON lines");
+  predict
+      ->add_option("--top", options->top, "Of each example only the K highest, with their classes")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("K");
+  predict->add_flag("--probabilities", options->probabilities,
+                    "Where the loss takes logits, their softmax or sigmoid");
+  predict->footer(
+      "The output is what Keras's model.predict() returns, a row an example, in the order of the "
+      "input; rows are\nnamed by their files, or numbered from 0, and classes by the folders that "
+      "the model was trained on. Labels\nare not needed. Pictures are read as the job reads them. "
+      "A file is there whole or not at all.\n"
+      "\nExamples:\n"
+      "  shoal predict runs/flowers holiday/*.jpg --top 3\n"
+      "  shoal predict runs/flowers holiday/ --probabilities --output flowers.csv\n"
+      "  shoal predict runs/fashion_mnist --output test.npy\n"
+      "  shoal predict runs/digits new.npy --json | jq .output\n"
+      "\nExit codes: 0, 65 a damaged checkpoint or damaged data, 78 no checkpoint there, data that "
+      "do not suit the model,\nor a file that is there already, 143 stopped, and nothing is "
+      "written.");
+  predict->callback(
+      [options, chosen] { *chosen = [options] { return ReportStatus(Predict(*options)); }; });
+}
+
+}  // namespace shoal

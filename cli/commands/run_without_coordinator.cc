@@ -1,0 +1,149 @@
+#include "cli/commands/run_without_coordinator.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/shell_word.h"
+#include "common/base/version.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/daemon/exit_code.h"
+#include "common/files/durable_file.h"
+#include "common/job/job.h"
+#include "common/json/json_text.h"
+#include "common/rpc/event_loop.h"
+#include "common/run/checkpoint_job.h"
+#include "common/run/history.h"
+#include "common/run/new_run.h"
+#include "common/run/run_outcome.h"
+#include "common/run/run_paths.h"
+#include "common/run/run_verdict.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kMostEpochs = 100;  // as a coordinator tells
+
+std::vector<StoredCheckpoint> CheckpointsOf(const RunPaths& run) {
+  return CheckpointStore(run.checkpoints()).List(nullptr).value_or(std::vector<StoredCheckpoint>());
+}
+
+// `shoal train` was told to train longer than the job of the newest checkpoint, and has not come to
+// another one.
+bool IsToTrainLonger(const RunPaths& run, const Job& job) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(run.job(), kMaxJsonBytes);
+  if (!text.ok()) return false;
+  const absl::StatusOr<Job> now = ParseResolvedJob(*text, run.job());
+  return now.ok() && (now->epochs != job.epochs || now->steps != job.steps);
+}
+
+void FillCheckpoint(const StoredCheckpoint& newest, proto::CheckpointStatus* status) {
+  status->set_directory(newest.directory);
+  status->set_step(newest.manifest.cut_step);
+  status->set_age_seconds(ToSeconds(newest.age));
+  status->set_size_bytes(newest.size_bytes());
+  status->set_not_finite(newest.manifest.not_finite);
+}
+
+void FillHistory(const std::vector<proto::EpochResult>& epochs, proto::StatusReply* status) {
+  if (epochs.empty()) return;
+  const size_t shown = std::min(epochs.size(), kMostEpochs);
+  status->mutable_history()->Add(epochs.end() - static_cast<ptrdiff_t>(shown), epochs.end());
+  status->set_loss(epochs.back().loss());
+  *status->mutable_metrics() = epochs.back().metrics();
+}
+
+void FillProgress(const StoredCheckpoint& newest, proto::StatusReply* status) {
+  const Manifest& manifest = newest.manifest;
+  status->set_version(manifest.program_version);
+  status->set_job_name(manifest.job_name);
+  status->set_job_fingerprint(manifest.job_fingerprint);
+  status->set_timeline(manifest.timeline);
+  status->set_base_step(manifest.cut_step);
+  status->set_steps_done(manifest.cut_step);
+  status->set_total_steps(manifest.total_steps);
+  status->set_epoch(manifest.epoch);
+  FillCheckpoint(newest, status->mutable_last_checkpoint());
+}
+
+// " of 100", where that is known.
+std::string OfTotal(const Manifest& manifest) {
+  return manifest.total_steps > 0 ? absl::StrCat(" of ", manifest.total_steps) : "";
+}
+
+// How it ended, where that was a failure.
+std::optional<RunOutcome> FailureOf(const RunPaths& run) {
+  std::optional<RunOutcome> outcome = ReadRunOutcome(run);
+  if (!outcome.has_value() || outcome->exit_code == kExitDone || outcome->exit_code == kExitDrained)
+    return std::nullopt;
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir) {
+  const RunPaths run{AbsolutePath(run_dir)};
+  const std::optional<RunOutcome> failure = FailureOf(run);
+  if (!failure.has_value()) return std::nullopt;
+  proto::StatusReply status;
+  status.set_version(kVersion);
+  status.set_job_name(run.directory.substr(run.directory.rfind('/') + 1));
+  if (const std::vector<StoredCheckpoint> stored = CheckpointsOf(run); !stored.empty()) {
+    FillProgress(stored.front(), &status);
+    if (const absl::StatusOr<Job> job = JobOf(stored.front()); job.ok())
+      status.set_epochs(job->epochs);
+  }
+  status.set_phase("failed");
+  status.set_error(failure->cause);
+  status.set_exit_code(static_cast<uint32_t>(failure->exit_code));
+  status.set_run_dir(run.directory);
+  FillHistory(ReadHistory(run.history()).epochs, &status);
+  return status;
+}
+
+std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir) {
+  const RunPaths run{AbsolutePath(run_dir)};
+  const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
+  if (stored.empty() || !HoldsModel(run, RealFileSystem())) return std::nullopt;
+  const StoredCheckpoint& newest = stored.front();
+  const absl::StatusOr<Job> job = JobOf(newest);
+  if (!job.ok() || IsToTrainLonger(run, *job)) return std::nullopt;
+  const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(job->callbacks, run, RealFileSystem());
+  if (!verdict.ok() || !EndOfRun(job->callbacks, *verdict, newest).has_value()) return std::nullopt;
+  const Manifest& manifest = newest.manifest;
+  proto::StatusReply status;
+  FillProgress(newest, &status);
+  status.set_phase("finished");
+  status.set_epochs(job->epochs > 0 ? job->epochs : manifest.epoch + 1);
+  status.set_run_dir(run.directory);
+  FillHistory(ReadHistory(run.history()).epochs, &status);
+  FillVerdict(*verdict, &status);
+  return status;
+}
+
+std::string CommandToGoOn(const std::string& run_dir) {
+  const std::string directory = ShellWord(run_dir);
+  return RealFileSystem()->Exists(RunPaths{AbsolutePath(run_dir)}.job())
+             ? absl::StrCat("shoal train ", ShellWord(run_dir + "/job.json"), " --run_dir ",
+                            directory)
+             : absl::StrCat("start its coordinator again with --run_dir=", directory);
+}
+
+std::string DescribeRunWithoutCoordinator(const std::string& run_dir) {
+  const RunPaths run{AbsolutePath(run_dir)};
+  const std::string directory = ShellWord(run_dir);
+  if (const std::optional<RunOutcome> failure = FailureOf(run)) {
+    return absl::StrCat("it failed with exit code ", failure->exit_code, ": ", failure->cause,
+                        "; how far it came: shoal status ", directory);
+  }
+  if (ReadFinishedRun(run_dir).has_value())
+    return absl::StrCat("its training is finished: shoal status ", directory);
+  const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
+  if (stored.empty())
+    return absl::StrCat("what a job that is over has left: shoal checkpoint list ", directory);
+  const Manifest& newest = stored.front().manifest;
+  return absl::StrCat("its newest checkpoint has the first ", newest.cut_step, OfTotal(newest),
+                      " steps; to go on from it: ", CommandToGoOn(run_dir));
+}
+
+}  // namespace shoal

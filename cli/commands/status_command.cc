@@ -1,0 +1,104 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/commands/chief_option.h"
+#include "cli/commands/command.h"
+#include "cli/commands/run_without_coordinator.h"
+#include "cli/coordinator_calls/status_query.h"
+#include "cli/display/console.h"
+#include "cli/display/status_report.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/process_environment.h"
+#include "common/rpc/grpc/grpc_network.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kTimeout = std::chrono::seconds(5);
+constexpr Time kWatchInterval = std::chrono::seconds(1);
+constexpr char kClearScreen[] = "\x1b[H\x1b[J";
+
+struct StatusOptions {
+  ChiefOption job;
+  bool json = false;
+  bool watch = false;
+};
+
+absl::Status Print(const proto::StatusReply& status, const StatusOptions& options) {
+  if (options.watch && TerminalStyle::Detect().terminal) std::fputs(kClearScreen, stdout);
+  return PrintReport(options.json ? StatusToJson(status) : FormatStatusReport(status));
+}
+
+// What the coordinator says.
+absl::Status AskForStatus(const StatusOptions& options) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
+  SHOAL_RETURN_IF_ERROR(CheckFileLimit());
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  absl::Status result, printed;
+  bool finished = false;
+  const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
+    result = status.ok() ? options.job.CheckLeads(chief, *status) : status.status();
+    if (result.ok()) {
+      finished = status->phase() == "finished";
+      printed = Print(*status, options);
+    }
+    // Watching goes on until the job is over and its coordinator gone.
+    if (!options.watch || !result.ok() || !printed.ok()) network->Stop();
+  };
+  std::unique_ptr<StatusQuery> query;
+  std::unique_ptr<StatusPoller> poller;
+  if (options.watch) {
+    poller = std::make_unique<StatusPoller>(network.get(), network.get(), chief, kWatchInterval,
+                                            on_result);
+  } else {
+    query = std::make_unique<StatusQuery>(network.get(), network.get(), chief, kTimeout, on_result);
+  }
+  network->Run();
+  SHOAL_RETURN_IF_ERROR(printed);
+  if (options.watch && finished) return absl::OkStatus();  // and its coordinator has gone
+  return absl::IsUnavailable(result) ? options.job.ExplainSilence(result) : result;
+}
+
+absl::Status ShowStatus(const StatusOptions& options) {
+  const absl::Status asked = AskForStatus(options);
+  if (asked.ok() || !options.job.NobodyLeads(asked)) return asked;
+  const std::string& run_dir = options.job.run_dir;
+  if (const std::optional<proto::StatusReply> failed = ReadFailedRun(run_dir)) {
+    SHOAL_RETURN_IF_ERROR(Print(*failed, options));
+    // Where its values are not finite, the cause says whether there is one to go on from.
+    if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
+    return PrintReport("\nWhen that is mended, to go on: " + CommandToGoOn(run_dir) + "\n");
+  }
+  const std::optional<proto::StatusReply> finished = ReadFinishedRun(run_dir);
+  return finished.has_value() ? Print(*finished, options) : asked;
+}
+
+}  // namespace
+
+void AddStatusCommand(CLI::App* app, Command* chosen) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* status =
+      app->add_subcommand("status", "Show how a running job goes, or how it has ended");
+  options->job.AddTo(status);
+  status->add_flag("--json", options->json, "As JSON, with the fields of proto/cluster.proto");
+  status->add_flag("--watch", options->watch, "Again every second, until the coordinator is gone");
+  status->footer(
+      "Examples:\n"
+      "  shoal status runs/fashion_mnist\n"
+      "  shoal status 10.0.0.1:2222\n"
+      "  shoal status --run_dir runs/fashion_mnist --watch\n"
+      "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
+      "\nOf a run directory whose job is finished, or has failed, it tells from the files there "
+      "how that ended.\n"
+      "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers, and the "
+      "job\nhas neither finished nor failed.");
+  status->callback(
+      [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
+}
+
+}  // namespace shoal

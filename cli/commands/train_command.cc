@@ -1,0 +1,76 @@
+#include <errno.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands/command.h"
+#include "cli/commands/device_check.h"
+#include "cli/commands/job_flags.h"
+#include "cli/train/train.h"
+
+namespace shoal {
+
+void AddTrainCommand(CLI::App* app, Command* chosen) {
+  auto options = std::make_shared<TrainOptions>();
+  options->program = program_invocation_name;
+  CLI::App* train =
+      app->add_subcommand("train", "Train a job on a cluster of processes on this machine");
+  train->add_option("JOB", options->job_path, "The job file")->required();
+  train->add_option("--workers", options->workers, "Workers, which compute gradients")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  CLI::Option* const ps =
+      train->add_option("--ps", options->ps, "Parameter servers, which hold the variables")
+          ->check(CLI::Range(1, 256))
+          ->capture_default_str();
+  auto colocate = std::make_shared<bool>(false);
+  train
+      ->add_flag("--colocate", *colocate,
+                 "As many parameter servers as workers, as where each machine has one of both")
+      ->excludes(ps);
+  train->add_option("--run_dir", options->run_dir,
+                    "Where checkpoints, model, history and logs go [runs/NAME]");
+  train
+      ->add_option("--threads", options->threads,
+                   "Compute threads of each worker [cores / workers]")
+      ->check(CLI::Range(1, 1024));
+  train
+      ->add_option(
+          "--device", options->device,
+          "What workers compute on: auto (a GPU that is free, or the CPU), cpu, cuda:N, or "
+          "several for each, as in cuda:0,cuda:1")
+      ->check(DeviceCheck({}))
+      ->capture_default_str();
+  train->add_flag("--tf32", options->tf32,
+                  "On GPUs: float32 is multiplied by tensor cores, of 19 bits each");
+  train->add_flag(
+      "--deterministic", options->deterministic,
+      "On GPUs: a step that is computed again has the same bits; under sync it has them "
+      "in any case");
+  AddJobFlags(train, &options->overrides);
+  train
+      ->add_option("--max_restarts", options->max_restarts,
+                   "How often a process that dies is started again; a minute of life is forgiven "
+                   "all")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  train->add_flag("--verbose", options->verbose, "Show every line that a process logs");
+  train->footer(
+      "A run directory with a checkpoint is resumed; Ctrl-C stops with a checkpoint, a second "
+      "one at "
+      "once.\n"
+      "\nExamples:\n"
+      "  shoal train job.json\n"
+      "  shoal train job.json --workers 4 --ps 2\n"
+      "  shoal train job.json --seed 2 --run_dir runs/second_try\n"
+      "  shoal train job.json --epochs 3 --set optimizer.config.learning_rate=0.01\n"
+      "\nExit codes: 0 done, 143 stopped with a checkpoint, 64 wrong flags, 78 wrong job or run "
+      "directory, too little memory,\n"
+      "65 damaged data, 77 another coordinator has taken over, 138 worth another try.");
+  train->callback([options, colocate, chosen] {
+    if (*colocate) options->ps = options->workers;
+    *chosen = [options] { return Train(*options); };
+  });
+}
+
+}  // namespace shoal

@@ -1,0 +1,63 @@
+#include "cli/coordinator_calls/ask_coordinator.h"
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/coordinator_calls/cluster_call.h"
+#include "cli/coordinator_calls/status_query.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/process_environment.h"
+#include "common/rpc/grpc/grpc_network.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kPatience = std::chrono::seconds(3);
+constexpr Time kSayAgain = std::chrono::seconds(5);
+
+}  // namespace
+
+absl::Status AskCoordinator(const std::string& address, const std::string& method,
+                            const google::protobuf::Message& request, Time timeout,
+                            google::protobuf::Message* reply) {
+  SHOAL_RETURN_IF_ERROR(CheckFileLimit());
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  absl::StatusOr<Message> answer = absl::InternalError("no answer");
+  ClusterCall call({.loop = network.get(),
+                    .network = network.get(),
+                    .address = address,
+                    .method = method,
+                    .timeout = timeout},
+                   MakeMessage(request), [&](absl::StatusOr<Message> result) {
+                     answer = std::move(result);
+                     network->Stop();
+                   });
+  std::vector<std::string> waiting;
+  std::optional<StatusPoller> poller;
+  network->CallAfter(kPatience, [&] {
+    poller.emplace(network.get(), network.get(), address, kSayAgain,
+                   [&waiting](const absl::StatusOr<proto::StatusReply>& status) {
+                     waiting.clear();
+                     if (!status.ok()) return;
+                     for (const std::string& line : status->waiting()) {
+                       std::fprintf(stderr, "waiting for %s\n", line.c_str());
+                       waiting.push_back(line);
+                     }
+                   });
+  });
+  network->Run();
+  if (absl::IsDeadlineExceeded(answer.status()) && !waiting.empty()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(address, ": nothing yet after ", WholeSeconds(timeout),
+                     " s, and asked no longer; it still waits for ", absl::StrJoin(waiting, "; ")));
+  }
+  SHOAL_RETURN_IF_ERROR(answer.status());
+  if (ParseReply(*answer, reply)) return absl::OkStatus();
+  return absl::DataLossError(address + ": the answer is not one of a coordinator of this version");
+}
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/coordinator_calls/cluster_call.h"
+#include "common/rpc/event_loop.h"
+#include "common/rpc/network.h"
+#include "proto/cluster.pb.h"
+
+namespace shoal {
+
+// One question to a coordinator about its status. Loop thread only; no callback after destruction.
+class StatusQuery {
+ public:
+  using Done = std::function<void(absl::StatusOr<proto::StatusReply>)>;
+
+  // Asks at once. `done` is called once, within `timeout`, from the loop: with the reply, or with
+  // an error that names the address. It may destroy this. `loop` and `network` outlive this.
+  StatusQuery(EventLoop* loop, Network* network, const std::string& address, Time timeout,
+              Done done);
+
+ private:
+  ClusterCall call_;
+};
+
+// Asks a coordinator again and again, `interval` after each answer. Loop thread only.
+class StatusPoller {
+ public:
+  // `on_result` gets each answer or error. `loop` and `network` outlive this.
+  StatusPoller(EventLoop* loop, Network* network, std::string address, Time interval,
+               StatusQuery::Done on_result);
+  ~StatusPoller();
+  StatusPoller(const StatusPoller&) = delete;
+  StatusPoller& operator=(const StatusPoller&) = delete;
+
+ private:
+  static constexpr Time kTimeout = std::chrono::seconds(5);
+  void Ask();
+
+  EventLoop* const loop_;
+  Network* const network_;
+  const std::string address_;
+  const Time interval_;
+  const StatusQuery::Done on_result_;
+  EventLoop::TimerId timer_ = 0;
+  std::unique_ptr<StatusQuery> query_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,107 @@
+#include "cli/reports/dataset_report.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/missing_path.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "worker/input/dataset/data_formats.h"
+#include "worker/input/formats/arrays/idx_format.h"
+#include "worker/input/formats/arrays/npy_format.h"
+
+namespace shoal {
+namespace {
+
+// Of the files of CIFAR's binary versions, by their own names.
+bool HasCifar100Name(const std::string& name) { return name == "train.bin" || name == "test.bin"; }
+
+// A file whose name says nothing is an array, if it begins as one. One that cannot be read, or is
+// no file (a pipe, where one would wait for a writer), is left to whoever opens it.
+absl::Status CheckIsArray(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+  std::ifstream file(path, std::ios::binary);
+  std::string head(16, 0);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  const bool packed = head.starts_with("\x1f\x8b") || head.starts_with("PK\x03\x04");
+  if (head.empty() || packed || IsIdx(head) || IsNpy(head)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is nothing that Shoal reads by its name, nor by its content, which begins with \"",
+      Printable(head, 24),
+      "\"; expected a folder of pictures, a picture (.jpg, .jpeg, .png), .npz, .csv, .tsv, "
+      ".tfrecord, CIFAR's .bin, or an IDX or NPY array"));
+}
+
+}  // namespace
+
+absl::StatusOr<DataSource> GuessDataSource(const std::string& path) {
+  const std::filesystem::path name = std::filesystem::path(path).filename();
+  std::string extension = name.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  DataSource source;
+  source.paths = {path};
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    source.format = "image_folder";
+  } else if (extension == ".jpg" || extension == ".jpeg" || extension == ".png") {
+    source.format = "pictures";
+  } else if (extension == ".npz") {
+    source.format = "npz";
+  } else if (extension == ".csv" || extension == ".tsv" || name.string().ends_with(".csv.gz")) {
+    source.format = "csv";
+    if (extension == ".tsv") source.delimiter = "\t";
+  } else if (name.string().find("tfrecord") != std::string::npos) {
+    source.format = "tfrecord";
+  } else if (extension == ".bin") {
+    source.format = HasCifar100Name(name.string()) ? "cifar100" : "cifar10";
+  } else if (extension != ".npy" && extension != ".idx") {
+    SHOAL_RETURN_IF_ERROR(CheckIsArray(path));
+  }
+  return source;
+}
+
+absl::Status CheckIsThere(const std::string& path) {
+  std::error_code error;
+  const bool pattern = path.find_first_of("*?[") != std::string::npos;
+  if (pattern || std::filesystem::exists(path, error) || error) return absl::OkStatus();
+  return MissingPath(path);
+}
+
+absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged) {
+  SHOAL_RETURN_IF_ERROR(CheckIsThere(source.paths[0]));
+  const DataFormat* format = FindDataFormat(source.format);
+  if (format != nullptr && format->inspect == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source.paths[0],
+                     " is a picture; give a folder that has a folder of pictures for each class"));
+  }
+  if (format == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the format \"", source.format, "\" is not known"));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const DataReport report, format->inspect(source));
+  *damaged = report.damaged_count;
+  std::string text = absl::StrCat("format: ", source.format, "\n");
+  for (const std::string& line : report.lines) absl::StrAppend(&text, line, "\n");
+  absl::StrAppend(&text, "damaged: ", report.damaged_count, "\n");
+  for (const std::string& line : report.damaged) absl::StrAppend(&text, "  ", line, "\n");
+  if (report.damaged_count > report.damaged.size()) {
+    absl::StrAppend(&text, "  and ", report.damaged_count - report.damaged.size(), " more\n");
+  }
+  if (report.skippable_count > 0) {
+    const bool all = report.skippable_count == report.damaged_count;
+    absl::StrAppend(&text, "A job leaves ",
+                    all ? "such examples" : absl::StrCat(report.skippable_count, " of them"),
+                    " out with \"damaged\": \"skip\" in its data", all ? "" : "; the others end it",
+                    ".\n");
+  }
+  return text;
+}
+
+}  // namespace shoal

@@ -1,0 +1,163 @@
+#include "cli/commands/run_without_coordinator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "cli/display/status_report.h"
+#include "common/job/job.h"
+#include "common/run/run_outcome.h"
+#include "common/run/run_paths.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/common/job/job_files.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RunWithoutCoordinatorTest : public JobFilesTest {
+ protected:
+  void SetUp() override { ReadJob(); }
+
+  // The job, with these fields too.
+  void ReadJob(const nlohmann::json& fields = nlohmann::json::object()) {
+    nlohmann::json job = MinimalJob();
+    job["data"]["test"] = job["data"]["training"];
+    job["epochs"] = 2;
+    job.update(fields);
+    const auto read = LoadJob(WriteJob(job), /*check_data=*/false);
+    ASSERT_TRUE(read.ok()) << read.status();
+    job_ = *read;
+  }
+
+  // The run is at the end of its second epoch.
+  void WriteCheckpoint(uint64_t cut_step, uint64_t total_steps) {
+    CheckpointStore store(run_.checkpoints());
+    const auto directory = store.CreateDirectory(cut_step, 1);
+    ASSERT_TRUE(directory.ok()) << directory.status();
+    const CheckpointLayout layout = SmallLayout();
+    ASSERT_TRUE(CreateCheckpointFiles(layout, *directory).ok());
+    const auto parts = WriteElements(layout, *directory, 0, ~uint64_t{0}, cut_step);
+    Manifest manifest = SmallManifest(/*timeline=*/1, cut_step);
+    manifest.job_name = job_.name;
+    manifest.total_steps = total_steps;
+    manifest.epoch = 1;
+    manifest.training_examples = manifest.epoch_position = 64;
+    manifest.test_examples = 8;
+    manifest.job_fingerprint = job_.Fingerprint();
+    std::map<std::string, std::string> texts = SmallTexts();
+    texts["job.json"] = job_.ResolvedText();
+    const auto stored = store.Commit(*directory, layout, parts, texts, manifest);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+  }
+  void WriteModel() const {
+    std::filesystem::create_directories(run_.model());
+    WriteAll(run_.model() + "/model.safetensors", "values");
+    WriteAll(run_.history(),
+             "epoch,loss,val_loss,seconds,examples_per_second,examples\n"
+             "1,0.5,0.6,1,64,64\n2,0.25,0.7,1,64,64\n");
+  }
+  std::string Describe() const { return DescribeRunWithoutCoordinator(run_.directory); }
+
+  const RunPaths run_{temporary_ / "run"};
+  Job job_;
+};
+
+TEST_F(RunWithoutCoordinatorTest, OfAFinishedOneItTellsHowItEnded) {
+  WriteCheckpoint(100, 100);
+  WriteModel();
+  const auto status = ReadFinishedRun(run_.directory);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_THAT(
+      FormatStatusReport(*status),
+      AllOf(HasSubstr("tiny, finished (shoal "), HasSubstr("epoch 2/2  step 100/100  loss 0.25"),
+            HasSubstr("\ncheckpoint  step 100, "), HasSubstr("\nrun         " + run_.directory),
+            HasSubstr("\nmodel       " + run_.model() + "\n"), HasSubstr("\n    2  0.25"),
+            Not(HasSubstr("up ")), Not(HasSubstr("staleness"))));
+  EXPECT_EQ(Describe(), "its training is finished: shoal status " + run_.directory);
+}
+
+TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
+  ReadJob({{"epochs", 5},
+           {"callbacks",
+            {{{"class_name", "EarlyStopping"},
+              {"config", {{"monitor", "val_loss"}, {"patience", 1}}}}}}});
+  WriteCheckpoint(100, 250);
+  WriteModel();
+  const auto status = ReadFinishedRun(run_.directory);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->ended_after_epoch(), 1u);
+  EXPECT_THAT(FormatStatusReport(*status),
+              AllOf(HasSubstr("epoch 2/5  step 100/250"), HasSubstr("early stop  after epoch 2"),
+                    HasSubstr("best        val_loss 0.6000, epoch 1")));
+}
+
+TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
+  EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
+  EXPECT_EQ(Describe(),
+            "what a job that is over has left: shoal checkpoint list " + run_.directory);
+  WriteCheckpoint(40, 100);
+  WriteModel();  // of an earlier end
+  EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
+  EXPECT_EQ(Describe(),
+            "its newest checkpoint has the first 40 of 100 steps; to go on from it: start its "
+            "coordinator again with --run_dir=" +
+                run_.directory);
+  WriteAll(run_.job(), job_.ResolvedText());
+  EXPECT_THAT(Describe(), HasSubstr("to go on from it: shoal train " + run_.directory +
+                                    "/job.json --run_dir " + run_.directory));
+}
+
+TEST_F(RunWithoutCoordinatorTest, OfAFailedOneItTellsHowItEnded) {
+  EXPECT_FALSE(ReadFailedRun(run_.directory).has_value());
+  ASSERT_TRUE(WriteRunOutcome(run_, {65, "not finite: lower the learning rate"}).ok());
+  auto status = ReadFailedRun(run_.directory);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->phase(), "failed");
+  EXPECT_EQ(status->error(), "not finite: lower the learning rate");
+  EXPECT_EQ(status->exit_code(), 65u);
+  EXPECT_EQ(status->steps_done(), 0u);
+  WriteCheckpoint(40, 100);
+  WriteModel();
+  status = ReadFailedRun(run_.directory);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->job_name(), job_.name);
+  EXPECT_EQ(status->steps_done(), 40u);
+  EXPECT_EQ(status->total_steps(), 100u);
+  EXPECT_EQ(status->history_size(), 2);
+  EXPECT_EQ(status->last_checkpoint().step(), 40u);
+  const auto json = nlohmann::json::parse(StatusToJson(*status));
+  EXPECT_EQ(json["/phase"_json_pointer], "failed");
+  EXPECT_EQ(json["/exit_code"_json_pointer], 65);
+  EXPECT_EQ(json["/error"_json_pointer], "not finite: lower the learning rate");
+  EXPECT_THAT(Describe(), AllOf(HasSubstr("65"), HasSubstr("lower the learning rate"),
+                                Not(HasSubstr("shoal train"))));
+}
+
+TEST_F(RunWithoutCoordinatorTest, OneThatWasStoppedHasNotFailed) {
+  WriteCheckpoint(40, 100);
+  for (const int code : {0, 143}) {
+    ASSERT_TRUE(WriteRunOutcome(run_, {code, "stopped"}).ok());
+    EXPECT_FALSE(ReadFailedRun(run_.directory).has_value()) << code;
+  }
+  EXPECT_THAT(Describe(), HasSubstr("--run_dir=" + run_.directory));
+}
+
+TEST_F(RunWithoutCoordinatorTest, OneThatIsToTrainLongerIsNotFinished) {
+  WriteCheckpoint(100, 100);
+  WriteModel();
+  WriteAll(run_.job(), job_.ResolvedText());
+  EXPECT_TRUE(ReadFinishedRun(run_.directory).has_value());
+  job_.epochs = 3;
+  WriteAll(run_.job(), job_.ResolvedText());
+  EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
+}
+
+}  // namespace
+}  // namespace shoal
