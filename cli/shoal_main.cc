@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/command.h"
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 #include "common/base/version.h"
 #include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 #include "common/compression/chunk_payload.h"
 
 namespace shoal {

@@ -1,6 +1,6 @@
 #include "ps/holder.h"
 
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/run/run_paths.h"
 
 namespace shoal {

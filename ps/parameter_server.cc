@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
 #include "common/base/term.h"
+#include "common/base/text/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "proto/parameter_server.pb.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/shell_word.h"
+#include "common/base/text/shell_word.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/exit_code.h"

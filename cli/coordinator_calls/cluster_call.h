@@ -14,7 +14,7 @@
 namespace shoal {
 
 // Reads a coordinator's answer; false when it is none of this type. Its texts, some of which other
-// peers have given, are made safe to show (common/base/printable.h).
+// peers have given, are made safe to show (common/base/text/printable.h).
 bool ParseReply(const Message& answer, google::protobuf::Message* reply);
 
 // One request to a coordinator and its one answer. Loop thread only; no callback after destruction.

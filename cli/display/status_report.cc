@@ -14,7 +14,7 @@
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
 #include "common/base/crc32c.h"
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 #include "common/run/run_paths.h"
 
 namespace shoal {

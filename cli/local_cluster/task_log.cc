@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 

@@ -12,9 +12,9 @@
 namespace shoal {
 
 // What one child says: cut into lines, kept in a file as they came; given out, and the last ones
-// remembered, safe to show (common/base/printable.h). Writing the file holds nobody up: what a slow
-// disk or a full one does not take is lost, and a line says so (common/base/output_queue.h). Not
-// thread-safe.
+// remembered, safe to show (common/base/text/printable.h). Writing the file holds nobody up: what a
+// slow disk or a full one does not take is lost, and a line says so (common/base/output_queue.h).
+// Not thread-safe.
 class TaskLog {
  public:
   static constexpr size_t kLastLines = 20;

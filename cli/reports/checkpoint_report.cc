@@ -15,8 +15,8 @@
 #include "cli/display/text_table.h"
 #include "cli/trained_model/checkpoint_choice.h"
 #include "common/base/crc32c.h"
-#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/run/run_verdict.h"
 

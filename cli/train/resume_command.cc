@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/shell_word.h"
+#include "common/base/text/shell_word.h"
 
 namespace shoal {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/compression/chunk_payload.h"
 #include "common/job/job_shard_map.h"

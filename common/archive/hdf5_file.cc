@@ -21,8 +21,8 @@
 #include "common/archive/hdf5_element.h"
 #include "common/archive/hdf5_fields.h"
 #include "common/archive/hdf5_structures.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 namespace {

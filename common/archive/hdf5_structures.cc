@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/archive/hdf5_fields.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 namespace {

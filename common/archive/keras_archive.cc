@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/archive/zip_archive.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 #include "common/json/json_text.h"
 
 namespace shoal {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 #include "common/files/file_system.h"
 
 namespace shoal {

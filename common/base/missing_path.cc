@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/nearest_name.h"
-#include "common/base/printable.h"
+#include "common/base/text/nearest_name.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 namespace {

@@ -1,7 +1,7 @@
 #include "common/base/utf8.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/nearest_name.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/files/durable_file.h"

@@ -11,9 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
+#include "common/base/text/printable.h"
 #include "common/checkpoint/manifest.h"
 #include "common/files/durable_file.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/compression/codec_table.h"
 #include "common/json/json_text.h"
 

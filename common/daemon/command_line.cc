@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 
 namespace shoal {
 namespace {

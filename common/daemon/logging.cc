@@ -13,7 +13,7 @@
 #include "common/base/check.h"
 #include "common/base/mutex.h"
 #include "common/base/output_queue.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 namespace {

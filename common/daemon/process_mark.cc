@@ -14,7 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/daemon/process_stat.h"
 
 namespace shoal {

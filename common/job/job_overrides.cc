@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/base/utf8.h"
 #include "common/json/json_text.h"
 

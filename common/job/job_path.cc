@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/base/utf8.h"
 
 namespace shoal {

@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/archive/keras_archive.h"
-#include "common/base/shell_word.h"
+#include "common/base/text/shell_word.h"
 #include "common/json/json_text.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 
 namespace shoal {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 #include "common/json/json_text.h"
 #include "common/json/keras_class.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/snake_case.h"
+#include "common/base/text/snake_case.h"
 #include "common/json/json_text.h"
 
 namespace shoal {

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/cgroup_directories.h"
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 
 namespace shoal {
 namespace {

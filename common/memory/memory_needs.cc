@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "common/rpc/shared/shared_payloads.h"
 #include "common/sharding/chunk_limits.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 #include "common/json/json_text.h"
 
 namespace shoal {

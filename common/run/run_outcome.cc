@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/status/statusor.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
 
 namespace shoal {
 namespace {

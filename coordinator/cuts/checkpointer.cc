@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/checkpoint/cut_directory.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"

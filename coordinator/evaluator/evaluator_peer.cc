@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "common/job/job.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 #include "common/daemon/logging.h"
 
 namespace shoal {

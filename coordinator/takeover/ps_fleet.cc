@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/printable.h"
 #include "common/base/term.h"
+#include "common/base/text/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "coordinator/takeover/same_job.h"

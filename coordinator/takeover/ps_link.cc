@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/base/printable.h"
+#include "common/base/text/printable.h"
 
 namespace shoal {
 namespace {

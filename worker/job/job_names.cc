@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 #include "worker/input/dataset/data_formats.h"
 
 namespace shoal {

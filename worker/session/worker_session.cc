@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/base/printable.h"
 #include "common/base/term.h"
+#include "common/base/text/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "common/job/job.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/nearest_name.h"
 #include "common/json/json_errors.h"
 #include "common/model/keras/inbound_nodes.h"
 #include "common/model/keras/input_layer.h"

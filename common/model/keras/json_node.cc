@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/nearest_name.h"
 #include "common/json/json_text.h"
 #include "common/json/keras_class.h"
 

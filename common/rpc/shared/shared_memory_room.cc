@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 
 namespace shoal {
 

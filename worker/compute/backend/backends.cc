@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 #include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cpu/cpu_backend.h"
 #include "worker/compute/cuda/create_cuda_backend.h"

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/nearest_name.h"
 #include "worker/compute/backend/backends.h"
 
 namespace shoal {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 #include "common/memory/memory_limit.h"
 
 namespace shoal {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
 #include "worker/compute/runner/fitting_batch.h"
 #include "worker/compute/runner/labels.h"
 #include "worker/compute/runner/micro_batches.h"

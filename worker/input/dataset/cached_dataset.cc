@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
 #include "common/memory/memory_limit.h"
 #include "worker/input/files/temporary_file.h"
 

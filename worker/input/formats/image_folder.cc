@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/missing_path.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/printable.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
 #include "worker/input/dataset/joined_errors.h"

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
+#include "common/base/text/printable.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
 #include "worker/input/dataset/skipping_dataset.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/format_bytes.h"
 #include "worker/compute/cuda/cudnn/convolution_check.h"
 
 namespace shoal::cuda {

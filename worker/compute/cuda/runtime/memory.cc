@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 #include "worker/compute/cuda/runtime/cuda_status.h"
 
 namespace shoal::cuda {

@@ -1,4 +1,4 @@
-#include "common/base/snake_case.h"
+#include "common/base/text/snake_case.h"
 
 #include "absl/strings/ascii.h"
 

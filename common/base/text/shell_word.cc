@@ -1,4 +1,4 @@
-#include "common/base/shell_word.h"
+#include "common/base/text/shell_word.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "common/base/nearest_name.h"
+#include "common/base/text/nearest_name.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "common/base/format_bytes.h"
+#include "common/base/text/format_bytes.h"
 
 #include <gtest/gtest.h>
 
