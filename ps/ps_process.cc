@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "common/base/status_macros.h"
-#include "common/daemon/bind_address.h"
-#include "common/daemon/incarnation.h"
+#include "common/daemon/process/incarnation.h"
+#include "common/daemon/settings/bind_address.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "ps/parameter_server.h"

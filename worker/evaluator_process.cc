@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "common/base/status_macros.h"
-#include "common/daemon/incarnation.h"
-#include "common/daemon/process_mark.h"
+#include "common/daemon/process/incarnation.h"
+#include "common/daemon/process/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "worker/gpu_figures.h"

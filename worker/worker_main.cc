@@ -1,7 +1,7 @@
 // shoal-worker: computes gradients, for whoever coordinates; or evaluates checkpoints, as the
 // evaluator of a cluster spec.
 
-#include "common/daemon/process_environment.h"
+#include "common/daemon/process/process_environment.h"
 #include "worker/compute/backend/compute_device.h"
 #include "worker/worker_process.h"
 

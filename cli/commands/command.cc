@@ -4,8 +4,8 @@
 #include <string>
 
 #include "common/base/text/printable.h"
-#include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
+#include "common/daemon/settings/command_line.h"
 
 namespace shoal {
 

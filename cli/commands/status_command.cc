@@ -13,7 +13,7 @@
 #include "cli/display/console.h"
 #include "cli/display/status_report.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/process_environment.h"
+#include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"
 
 namespace shoal {

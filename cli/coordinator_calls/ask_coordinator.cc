@@ -10,7 +10,7 @@
 #include "cli/coordinator_calls/cluster_call.h"
 #include "cli/coordinator_calls/status_query.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/process_environment.h"
+#include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"
 
 namespace shoal {

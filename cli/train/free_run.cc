@@ -3,7 +3,7 @@
 #include <chrono>
 #include <memory>
 
-#include "common/daemon/process_mark.h"
+#include "common/daemon/process/process_mark.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "coordinator/takeover/run_lease.h"
 

@@ -31,7 +31,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/process_environment.h"
+#include "common/daemon/process/process_environment.h"
 #include "common/daemon/stop_signals.h"
 #include "common/job/job.h"
 #include "common/memory/memory_limit.h"

@@ -8,8 +8,8 @@
 #include "common/base/usable_cores.h"
 #include "common/base/version.h"
 #include "common/daemon/exit_code.h"
-#include "common/daemon/out_of_memory.h"
-#include "common/daemon/process_environment.h"
+#include "common/daemon/process/out_of_memory.h"
+#include "common/daemon/process/process_environment.h"
 #include "common/daemon/service_manager.h"
 #include "common/rpc/grpc/library_log.h"
 

@@ -11,7 +11,7 @@
 #include "common/cluster/cluster_spec.h"
 #include "common/daemon/end_deadline.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/settings.h"
+#include "common/daemon/settings/settings.h"
 #include "common/daemon/signal_thread.h"
 #include "common/rpc/event_loop.h"
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/process_stat.h"
+#include "common/daemon/process/process_stat.h"
 
 namespace shoal {
 namespace {

@@ -15,7 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/process_mark.h"
+#include "common/daemon/process/process_mark.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 

@@ -18,9 +18,10 @@ struct LeaseHolder {
   std::string address;  // HOST:PORT of the coordinator
   std::string host;
   int64_t pid = 0;
-  std::string process;  // tells it from others of its machine (common/daemon/process_mark.h)
-  std::string since;    // when it was started, for people
-  bool left = false;    // in order: it leads no more
+  std::string
+      process;        // tells it from others of its machine (common/daemon/process/process_mark.h)
+  std::string since;  // when it was started, for people
+  bool left = false;  // in order: it leads no more
 };
 
 // This process, as a holder; its address is the caller's to give.

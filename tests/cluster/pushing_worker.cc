@@ -20,8 +20,8 @@
 
 #include "absl/strings/numbers.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/incarnation.h"
 #include "common/daemon/logging.h"
+#include "common/daemon/process/incarnation.h"
 #include "common/job/job.h"
 #include "common/job/job_shard_map.h"
 #include "common/model/keras_model.h"

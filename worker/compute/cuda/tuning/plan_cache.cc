@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/incarnation.h"
+#include "common/daemon/process/incarnation.h"
 #include "common/files/durable_file.h"
 
 namespace shoal::cuda {

@@ -1,4 +1,4 @@
-#include "common/daemon/command_line.h"
+#include "common/daemon/settings/command_line.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

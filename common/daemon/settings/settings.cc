@@ -1,4 +1,4 @@
-#include "common/daemon/settings.h"
+#include "common/daemon/settings/settings.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,8 +16,8 @@
 #include "common/base/text/nearest_name.h"
 #include "common/base/text/shell_word.h"
 #include "common/base/version.h"
-#include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
+#include "common/daemon/settings/command_line.h"
 
 namespace shoal {
 namespace {

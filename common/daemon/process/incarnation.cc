@@ -1,4 +1,4 @@
-#include "common/daemon/incarnation.h"
+#include "common/daemon/process/incarnation.h"
 
 #include <random>
 

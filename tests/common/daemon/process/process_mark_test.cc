@@ -1,4 +1,4 @@
-#include "common/daemon/process_mark.h"
+#include "common/daemon/process/process_mark.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "common/daemon/process_environment.h"
+#include "common/daemon/process/process_environment.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "common/daemon/out_of_memory.h"
+#include "common/daemon/process/out_of_memory.h"
 
 #include <unistd.h>
 

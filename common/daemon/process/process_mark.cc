@@ -1,4 +1,4 @@
-#include "common/daemon/process_mark.h"
+#include "common/daemon/process/process_mark.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text/printable.h"
-#include "common/daemon/process_stat.h"
+#include "common/daemon/process/process_stat.h"
 
 namespace shoal {
 namespace {

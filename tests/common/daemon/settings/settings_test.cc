@@ -1,4 +1,4 @@
-#include "common/daemon/settings.h"
+#include "common/daemon/settings/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "common/daemon/process_stat.h"
+#include "common/daemon/process/process_stat.h"
 
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "common/daemon/bind_address.h"
+#include "common/daemon/settings/bind_address.h"
 
 #include <utility>
 
