@@ -129,7 +129,10 @@ TEST(SharedMemoryTest, OtherFilesAreNotTaken) {
 
 // Whoever has a lease of a file makes others wait for 45 s to open it.
 TEST(SharedMemoryTest, AFileThatOthersMustWaitForIsNotOpened) {
-  const int leased = MemoryFile(kName, kFileBytes, kSeals);
+  const int made = MemoryFile(kName, kFileBytes, kSeals);
+  // The kernel gives a lease of what was opened, not of what memfd_create returns.
+  const int leased = open(absl::StrCat("/proc/self/fd/", made).c_str(), O_RDWR | O_CLOEXEC);
+  close(made);
   ASSERT_EQ(fcntl(leased, F_SETSIG, SIGURG), 0);  // ignored
   ASSERT_EQ(fcntl(leased, F_SETLEASE, F_WRLCK), 0);
   EXPECT_EQ(SharedMemory::Open(OfferOf(leased), Access::kRead, AllRoom()), nullptr);
