@@ -23,14 +23,14 @@ namespace {
 
 using BatchOr = absl::StatusOr<std::unique_ptr<LoadedBatch>>;
 
-// Steps that nobody need begin.
+// Steps that are prepared or being read.
 struct Begun {
   const std::map<uint64_t, BatchOr>& prepared;
   const std::set<uint64_t>& reading;
   bool contains(uint64_t step) const { return prepared.contains(step) || reading.contains(step); }
 };
 
-// Kept ready, if that is at least kLeastPrefetch batches and no more than kMostPrefetch.
+// Bytes to prefetch, but at least kLeastPrefetch and at most kMostPrefetch batches.
 constexpr uint64_t kPrefetchBytes = 64 << 10;
 constexpr uint64_t kLeastPrefetch = 4;
 constexpr uint64_t kMostPrefetch = 16;
@@ -46,9 +46,8 @@ uint64_t BatchBytes(const BatchSource::Options& options) {
 
 }  // namespace
 
-// The threads prepare the expected steps in their order, at most `prefetch` of them ahead, with
-// those that are being read. Everything shared is behind one lock, which nobody holds while
-// reading.
+// The threads prepare the expected steps in order. At most `prefetch` batches are prepared or being
+// read. One lock guards all shared state. No thread holds it while reading.
 class BatchSource::Impl {
  public:
   explicit Impl(Options options)
@@ -95,7 +94,7 @@ class BatchSource::Impl {
       }
     }
     prepared_.clear();
-    // What the threads are reading now belongs to nobody.
+    // The batches that threads are reading now are no longer needed.
     reading_.clear();
     ++timeline_;
     settled_.NotifyAll();
@@ -202,8 +201,8 @@ class BatchSource::Impl {
     return expected_.FirstNotIn(Begun{prepared_, reading_});
   }
 
-  // How many threads that sleep are to be notified, once the lock is given back. Waking one for
-  // each batch would cost more than a small batch does.
+  // Returns the number of sleeping threads to wake after releasing the lock. Waking one for each
+  // batch would cost more than a small batch.
   size_t ToBeWoken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const size_t begun = prepared_.size() + reading_.size();
     if (asleep_ == 0 || begun > capacity_ / 2 || !NextToPrepare().has_value()) return 0;
@@ -215,7 +214,7 @@ class BatchSource::Impl {
     for (size_t i = 0; i < threads; ++i) work_.NotifyOne();
   }
 
-  // Memory for a batch: used before where there is some.
+  // Returns memory for a batch; reuses that of an earlier batch if possible.
   std::unique_ptr<LoadedBatch> Spare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (spares_.empty()) return std::make_unique<LoadedBatch>();
     std::unique_ptr<LoadedBatch> batch = std::move(spares_.back());
@@ -227,7 +226,7 @@ class BatchSource::Impl {
     Keep(std::move(forgotten_));
   }
   void Keep(std::unique_ptr<LoadedBatch> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // One more than can be prepared: the one that is being taken.
+    // Keeps one more than can be prepared, for the batch that is being taken.
     if (batch != nullptr && spares_.size() <= capacity_) spares_.push_back(std::move(batch));
   }
 
@@ -261,7 +260,7 @@ class BatchSource::Impl {
     return memory;
   }
 
-  // Where a feature's values go: the weights come after the inputs.
+  // The vector for a feature's values. The weights come after the inputs.
   static std::vector<float>& ValuesOf(size_t feature, LoadedBatch* batch) {
     return feature < batch->inputs.size() ? batch->inputs[feature] : batch->weights;
   }
@@ -292,23 +291,22 @@ class BatchSource::Impl {
   }
 
   const Options options_;
-  const size_t capacity_;  // of prepared_
+  const size_t capacity_;  // of prepared_ and reading_
   mutable std::atomic<uint64_t> readings_ = 0;
 
   Mutex mutex_;
-  CondVar work_;     // for the threads: something to prepare, or the end
-  CondVar settled_;  // for the others: reading_ or stopping_ changed, a taker left
+  CondVar work_;     // for the threads: a step to prepare, or the end
+  CondVar settled_;  // for callers: reading_ or stopping_ changed, or Take() returned
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  size_t asleep_ ABSL_GUARDED_BY(mutex_) =
-      0;  // threads that wait for work_, and nobody has woken them
-  int takers_ ABSL_GUARDED_BY(mutex_) = 0;          // threads inside Take
+  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that wait for work_ and are not woken yet
+  int takers_ ABSL_GUARDED_BY(mutex_) = 0;     // threads inside Take
   ExpectedSteps expected_ ABSL_GUARDED_BY(mutex_);  // not yet taken, prepared or not
   std::map<uint64_t, BatchOr> prepared_ ABSL_GUARDED_BY(mutex_);
-  std::set<uint64_t> reading_ ABSL_GUARDED_BY(mutex_);  // by the threads, unless forgotten
-  // Of PeekNext: in prepared_, or else forgotten_.
+  std::set<uint64_t> reading_ ABSL_GUARDED_BY(mutex_);  // by the threads; cleared by Forget()
+  // The result of PeekNext(): in prepared_, or else forgotten_.
   const LoadedBatch* peeked_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<LoadedBatch> forgotten_ ABSL_GUARDED_BY(mutex_);
-  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;  // counts Forget
+  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;  // number of calls of Forget()
   std::vector<std::unique_ptr<LoadedBatch>> spares_ ABSL_GUARDED_BY(mutex_);
 
   std::vector<std::thread> threads_;  // last: they use all the others

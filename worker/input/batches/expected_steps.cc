@@ -6,7 +6,7 @@ namespace shoal {
 
 void ExpectedSteps::Add(uint64_t begin, uint64_t end) {
   while (begin < end) {
-    // Either `begin` is expected already, or a gap lasts from it to the next expected step.
+    // Either `begin` is already expected, or there is a gap from it to the next expected step.
     uint64_t known_end = begin;
     uint64_t gap_end = end;
     for (const Range& range : ranges_) {

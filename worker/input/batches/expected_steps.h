@@ -6,20 +6,20 @@
 
 namespace shoal {
 
-// The steps that were announced and not yet taken, in the order of announcement. Holds ranges, so
-// that a lease of any length costs the same. A plain state machine; not thread-safe.
+// The announced steps that are not taken, in the order of announcement. It stores ranges, so a
+// lease of any length has the same cost. A plain state machine; not thread-safe.
 class ExpectedSteps {
  public:
-  // Adds steps [begin, end); those already expected keep their place.
+  // Adds steps [begin, end). Steps that are already expected keep their place.
   void Add(uint64_t begin, uint64_t end);
-  // Removes a step; nothing where it is not expected.
+  // Removes a step. Does nothing if it is not expected.
   void Remove(uint64_t step);
   void Clear() { ranges_.clear(); }
 
   std::optional<uint64_t> First() const {
     return ranges_.empty() ? std::nullopt : std::optional(ranges_.front().begin);
   }
-  // The first expected step that `known`, a set or map of steps, does not contain.
+  // Returns the first expected step that is not in `known`, a set or map of steps.
   template <typename Known>
   std::optional<uint64_t> FirstNotIn(const Known& known) const {
     for (const Range& range : ranges_) {

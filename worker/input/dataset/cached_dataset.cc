@@ -36,7 +36,7 @@ absl::StatusOr<void*> MapMemory(uint64_t bytes, const std::string& what) {
 absl::StatusOr<void*> MapFile(uint64_t bytes, const std::string& what) {
   const std::string directory = TemporaryDirectory();
   const FileDescriptor file = OpenTemporaryFile(directory);
-  // All of its room now: a mapping that finds the disk full is a SIGBUS.
+  // Allocate all space now. A mapping on a full disk would cause SIGBUS.
   int error = file.ok() ? ErrorOfRoom(file, bytes) : errno;
   if (error == 0) error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
   if (error != 0) {

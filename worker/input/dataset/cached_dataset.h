@@ -10,13 +10,13 @@
 
 namespace shoal {
 
-// Another data set, each of whose examples is read once and then kept: in memory, or in a temporary
-// file without a name in $TMPDIR, whose pages the kernel drops when memory is short. Room for all
-// is taken, and found missing, at the beginning.
+// Reads each example of another data set once and then keeps it: in memory, or in an unnamed
+// temporary file in $TMPDIR, whose pages the kernel drops when memory is short. Make() allocates
+// the space for all examples, or fails.
 class CachedDataset : public DecoratedDataset {
  public:
   enum class Place { kMemory, kDisk };
-  // kFailedPrecondition or kResourceExhausted, with the size, where there is no room.
+  // Returns kFailedPrecondition or kResourceExhausted, with the size, if there is not enough space.
   static absl::StatusOr<std::unique_ptr<Dataset>> Make(std::unique_ptr<Dataset> original,
                                                        Place place);
   ~CachedDataset() override;
@@ -26,8 +26,8 @@ class CachedDataset : public DecoratedDataset {
   DatasetMemory memory() const override;
 
  private:
-  // empty -> writing -> kept. An example is read first and written then; who finds its row being
-  // written has read it too, and goes on.
+  // empty -> writing -> kept. A thread reads an example first, then writes its row. Another thread
+  // that finds the row in kWriting has also read the example, and continues.
   enum class Row : uint8_t { kEmpty, kWriting, kKept };
 
   CachedDataset(std::unique_ptr<Dataset> original, Place place, std::span<float> rows);

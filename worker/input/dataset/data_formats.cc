@@ -6,7 +6,7 @@ namespace {
 #define DATA_FORMAT(name, functions, fields) {name, Open##functions, Inspect##functions},
 constexpr DataFormat kFormats[] = {
 #include "common/job/data_format_list.inc"
-    {"pictures", OpenPictures, nullptr},  // of no job: what is predicted has no class
+    {"pictures", OpenPictures, nullptr},  // for predictions, which have no class; not for jobs
 };
 #undef DATA_FORMAT
 

@@ -14,12 +14,12 @@ namespace shoal {
 using OpenFormat = absl::StatusOr<std::unique_ptr<Dataset>> (*)(const DataSource& source,
                                                                 const std::vector<Feature>& inputs);
 
-// Looks at all of the data of one format, without a model, and says what is there and what of it
-// is damaged. Of the source the format and the paths are heeded, and how text is read. An error
-// where nothing can be said.
+// Inspects all data of one format without a model, and reports the content and the damage. Uses
+// only the format, the paths and the text options of the source. Returns an error if a report is
+// not possible.
 using InspectFormat = absl::StatusOr<DataReport> (*)(const DataSource& source);
 
-// The formats, each in a file of formats/.
+// The formats, each in its own file in formats/.
 #define DATA_FORMAT(name, functions, fields)                                         \
   absl::StatusOr<DataReport> Inspect##functions(const DataSource& source);           \
   absl::StatusOr<std::unique_ptr<Dataset>> Open##functions(const DataSource& source, \
@@ -27,28 +27,28 @@ using InspectFormat = absl::StatusOr<DataReport> (*)(const DataSource& source);
 #include "common/job/data_format_list.inc"
 #undef DATA_FORMAT
 
-// Picture files, and all below folders, in the order of the paths, without labels.
+// Opens picture files, and all pictures below folders, in the order of the paths, without labels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
                                                       const std::vector<Feature>& inputs);
 
 struct DataFormat {
   const char* name;
   OpenFormat open;
-  InspectFormat inspect;  // null: `shoal dataset inspect` refuses it
+  InspectFormat inspect;  // null: `shoal dataset inspect` rejects the format
 };
-// Null where the format is not known.
+// Returns null if the format is unknown.
 const DataFormat* FindDataFormat(const std::string& name);
 
-// The names of the classes of a folder, in the order of their numbers: its "class_names", or else
+// Returns the names of a folder's classes, in the order of their numbers: "class_names", or else
 // its folders, sorted.
 absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
 
-// The names of the columns that are a model's one input where a CSV's source names none: all but
-// the label's and the weights', in the order of its first file; their numbers where it has no
-// header.
+// Returns the columns that form a model's only input if the source of a CSV names none. These are
+// all but those of labels and weights, in the order of its first file. Without a header, their
+// names are their numbers.
 absl::StatusOr<std::vector<std::string>> ColumnsOf(const DataSource& csv);
 
-// That a CSV has these columns.
+// Returns an error unless a CSV has these columns.
 absl::Status CheckColumns(const DataSource& csv, const std::vector<std::string>& wanted);
 
 }  // namespace shoal

@@ -8,14 +8,14 @@
 
 namespace shoal {
 
-// What somebody finds who looks at data without a model: `shoal dataset inspect`.
+// The result of inspecting data without a model: `shoal dataset inspect`.
 struct DataReport {
-  std::vector<std::string> lines;  // for people: what is there, and how much of it
+  std::vector<std::string> lines;  // for the user: kinds and amounts of the data
 
-  // What cannot be read, each with its name, place and reason; of very many the first ones.
+  // Unreadable items, each with name, place and reason. Limited to the first ones.
   std::vector<std::string> damaged;
   uint64_t damaged_count = 0;
-  uint64_t skippable_count = 0;  // of these, what a job leaves out with "damaged": "skip"
+  uint64_t skippable_count = 0;  // of these, items that a job with "damaged": "skip" skips
 
   void AddDamage(const absl::Status& status);
 };

@@ -12,8 +12,8 @@
 namespace shoal {
 namespace {
 
-// The source with the weights among its features where they are asked for; all features have names
-// then. One of nothing is what the format takes where nothing is named.
+// Adds the weights to the source's features if `inputs` asks for them. All features then have
+// names. An added feature without sources means the format's default.
 DataSource WithWeightsAsFeature(DataSource source, const std::vector<Feature>& inputs) {
   const bool wanted = inputs.size() > 1 && inputs.back().type == FeatureType::kWeight;
   if (source.weights.empty() || !wanted) return source;
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
   if (!source.subset.empty()) {
     SHOAL_ASSIGN_OR_RETURN(dataset, SubsetDataset::Make(std::move(dataset), source));
   }
-  // Of predictions each is of its own example.
+  // Each prediction must belong to its own example, so predictions skip none.
   if (source.damaged == "skip" && !source.unlabelled)
     dataset = std::make_unique<SkippingDataset>(std::move(dataset));
   if (source.cache.empty()) return dataset;

@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// Another data set, of which something is different: a class says what, and has the rest of the
+// The base of data sets that change one aspect of another data set. Everything else comes from the
 // original.
 class DecoratedDataset : public Dataset {
  public:

@@ -10,36 +10,35 @@
 
 namespace shoal {
 
-// Of which and below float32 has every integer.
+// Float32 holds every integer of at most this magnitude.
 inline constexpr int64_t kLargestInteger = 1 << 24;
 
-// What the values of a feature are. All are held as float32, as everything is that is computed
-// with, but bytes where they are wanted as such: of integers those up to 2^24, of either sign, and
-// others are refused where they are read.
+// The type of a feature's values. All are stored as float32, the type for computing, except bytes
+// that are requested as bytes. Integers must be in [-2^24, 2^24]. Reading rejects others.
 enum class FeatureType {
   kFloat,
   kInteger,
-  kWeight,  // no input: what an example counts, finite and not negative; the last feature
+  kWeight,  // not an input: the example's weight, finite and not negative; the last feature
 };
 
-// One input of a model, and what an example has for it.
+// One input of a model, and the type of its values in an example.
 struct Feature {
-  std::string name;  // of the model's input
+  std::string name;  // name of the model's input
   Shape shape;       // without the batch axis
   FeatureType type = FeatureType::kFloat;
-  // Of integers: the least and the largest that there may be.
+  // For integers: the min and max values.
   int64_t least = -kLargestInteger;
   int64_t most = kLargestInteger;
-  // Of each value is known that it is a whole number from 0 to 255, as of pictures that are stored
-  // as such.
+  // Whether all values are known to be whole numbers from 0 to 255, such as those of pictures
+  // stored as bytes.
   bool bytes = false;
 };
 
-// Where the values of a feature of one example are written: as float32 or, which a feature of
-// `bytes` alone can be, as the bytes that they are. One of them is empty.
+// The destination of one feature's values in an example: float32, or bytes for a feature with
+// `bytes`. One of the spans is empty.
 struct FeatureSpan {
   FeatureSpan() = default;
-  // Of floats or bytes that lie one after the other. Implicit: a vector is a place for values.
+  // From contiguous floats or bytes. Implicit, so that a vector can be passed as a destination.
   template <std::ranges::contiguous_range Values>
   FeatureSpan(Values&& values) {  // NOLINT
     if constexpr (std::is_same_v<std::ranges::range_value_t<Values>, uint8_t>) {

@@ -25,7 +25,7 @@ std::string NamesOf(const std::vector<Feature>& inputs) {
   });
 }
 
-// Of the difference with itself alone, so that it is computed for several at once.
+// Uses only the difference of a value with itself. The compiler can compute several at once.
 bool AreFinite(std::span<const float> values) {
   bool finite = true;
   for (const float value : values) finite &= value - value == 0;
@@ -96,7 +96,7 @@ absl::Status CheckValues(const Feature& feature, std::span<const float> values) 
                                               first, "; expected a finite number"));
   }
   for (const float value : values) {
-    // Comparisons that not-a-number fails too.
+    // Not-a-number fails these comparisons too.
     if (value >= feature.least && value <= feature.most && value == std::trunc(value)) continue;
     return absl::OutOfRangeError(
         absl::StrCat("the input \"", feature.name, "\" takes integers, but this is ", value,

@@ -12,20 +12,20 @@
 
 namespace shoal {
 
-// The shape that examples of `stored` shape get for a model's input: its own, if they have that or
-// lack only a last axis of 1, which Keras adds in the same way. Otherwise an error with both shapes
-// that begins with `where`.
+// Returns the input's shape if examples of shape `stored` fit it. They fit if the shapes are equal,
+// or if only a last axis of 1 is missing, which Keras also adds. Otherwise returns an error with
+// both shapes that begins with `where`.
 absl::StatusOr<Shape> ShapeForInput(const Shape& stored, const Feature& input,
                                     const std::string& where);
 
-// For each of `inputs` what the source has for it: found by name, or the only one for the only one.
-// The error says which names there are on either side.
+// Returns the source's feature for each of `inputs`: by name, or the only feature for the only
+// input. Errors list the names on both sides.
 absl::StatusOr<std::vector<const DataSource::Feature*>> MatchFeatures(
     const std::vector<DataSource::Feature>& features, const std::vector<Feature>& inputs);
 
-// kOutOfRange, naming the first value that the feature cannot have: one that is not a finite
-// number, of which all variables would become not-a-number; of integers also one that is not whole,
-// beyond 2^24, or numbers nothing.
+// Returns kOutOfRange with the first invalid value of the feature. Rejects values that are not
+// finite, which would turn all variables into not-a-number. For integers, also rejects values that
+// are not whole or are outside the feature's range.
 absl::Status CheckValues(const Feature& feature, std::span<const float> values);
 
 }  // namespace shoal

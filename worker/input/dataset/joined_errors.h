@@ -4,9 +4,9 @@
 
 namespace shoal {
 
-// Both errors in one status, a line each, so that people hear of all at once; OK when both are. The
-// code is that of the first which is not kNotFound: a file that is missing may be on another
-// machine, one that is wrong here is wrong.
+// Joins both errors in one status, one on each line, so that the user gets all at once. Returns OK
+// if both are OK. The code is that of the first error other than kNotFound. A missing file may be
+// on another machine, but an invalid one is invalid everywhere.
 absl::Status JoinErrors(const absl::Status& first, const absl::Status& second);
 
 }  // namespace shoal

@@ -57,11 +57,11 @@ void SkippingDataset::Note(uint64_t index, const absl::Status& status, uint64_t 
   uint64_t count;
   {
     MutexLock lock(&mutex_);
-    if (stand_ins_.contains(index)) return;  // by another thread
+    if (stand_ins_.contains(index)) return;  // another thread recorded it
     count = ++skipped_;
     if (stand_ins_.size() < kMostKnown) stand_ins_.emplace(index, stand_in);
   }
-  // The first ones each, then now and then: a large set may have thousands.
+  // Logs each of the first ones, then every thousandth, because a large set may have thousands.
   if (count > kMostNamed && count % 1000 != 0) return;
   LogWarning(absl::StrCat("skipped a damaged example: ", std::string(status.message())),
              {{"skipped", absl::StrCat(count)}});

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// In place of an epoch: no epoch's order is that of the parts.
+// Replaces the epoch, so that the order of the parts differs from that of every epoch.
 constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
 absl::StatusOr<std::unique_ptr<Dataset>> SubsetDataset::Make(std::unique_ptr<Dataset> whole,
                                                              const DataSource& source) {
   const uint64_t examples = whole->size();
-  // Rounded down, as Keras does.
+  // Rounds down, as Keras does.
   const auto test = static_cast<uint64_t>(source.test_split * static_cast<double>(examples));
   const auto validation =
       static_cast<uint64_t>(source.validation_split * static_cast<double>(examples));

@@ -9,15 +9,14 @@
 
 namespace shoal {
 
-// The training, validation or test part of another data set. A seeded permutation puts the examples
-// in a row, and each part is a piece of it: first the test part, then validation, then training. So
-// the parts have no example in common, each has its exact share, and it takes no table to know
-// them: they are the same on every machine and in every run, as long as the data set has as many
-// examples.
+// The training, validation or test part of another data set. A seeded permutation orders the
+// examples, and each part is a range of this order: first test, then validation, then training. The
+// parts thus share no example and have exact sizes, without a table. They are the same on every
+// machine and in every run while the data set has the same number of examples.
 class SubsetDataset : public DecoratedDataset {
  public:
-  // As the source's subset, validation_split, test_split and seed have it. A part without an
-  // example is an error.
+  // Makes the part by the source's subset, validation_split, test_split and seed. Rejects an empty
+  // part.
   static absl::StatusOr<std::unique_ptr<Dataset>> Make(std::unique_ptr<Dataset> whole,
                                                        const DataSource& source);
 
@@ -36,7 +35,7 @@ class SubsetDataset : public DecoratedDataset {
 
   const std::string subset_;
   const IndexPermutation place_;
-  const uint64_t first_;  // of the permutation
+  const uint64_t first_;  // first position in the permutation
   const uint64_t size_;
 };
 

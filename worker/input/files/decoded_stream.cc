@@ -45,7 +45,7 @@ absl::StatusOr<size_t> DecodedStream::Read(std::span<char> out) {
     }
     if (code == Z_BUF_ERROR) return Error("the gzip data ends early");
     if (count < 0) {
-      // zlib puts a name of its own before the message.
+      // zlib puts its own name before the message.
       const char* message = std::strstr(what, ": ");
       return Error(absl::StrCat("damaged gzip data, ", message != nullptr ? message + 2 : what));
     }

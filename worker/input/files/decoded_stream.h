@@ -11,16 +11,16 @@ struct gzFile_s;
 
 namespace shoal {
 
-// A file read from its beginning to its end, gzip data decoded on the way. Whether it is gzip is
-// told by its content, not its name. Not thread-safe.
+// Reads a file from its beginning to its end and decodes gzip data. Detects gzip by content, not by
+// name. Not thread-safe.
 class DecodedStream {
  public:
-  // `path` is for messages. `fd` stays the caller's; a duplicate of it is read, so its position
-  // moves.
+  // `path` is for messages. The caller keeps owning `fd`. Reads through a duplicate, which moves
+  // the position of `fd`.
   static absl::StatusOr<DecodedStream> Open(int fd, const std::string& path);
 
-  // Fills `out`; returns fewer bytes only at the end of the data. An error names the file, the
-  // offset and what is wrong: gzip data that is damaged or ends early, a file that cannot be read.
+  // Fills `out` and returns the number of bytes, fewer only at the end of the data. Errors name the
+  // file, the offset and the problem: damaged or truncated gzip data, or an unreadable file.
   absl::StatusOr<size_t> Read(std::span<char> out);
   // Whether the file is gzip.
   bool compressed() const { return compressed_; }

@@ -17,11 +17,11 @@ namespace shoal {
 absl::Status PathError(int error, const std::string& path) {
   if (error == ENOENT) return MissingPath(path);
   const absl::Status status = absl::ErrnoToStatus(error, path);
-  // Abseil has no code for it.
+  // Abseil has no code for ELOOP.
   return error == ELOOP ? absl::InvalidArgumentError(status.message()) : status;
 }
 
-// O_NONBLOCK: opening a pipe would wait for its writer.
+// O_NONBLOCK, because opening a pipe would wait for a writer.
 absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const char* expected,
                                                uint64_t* size) {
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -11,25 +11,26 @@
 
 namespace shoal {
 
-// What `error`, an errno of the file or folder `path`, is: a missing one kNotFound, links that lead
-// in a circle kInvalidArgument.
+// Converts `error`, an errno for the file or folder `path`: a missing one is kNotFound, a cycle of
+// links is kInvalidArgument.
 absl::Status PathError(int error, const std::string& path);
 
-// Opens a regular file for reading and says its size. A missing one is kNotFound; what is no
-// regular file is kInvalidArgument, which ends with `expected` ("expected an IDX or NPY file").
+// Opens a regular file for reading and sets `size`. Returns kNotFound if it is missing. Returns
+// kInvalidArgument, ending with `expected` ("expected an IDX or NPY file"), if it is not a regular
+// file.
 absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const char* expected,
                                                uint64_t* size);
 
-// Reads exactly `size` bytes at `offset`; kDataLoss, naming the file and the byte, where it ends
-// before.
+// Reads exactly `size` bytes at `offset`. Returns kDataLoss, with the file and the byte, if the
+// file ends earlier.
 absl::Status ReadAt(const FileDescriptor& file, const std::string& path, uint64_t offset, void* out,
                     uint64_t size);
 
-// The whole of a file, into `out`, which says how large it may be.
+// Reads a whole file into `out`, which limits its size.
 absl::Status ReadWholeFile(const std::string& path, EncodedBytes* out);
 
-// The files that the paths name, in this order, those of a pattern sorted. An error for a path, or
-// pattern, that has none; kNotFound, if nothing else is wrong.
+// Returns the files that match the paths, in this order; those of a pattern are sorted. Returns an
+// error if a path or pattern matches none. It is kNotFound if there is no other problem.
 absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& paths);
 
 }  // namespace shoal

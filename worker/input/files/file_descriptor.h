@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// Owns an open file. Movable; closed with the object.
+// Owns an open file and closes it in the destructor. Movable.
 class FileDescriptor {
  public:
   FileDescriptor() = default;

@@ -7,13 +7,13 @@
 
 namespace shoal {
 
-// So many bytes of memory, of which threads take and give back; who finds too few left waits, in
-// the order of asking. Thread-safe; outlives its pieces.
+// A fixed number of bytes of memory that threads share. A thread that finds too few waits, in the
+// order of requests. Thread-safe. It must outlive its pieces.
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t bytes) : total_(bytes), left_(bytes) {}
 
-  // A piece of a budget, given back with the object.
+  // A piece of a budget. The destructor returns it.
   class Piece {
    public:
     Piece() = default;
@@ -34,8 +34,8 @@ class MemoryBudget {
     uint64_t bytes_ = 0;
   };
 
-  // Waits until so many are left; for more than there are in all, until all are. A thread that
-  // holds a piece takes no other of the same budget.
+  // Waits until this many bytes are left, or the whole budget if `bytes` is more. Requires that the
+  // thread holds no other piece of this budget.
   Piece Take(uint64_t bytes);
 
  private:
@@ -43,8 +43,8 @@ class MemoryBudget {
   Mutex mutex_;
   CondVar changed_;
   uint64_t left_ ABSL_GUARDED_BY(mutex_);
-  uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;   // how many have asked for a piece
-  uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // how many of them have it
+  uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;   // number of requests
+  uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // number of served requests
 };
 
 }  // namespace shoal

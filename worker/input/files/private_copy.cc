@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// Returns false, with errno set, when not everything could be written.
+// Returns false, with errno set, if it cannot write everything.
 bool WriteAll(int fd, std::string_view data) {
   while (!data.empty()) {
     const ssize_t count = write(fd, data.data(), data.size());

@@ -11,19 +11,19 @@
 
 namespace shoal {
 
-// Fills `out` with what comes next; returns fewer bytes only at the end.
+// Fills `out` with the next bytes and returns their number, fewer only at the end.
 using ReadContent = std::function<absl::StatusOr<size_t>(std::span<char> out)>;
 
-// The content of a file, decoded once into a temporary file that has no name and is mapped into
-// memory. A file and not the heap, so that the kernel can drop its pages when memory is short, and
-// data larger than memory works. It lies in $TMPDIR (/tmp without one), which had better be on a
-// disk, and goes with the object, or the process. Nobody else can open it, and so nobody can
-// shorten it under the mapping, which would be a SIGBUS. Immutable, thread-safe.
+// The content of a file, decoded once into an unnamed temporary file that is mapped into memory. It
+// uses a file instead of the heap. The kernel can then drop its pages when memory is short, and
+// data may be larger than memory. The file is in $TMPDIR (default /tmp), which should be on a disk,
+// and is removed with the object or the process. No other process can open it and shorten it under
+// the mapping, which would cause SIGBUS. Immutable, thread-safe.
 class PrivateCopy {
  public:
-  // Copies `head`, what was already read of the content, and the rest, which `read` has. The
-  // content must be `size` > 0 bytes long: otherwise kDataLoss with the offset. Where there is no
-  // room for it, an error before anything is written. `path` is for messages.
+  // Copies `head`, the bytes of the content that were already read, and the rest from `read`.
+  // Returns kDataLoss, with the offset, unless the content has exactly `size` > 0 bytes. If there
+  // is no space for it, returns an error before writing. `path` is for messages.
   static absl::StatusOr<PrivateCopy> Make(std::string_view head, const ReadContent& read,
                                           uint64_t size, const std::string& path);
   PrivateCopy(PrivateCopy&& other) noexcept;

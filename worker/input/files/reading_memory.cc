@@ -29,9 +29,10 @@ absl::Status EncodedBytes::Resize(uint64_t size, const std::string& name) {
     return absl::DataLossError(absl::StrCat(name, ": has ", size, " bytes; expected at most ",
                                             ReadingMemory::kMostEncoded));
   }
-  // What was in it is not moved, and no more than `size` is held where that is taken from a budget.
+  // Releases the old buffer first. This avoids a copy of its content, and holds no more than `size`
+  // if that comes from the budget.
   if (size > bytes_.capacity() || bytes_.capacity() > ReadingMemory::kMostKept) {
-    std::vector<uint8_t>().swap(bytes_);  // to assign {} would keep it
+    std::vector<uint8_t>().swap(bytes_);  // assigning {} would keep it
   }
   piece_ = {};
   if (size > ReadingMemory::kMostKept) piece_ = memory_.encoded.Take(size);

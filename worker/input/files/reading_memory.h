@@ -10,30 +10,31 @@
 
 namespace shoal {
 
-// Threads for a data set whose examples are work to read: as many as there are cores, within
-// limits.
+// The number of threads for a data set whose examples need work to read: the number of cores, at
+// most kMostReadingThreads.
 inline constexpr int kMostReadingThreads = 4;
 int ReadingThreads();
 
-// The memory in which the threads that read a data set hold and decode its examples: no more than
-// kMostBytes, whatever is in the files and however many threads there are.
+// The memory in which the threads that read a data set hold and decode its examples. At most
+// kMostBytes, for any files and any number of threads.
 struct ReadingMemory {
-  // A file or record of more is damaged, and so is a picture that takes more to decode.
+  // A larger file or record counts as damaged, and so does a picture that needs more to decode.
   static constexpr uint64_t kMostEncoded = uint64_t{128} << 20;
   static constexpr uint64_t kMostDecoding = uint64_t{256} << 20;
-  // What a thread keeps of each kind for its next example; that is taken from no budget.
+  // Max memory of each kind that a thread keeps for its next example. No budget counts it.
   static constexpr uint64_t kMostKept = uint64_t{8} << 20;
-  // Those threads, and the one that computes, which reads what none of them has begun.
+  // Includes the reading threads, and the computing thread, which reads batches that none of them
+  // began.
   static constexpr uint64_t kMostBytes =
       kMostEncoded + kMostDecoding + (kMostReadingThreads + 1) * 2 * kMostKept;
 
-  // Who holds a piece of `encoded` may take one of `decoding`, not the other way round.
+  // A thread that holds a piece of `encoded` may take one of `decoding`, but not the reverse.
   MemoryBudget encoded{kMostEncoded};
   MemoryBudget decoding{kMostDecoding};
 };
 
-// The bytes of a file or record while they are read: memory that the thread keeps, or, where they
-// are many, a piece of the budget. Of a thread, one at a time keeps its memory.
+// The bytes of a file or record during reading. They are in memory that the thread keeps, or, if
+// large, in a piece of the budget. At most one object of a thread at a time uses the kept memory.
 class EncodedBytes {
  public:
   explicit EncodedBytes(ReadingMemory* memory);
@@ -41,11 +42,11 @@ class EncodedBytes {
   EncodedBytes(const EncodedBytes&) = delete;
   EncodedBytes& operator=(const EncodedBytes&) = delete;
 
-  // Becomes `size` bytes, of any values. kDataLoss where they are more than kMostEncoded; an error
-  // where there is no memory. `name` is for messages.
+  // Resizes to `size` bytes with undefined values. Returns kDataLoss for more than kMostEncoded
+  // bytes, and an error if there is no memory. `name` is for messages.
   absl::Status Resize(uint64_t size, const std::string& name);
   std::span<uint8_t> bytes() { return bytes_; }
-  // What it holds: no more than kMostKept beyond what it has taken from the budget.
+  // The held bytes: at most kMostKept more than the piece of the budget.
   uint64_t held_bytes() const { return bytes_.capacity(); }
 
  private:

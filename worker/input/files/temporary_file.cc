@@ -20,7 +20,7 @@ std::string TemporaryDirectory() {
 FileDescriptor OpenTemporaryFile(const std::string& directory) {
   FileDescriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.ok()) return file;
-  // Not every file system has O_TMPFILE.
+  // Some file systems do not support O_TMPFILE.
   std::string name = absl::StrCat(directory, "/shoal-input-XXXXXX");
   FileDescriptor named(mkostemp(name.data(), O_CLOEXEC));
   if (named.ok()) unlink(name.c_str());

@@ -9,31 +9,31 @@
 
 namespace shoal {
 
-// Where temporary files are: $TMPDIR, or /tmp without one. It had better be on a disk.
+// The directory of temporary files: $TMPDIR, or /tmp by default. It should be on a disk.
 std::string TemporaryDirectory();
 
-// A temporary file without a name in `directory`, open for reading and writing; not ok(), with
-// errno set, where there can be none. It goes with its last descriptor and mapping, or the process.
-// Nobody else can open it, and so nobody can shorten it under a mapping, which would be a SIGBUS.
+// Opens an unnamed temporary file in `directory` for reading and writing. On failure, the result is
+// not ok() and errno is set. The file is removed with its last descriptor and mapping, or the
+// process. No other process can open it and shorten it under a mapping, which would cause SIGBUS.
 FileDescriptor OpenTemporaryFile(const std::string& directory);
 
-// Of the file system that a file is on.
+// The space of a file's file system.
 struct DiskSpace {
   uint64_t free_bytes = 0;
   uint64_t bytes = 0;
 };
-// Returns false, with errno set, where it cannot be known.
+// Returns false, with errno set, if the space is unknown.
 using MeasureDisk = std::function<bool(const FileDescriptor& file, DiskSpace* space)>;
 bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space);
 
-// 0 where `file` may become `bytes` larger, else an error number. What unpacks to more than there
-// is room for fills no disk: a twentieth of it stays free for others, or 256 MiB of a large one. A
-// file system that does not say how large it is may be written to.
+// Returns 0 if `file` may grow by `bytes`, else an error number. Keeps a twentieth of the disk
+// free, at most 256 MiB. Data that unpack to more than the free space thus do not fill the disk.
+// Allows the growth if the file system does not report its size.
 int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes,
                 const MeasureDisk& measure = MeasureDiskOf);
 
-// "NAME: no temporary file of N bytes in DIRECTORY, where up to 256 MiB are left free (...)", by
-// an error number.
+// Makes an error from an error number: "NAME: no temporary file of N bytes in DIRECTORY, where up
+// to 256 MiB are left free (...)".
 absl::Status NoTemporaryFile(int error, const std::string& name, uint64_t bytes);
 
 }  // namespace shoal

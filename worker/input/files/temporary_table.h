@@ -12,25 +12,25 @@
 
 namespace shoal {
 
-// Bytes that are written once, one piece after another, to a temporary file without a name, and
-// then read through memory: indexes and tables that may be larger than memory, whose pages the
-// kernel drops when it is short. Filled by one thread; then constant and thread-safe.
+// Bytes that are appended once to an unnamed temporary file and then read through memory. For
+// indexes and tables that may be larger than memory; the kernel drops their pages when memory is
+// short. One thread fills it. Then it is constant and thread-safe.
 class TemporaryTable {
  public:
-  // An error where there can be no temporary file; `what` is for messages.
+  // Returns an error if it cannot make a temporary file. `what` is for messages.
   static absl::StatusOr<TemporaryTable> Make(const std::string& what,
                                              MeasureDisk measure = MeasureDiskOf);
   TemporaryTable(TemporaryTable&& other) noexcept;
   TemporaryTable& operator=(TemporaryTable&&) = delete;
   ~TemporaryTable();
 
-  // An error where there is no room for more.
+  // Returns an error if there is no space for more.
   absl::Status Append(std::span<const char> bytes);
-  // Everything has been appended. No-op for an empty table.
+  // Ends appending. Does nothing for an empty table.
   absl::Status Finish();
 
   uint64_t size() const { return size_; }
-  // After Finish; aligned as a page is.
+  // Requires Finish(). The bytes have page alignment.
   std::span<const char> bytes() const { return bytes_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// A row may be so long, and so many fields may be in it: no input exhausts memory.
+// Max bytes of a row and max fields in it. They keep any input from exhausting memory.
 inline constexpr size_t kMostCsvRowBytes = 16 << 20;
 inline constexpr size_t kMostCsvFields = 1 << 20;
 
@@ -18,18 +18,18 @@ inline constexpr size_t kMostCsvFields = 1 << 20;
 //   row    = field (delimiter field)*
 //   field  = plain | '"' (any byte but '"' | '""')* '"'
 //   plain  = bytes without delimiter, CR, LF and '"'
-// An empty line is no row, and a byte order mark at the beginning is left out. Not thread-safe.
+// Skips empty lines, and a byte order mark at the beginning. Not thread-safe.
 class CsvReader {
  public:
   CsvReader(ReadContent read, char delimiter) : read_(std::move(read)), delimiter_(delimiter) {}
 
-  // The next row, into `fields`; false at the end. An error says on which line.
+  // Reads the next row into `fields`. Returns false at the end. Errors name the line.
   absl::StatusOr<bool> Next(std::vector<std::string>* fields);
-  // The line on which the last row began, from 1.
+  // The number of the line, from 1, on which the last row began.
   uint64_t line() const { return row_line_; }
 
  private:
-  // The next byte, or -1 at the end.
+  // Returns the next byte, or -1 at the end.
   absl::StatusOr<int> Get();
   absl::Status Fill();
   absl::Status Error(const std::string& what) const;

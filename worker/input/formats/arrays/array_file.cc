@@ -12,15 +12,15 @@
 namespace shoal {
 namespace {
 
-// Plain files up to this size are copied: the MNIST family's images, and all labels but the
-// longest.
+// Plain files up to this size are copied. This includes the MNIST family's images and almost all
+// labels.
 constexpr uint64_t kMaxCopiedBytes = 64 << 20;
 
 absl::Status Named(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
 }
 
-// `head` is what was read for it.
+// Sets `head` to the bytes read for the header.
 absl::StatusOr<ArrayHeader> ReadHeader(const std::string& path, const ReadContent& read,
                                        std::string* head) {
   head->resize(kMaxHeaderBytes);
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& pa
   std::optional<PrivateCopy> copy;
   if (stream.compressed() || stored_bytes <= kMaxCopiedBytes) {
     absl::StatusOr<PrivateCopy> made = PrivateCopy::Make(head, read, header->file_bytes(), path);
-    // A plain file can do without a copy, where there is no room for one.
+    // A plain file works without a copy if there is no room for one.
     if (!made.ok() && stream.compressed()) return made.status();
     if (made.ok()) copy.emplace(*std::move(made));
   }

@@ -16,26 +16,26 @@
 
 namespace shoal {
 
-// An array in an IDX or NPY file, plain or gzipped, read by rows (the entries along its first
-// axis).
+// An array in an IDX or NPY file, plain or gzipped. It is read by rows, the entries along its first
+// axis.
 //
-// A user's file can be shortened while it is read: under a mapping that is a SIGBUS, which ends the
-// process, with pread(2) an error with a name. But a system call costs about 0.5 µs, more than
-// converting a 28x28 image. So compressed and small files are copied once (PrivateCopy) and read
-// through memory, and large ones, whose rows are usually large too, with pread. Immutable after
-// opening, thread-safe.
+// Another process may shorten a file while it is read. Under a mapping, this causes SIGBUS, which
+// ends the process. With pread(2), it is an error with the file's name. But a system call takes
+// about 0.5 µs, more than converting a 28x28 image. Compressed and small files are therefore copied
+// once (PrivateCopy) and read through memory. Large files, whose rows are usually large too, are
+// read with pread. Immutable after opening, thread-safe.
 class ArrayFile {
  public:
-  // Errors name the file, the offset and what was expected; a missing file is kNotFound.
+  // Errors name the file, the offset and the expected content. A missing file is kNotFound.
   static absl::StatusOr<std::unique_ptr<ArrayFile>> Open(const std::string& path);
 
-  // The same for what is read from elsewhere, which is copied. `name` is for messages.
+  // The same for content from another source, which is copied. `name` is for messages.
   static absl::StatusOr<std::unique_ptr<ArrayFile>> FromStream(const std::string& name,
                                                                const ReadContent& read);
 
   const std::string& path() const { return path_; }
   uint64_t rows() const { return static_cast<uint64_t>(header_.shape[0]); }
-  // Shape of one row; {} where the array has one axis.
+  // Shape of one row; {} if the array has one axis.
   const Shape& row_shape() const { return row_shape_; }
 
   // Whether its elements are whole numbers from 0 to 255.
@@ -44,7 +44,8 @@ class ArrayFile {
   // "(60000, 28, 28) u8".
   std::string ToString() const;
 
-  // Writes row `index`, of an array of bytes() also as such. `out` holds ElementCount(row_shape()).
+  // Writes row `index`, as float32, or as bytes if bytes(). Requires that `out` has
+  // ElementCount(row_shape()) elements.
   absl::Status ReadRow(uint64_t index, FeatureSpan out) const;
 
  private:
@@ -58,7 +59,7 @@ class ArrayFile {
   const ArrayHeader header_;
   const Shape row_shape_;
   const size_t row_elements_;
-  const std::optional<PrivateCopy> copy_;  // else rows are read from file_
+  const std::optional<PrivateCopy> copy_;  // if empty, rows are read from file_
 };
 
 }  // namespace shoal

@@ -9,10 +9,10 @@
 
 namespace shoal {
 
-// Headers longer than this are refused; those of NPY files with plain numbers have about 128 bytes.
+// Max bytes of a header. Headers of NPY files with plain numbers have about 128 bytes.
 inline constexpr size_t kMaxHeaderBytes = 64 << 10;
 
-// What the head of a data file says: an array in C order, stored without gaps up to the file's end.
+// The header of a data file. Its array is in C order and without gaps up to the file's end.
 struct ArrayHeader {
   Shape shape;  // at least one axis, every extent > 0
   ElementFormat format;
@@ -22,13 +22,13 @@ struct ArrayHeader {
   uint64_t file_bytes() const { return data_offset + data_bytes; }
 };
 
-// Reads the header of an IDX or NPY file, told apart by content. `head` is the (decoded) file's
-// first kMaxHeaderBytes, or all of it. Errors give the offset and what was expected, not the file's
-// name.
+// Reads the header of an IDX or NPY file and detects the format from the content. `head` is the
+// first kMaxHeaderBytes of the decoded file, or all of it. Errors name the offset and the expected
+// content, but not the file.
 absl::StatusOr<ArrayHeader> ParseArrayHeader(std::string_view head);
 
-// Completes a header whose other fields are set: checks the shape and computes data_bytes.
-// `shape_offset` is where the shape stands, for the error.
+// Completes a header: checks its shape and computes data_bytes. Requires all other fields.
+// `shape_offset` is the offset of the shape in the file, for errors.
 absl::StatusOr<ArrayHeader> CheckedArrayHeader(ArrayHeader header, uint64_t shape_offset);
 
 }  // namespace shoal

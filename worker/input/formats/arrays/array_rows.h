@@ -9,14 +9,14 @@
 
 namespace shoal {
 
-// Examples whose features and labels are the rows of arrays, which have equally many.
+// Examples whose features and labels are rows of arrays. All arrays have the same number of rows.
 class ArrayRows : public Dataset {
  public:
   struct Arrays {
     std::vector<std::unique_ptr<ArrayFile>> features;  // one for each input, in their order
     std::unique_ptr<ArrayFile> labels;                 // may be null
   };
-  // An error by file and shape where they do not suit each other or the inputs.
+  // Returns an error, with file and shape, if the arrays do not fit each other or the inputs.
   static absl::StatusOr<std::unique_ptr<Dataset>> Make(Arrays arrays,
                                                        const std::vector<Feature>& inputs);
 

@@ -21,7 +21,8 @@ uint16_t ByteSwap(uint16_t bits) { return __builtin_bswap16(bits); }
 uint32_t ByteSwap(uint32_t bits) { return __builtin_bswap32(bits); }
 uint64_t ByteSwap(uint64_t bits) { return __builtin_bswap64(bits); }
 
-// Two plain loops that the compiler vectorises; `Bits` is the unsigned integer as wide as `Number`.
+// Two plain loops that the compiler vectorises. `Bits` is the unsigned integer with the width of
+// `Number`.
 template <typename Number, typename Bits>
 void Convert(bool swapped, const char* __restrict stored, float* __restrict out, size_t count) {
   static_assert(sizeof(Number) == sizeof(Bits));

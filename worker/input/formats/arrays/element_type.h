@@ -21,8 +21,9 @@ size_t ElementBytes(ElementType type);
 // "u8", "f32", …
 std::string ElementTypeName(ElementType type);
 
-// Writes out.size() numbers, stored at `stored` in any alignment, as float32; what a float32 cannot
-// hold exactly is rounded (integers beyond 2^24). `stored` and `out` do not overlap.
+// Converts out.size() numbers at `stored`, with any alignment, to float32. Rounds numbers that
+// float32 does not hold exactly (integers beyond 2^24). Requires that `stored` and `out` do not
+// overlap.
 void ConvertToFloat(ElementFormat format, const char* stored, std::span<float> out);
 
 }  // namespace shoal

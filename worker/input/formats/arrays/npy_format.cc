@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-// " (float16)": the name that NumPy's users know '<f2' by; empty where there is none.
+// NumPy's common name of a type: " (float16)" for '<f2'; empty if there is none.
 std::string NumPyName(const std::string& descr) {
   struct Kind {
     char letter;
@@ -165,7 +165,7 @@ class HeaderParser {
   void SkipSpace() {
     while (Peek() == ' ' || Peek() == '\n') ++position_;
   }
-  // The next character, '\0' at the end.
+  // Returns the next character, '\0' at the end.
   char Peek() const { return position_ < head_.size() ? head_[position_] : '\0'; }
   bool Accept(char c) {
     SkipSpace();

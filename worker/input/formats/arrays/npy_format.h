@@ -7,13 +7,13 @@
 
 namespace shoal {
 
-// NPY, NumPy's format (numpy.lib.format describes it):
+// NPY, NumPy's format (described in numpy.lib.format):
 //   file    = 93 'NUMPY' major minor length header element*
 //   length  = u16 (major 1) | u32 (major 2 and 3), little-endian: bytes of `header`
 //   header  = a Python dict: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }
 //             then spaces and a newline
 bool IsNpy(std::string_view head);
-// See ParseArrayHeader. kUnimplemented for Fortran order and for element types other than
+// See ParseArrayHeader. Returns kUnimplemented for Fortran order and for element types other than
 // u1, i1, i2, i4, i8, f4 and f8.
 absl::StatusOr<ArrayHeader> ParseNpyHeader(std::string_view head);
 

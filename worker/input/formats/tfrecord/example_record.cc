@@ -21,14 +21,14 @@ constexpr size_t kMostKeysShown = 20;
 
 absl::Status NoExample() { return absl::DataLossError("is no tf.train.Example"); }
 
-// The fields of one message, in their order. Groups, which nobody writes any more, are an error.
+// Reads the fields of one message in order. Rejects groups, which are obsolete.
 class Fields {
  public:
   explicit Fields(Bytes message)
       : stream_(message.data(), static_cast<int>(message.size())),
         ok_(message.size() <= std::numeric_limits<int>::max()) {}
 
-  // Goes on to the next field; false at the end, and where there is none, which is not ok().
+  // Moves to the next field. Returns false at the end, and, without ok(), at an invalid field.
   bool Next() {
     if (!ok_) return false;
     const uint32_t tag = stream_.ReadTag();
@@ -58,7 +58,7 @@ class Fields {
   }
   bool ok() const { return ok_; }
 
-  // Of a field of this number; none where this is another, or of another wire type.
+  // Return the content of the current field, or nullopt if its number or wire type differs.
   std::optional<Bytes> bytes(uint32_t number) const { return Data(number, WireType::kBytes); }
   std::optional<Bytes> fixed32(uint32_t number) const { return Data(number, WireType::kFixed32); }
   std::optional<uint64_t> varint(uint32_t number) const {
@@ -115,11 +115,11 @@ absl::Status ForEachFeature(
   return of_example.ok() ? absl::OkStatus() : NoExample();
 }
 
-// The values of a Feature, counted; of numbers as many are written as `out` takes.
+// The count of a Feature's values. Writes at most out.size() numbers.
 struct ValueList {
-  enum class Kind { kNone, kBytes, kFloat, kInt64 } kind = Kind::kNone;  // by their field numbers
+  enum class Kind { kNone, kBytes, kFloat, kInt64 } kind = Kind::kNone;  // values are field numbers
   uint64_t count = 0;
-  Bytes first;  // of kBytes
+  Bytes first;  // for kBytes
 
   absl::Status Read(Bytes feature, std::span<float> out) {
     Fields lists(feature);
@@ -127,7 +127,7 @@ struct ValueList {
       for (const Kind each : {Kind::kBytes, Kind::kFloat, Kind::kInt64}) {
         const auto list = lists.bytes(static_cast<uint32_t>(each));
         if (!list.has_value()) continue;
-        kind = each;  // the last one counts
+        kind = each;  // the last one wins
         count = 0;
         SHOAL_RETURN_IF_ERROR(ReadList(*list, out));
       }
@@ -214,14 +214,14 @@ std::string Joined(std::vector<std::string> keys) {
   return text.empty() ? "nothing" : Printable(text, kMostNameBytes);
 }
 
-// What `example` has for `key`, numbers of it in `out`.
+// Finds the values of `key` in `example`, and writes numbers into `out`.
 absl::StatusOr<ValueList> FindValues(Bytes example, const std::string& key, std::span<float> out) {
   std::optional<Bytes> found;
   SHOAL_RETURN_IF_ERROR(ForEachFeature(example, [&](std::string_view each, Bytes feature) {
     if (each == key) found = feature;
   }));
   if (!found.has_value()) {
-    std::vector<std::string> keys;  // the first ones
+    std::vector<std::string> keys;  // the first keys
     SHOAL_RETURN_IF_ERROR(ForEachFeature(example, [&](std::string_view each, Bytes) {
       if (keys.size() < kMostKeysShown) keys.emplace_back(each.substr(0, kMostNameBytes));
     }));

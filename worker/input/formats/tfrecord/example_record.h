@@ -11,9 +11,9 @@
 
 namespace shoal {
 
-// A tf.train.Example (tensorflow/core/example/example.proto and feature.proto), read where it lies:
-// a parsed one takes twenty times the memory of its bytes where they are many small values, so that
-// a file could have a worker take any amount.
+// A tf.train.Example (tensorflow/core/example/example.proto and feature.proto), read in place. A
+// parsed message with many small values takes twenty times the memory of its bytes. A file could
+// then make a worker use any amount of memory.
 //   Example   = { 1: Features }
 //   Features  = { 1: { 1: key, 2: Feature } for each key }, the last of those with a key
 //   Feature   = { 1: BytesList } or { 2: FloatList } or { 3: Int64List }
@@ -24,17 +24,17 @@ class ExampleRecord {
  public:
   explicit ExampleRecord(std::span<const uint8_t> data) : data_(data) {}
 
-  // Calls `on_feature` with what it has for each key: "3 float", "a JPEG". kDataLoss where the
-  // bytes are no such message.
+  // Calls `on_feature` with each key and the kind of its values: "3 float", "a JPEG". Returns
+  // kDataLoss if the bytes are not a valid message.
   absl::Status Describe(
       const std::function<void(std::string_view key, const std::string& kind)>& on_feature) const;
 
-  // Writes what it has for `key`: as many int64 or float values as `out` takes, or as many bytes;
-  // or a JPEG or PNG by `pictures`, if that is given, in `memory`. kDataLoss says what there is
-  // instead.
+  // Writes the values of `key`. They must be out.size() int64 or float values, or out.size() bytes.
+  // If `pictures` is not null, also accepts a JPEG or PNG, decoded by `pictures` in `memory`.
+  // Returns kDataLoss, with the actual content, otherwise.
   absl::Status Values(const std::string& key, const PictureLoader* pictures, MemoryBudget* memory,
                       std::span<float> out) const;
-  // The same of a label, for which bytes are refused: of "3" they would be class 51.
+  // The same for a label. Rejects bytes, because the text "3" would become class 51.
   absl::Status Label(const std::string& key, std::span<float> out) const;
 
  private:

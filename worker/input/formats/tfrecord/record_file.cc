@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kHeadBytes = 12;  // the length and its checksum
-constexpr uint64_t kTailBytes = 4;   // the data's
+constexpr uint64_t kTailBytes = 4;   // the data's checksum
 constexpr uint64_t kWindowBytes = 64 << 10;
 
 template <typename Number>
@@ -71,7 +71,7 @@ absl::Status RecordFile::Scan(const std::function<absl::Status(uint64_t offset)>
                                               " within the head of the record that begins at byte ",
                                               offset));
     }
-    // Of small records many are in a window; of large ones it is a page.
+    // A window holds many small records. For large records, it is one page.
     if (offset + kHeadBytes > window_begin + window.size() || offset < window_begin) {
       const bool in_sequence = offset < window_begin + window.size() + kWindowBytes;
       window.resize(std::min(size_ - offset, in_sequence ? kWindowBytes : uint64_t{4096}));

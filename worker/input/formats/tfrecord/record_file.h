@@ -19,22 +19,23 @@ namespace shoal {
 // Immutable after opening, thread-safe.
 class RecordFile {
  public:
-  // Errors name the file; a missing one is kNotFound, a compressed one kUnimplemented.
+  // Errors name the file. A missing one is kNotFound, a compressed one kUnimplemented.
   static absl::StatusOr<RecordFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
   uint64_t size_bytes() const { return size_; }
 
-  // Calls `on_record` with the offset of each record, in their order. The lengths' checksums are
-  // compared; data are not read. kDataLoss, with the offset, where something does not fit.
+  // Calls `on_record` with the offset of each record, in order. Checks the checksums of the
+  // lengths, but does not read the data. Returns kDataLoss, with the offset, if a record is
+  // invalid.
   absl::Status Scan(const std::function<absl::Status(uint64_t offset)>& on_record) const;
-  // The data of the record at `offset`, whose checksums are compared.
+  // Reads the data of the record at `offset` and checks its checksums.
   absl::Status Read(uint64_t offset, EncodedBytes* out) const;
 
  private:
   RecordFile(std::string path, FileDescriptor file, uint64_t size)
       : path_(std::move(path)), file_(std::move(file)), size_(size) {}
-  // The length of the record whose first bytes these are.
+  // Returns the length of the record that begins with the bytes at `head`.
   absl::StatusOr<uint64_t> Length(uint64_t offset, const uint8_t* head) const;
 
   std::string path_;
