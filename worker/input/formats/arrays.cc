@@ -10,12 +10,13 @@
 
 namespace shoal {
 
-// An array file for each feature and one for the labels, IDX or NPY, told apart by content.
+// Opens an array file for each feature and one for the labels. Each is IDX or NPY, detected by
+// content.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
                                                     const std::vector<Feature>& inputs) {
   std::vector<DataSource::Feature> files = source.features;
   if (files.empty()) files.push_back({.from = {source.images}});
-  // Heard also where the files are missing, as on the machine that validates.
+  // Checked before opening files, which may be missing on the machine that validates.
   SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(files, inputs));
   absl::Status status;
   ArrayRows::Arrays arrays;

@@ -40,7 +40,7 @@ class Cifar : public Dataset {
   struct Part {
     std::string path;
     FileDescriptor file;
-    uint64_t end;  // the examples of all parts up to here
+    uint64_t end;  // number of examples up to the end of this part
   };
   Cifar(Version version, std::vector<Part> parts, Feature feature)
       : version_(version), parts_(std::move(parts)), features_({std::move(feature)}) {}
@@ -79,7 +79,7 @@ class Cifar : public Dataset {
     }
   }
 
-  // The first `size` bytes of a record.
+  // Reads the first `size` bytes of a record.
   absl::Status ReadRecord(uint64_t index, uint64_t size, uint8_t* record,
                           std::span<float> label) const {
     if (index >= this->size()) {

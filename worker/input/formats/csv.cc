@@ -1,5 +1,5 @@
-// CSV of numbers. Read once when it is opened, into a table of float32, so that what is wrong
-// with it is known before the training, and a row is found by its number.
+// CSV of numbers. Opening reads it once into a table of float32. This finds all errors before the
+// training and gives access to rows by number.
 
 #include <algorithm>
 #include <charconv>
@@ -31,13 +31,13 @@ absl::Status Named(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
 }
 
-// Which columns of the files a row of the table has, in their order there.
+// The columns of the files in a row of the table, in the table's order.
 struct Columns {
-  std::vector<std::string> names;  // of the files
-  std::vector<size_t> chosen;      // the features', then the label's if there is one
+  std::vector<std::string> names;  // all columns of the files
+  std::vector<size_t> chosen;      // the features' columns, then the label's, if any
 };
 
-// Rows of features, one after another, and a label if there is one.
+// Consecutive rows of features, each with a label, if any.
 class CsvTable : public Dataset {
  public:
   CsvTable(std::string source, std::vector<Feature> features, bool labelled, TemporaryTable table)
@@ -90,7 +90,7 @@ class CsvTable : public Dataset {
   size_t row_numbers_;
 };
 
-// Which of the two is meant nobody knows.
+// The error for two columns with the same name, which is ambiguous.
 absl::Status TwoColumns(size_t first, size_t second, const std::string& name) {
   return absl::InvalidArgumentError(
       absl::StrCat("columns ", first, " and ", second, ", counted from 0, are both called \"",
@@ -109,7 +109,7 @@ absl::StatusOr<float> ParseNumber(const std::string& field) {
                                                  "\" is no number that a float32 holds"));
 }
 
-// What is probably meant by a first row that does not have the names that are looked for.
+// A hint about the likely cause if the first row lacks the wanted names.
 std::string HintOfHeader(const std::vector<std::string>& names) {
   if (names.size() == 1) {
     for (const char* delimiter : {";", "\t", "|", ","}) {
@@ -139,7 +139,8 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
       HintOfHeader(names)));
 }
 
-// Where all columns are inputs, one of the label's name would be one, too. Several may have none.
+// Rejects duplicate names if all columns are inputs. Otherwise a second column with the label's
+// name would become an input. Empty names may repeat.
 absl::Status CheckNamesDiffer(const std::vector<std::string>& names) {
   std::map<std::string_view, size_t> columns;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -150,14 +151,15 @@ absl::Status CheckNamesDiffer(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
-// What the columns of a file with this first row are called.
+// Returns the names of the columns of a file with this first row.
 std::vector<std::string> NamesOf(const DataSource& source, std::vector<std::string> first_row) {
   if (source.header) return first_row;
   for (size_t i = 0; i < first_row.size(); ++i) first_row[i] = absl::StrCat(i);
   return first_row;
 }
 
-// A feature without columns has all that are no label, no weight and not another feature's.
+// Chooses the columns of each feature. A feature without column names gets all columns except
+// labels, weights and those of other features.
 absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
                                       const std::vector<DataSource::Feature>& features,
                                       std::vector<std::string> names) {
@@ -165,9 +167,9 @@ absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
   const absl::StatusOr<size_t> label = FindColumn(columns.names, source.labels);
   if (!source.unlabelled) SHOAL_RETURN_IF_ERROR(label.status());
   std::set<size_t> named;
-  // A column may be called "", as the first of pandas is.
+  // A column's name may be "", as the first one from pandas.
   if (label.ok() && !source.labels.empty()) named.insert(*label);
-  // Where the weights are asked for they are a feature, and must be there.
+  // Weights are optional here. If they are requested, they are a feature, which is checked below.
   const auto weights = std::find(columns.names.begin(), columns.names.end(), source.weights);
   if (weights != columns.names.end() && !source.weights.empty())
     named.insert(weights - columns.names.begin());
@@ -196,7 +198,7 @@ class TableReader {
   TableReader(const DataSource& source, std::vector<DataSource::Feature> features)
       : source_(source), features_(std::move(features)) {}
 
-  // The rows of all files. They have the same columns.
+  // Reads the rows of all files. Requires the same columns in each.
   absl::StatusOr<TemporaryTable> Read(const std::vector<std::string>& paths) {
     SHOAL_ASSIGN_OR_RETURN(TemporaryTable table, TemporaryTable::Make(paths[0]));
     for (const std::string& path : paths) {
@@ -205,7 +207,7 @@ class TableReader {
                              OpenRegularFile(path, "expected a CSV file", &size));
       SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
       if (absl::Status status = ReadFile(stream, &table); !status.ok()) {
-        // The stream's own errors begin with it already.
+        // The stream's errors already begin with the path.
         return status.message().find(path) == 0 ? status : Named(path, status);
       }
     }
@@ -213,7 +215,7 @@ class TableReader {
     return table;
   }
   size_t chosen() const { return columns_.chosen.size(); }
-  // Where all columns were taken: which are features, and how others are chosen.
+  // If all columns were taken: a hint with the feature columns and how to choose others.
   std::string HintOfFeatures() const {
     if (columns_.chosen.size() < columns_.names.size()) return "";
     const size_t features = columns_.chosen.size() - (source_.unlabelled ? 0 : 1);
@@ -251,7 +253,8 @@ class TableReader {
           return absl::DataLossError(absl::StrCat(
               "line ", reader.line(), ", column ", columns_.names[columns_.chosen[i]], ": ",
               std::string(number.status().message()),
-              // A column that begins so is no feature; one value may be missing.
+              // An error in the first row means that the column is not a feature. Later, a single
+              // value may be missing.
               first ? HintOfFeatures() : "; write what it is to count as, or leave the row out"));
         }
         row[i] = *number;
@@ -263,7 +266,7 @@ class TableReader {
     return absl::OkStatus();
   }
 
-  // From the first row of a file.
+  // Chooses or checks the columns by the first row of a file.
   absl::Status ReadHeader(const std::vector<std::string>& fields) {
     std::vector<std::string> names = NamesOf(source_, fields);
     if (!columns_.names.empty()) {
@@ -279,7 +282,7 @@ class TableReader {
   Columns columns_;
 };
 
-// What the columns are called in the first file, whose path it sets.
+// Returns the names of the columns in the first file, and sets `path` to its path.
 absl::StatusOr<std::vector<std::string>> ReadNames(const DataSource& csv, std::string* path) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(csv.paths));
   *path = paths[0];
@@ -297,7 +300,7 @@ absl::StatusOr<std::vector<std::string>> ReadNames(const DataSource& csv, std::s
 
 }  // namespace
 
-// Rows are counted and columns looked at, up to the first row that cannot be read.
+// Counts the rows and inspects the columns, up to the first invalid row.
 absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
   struct Column {
     std::string name;

@@ -1,5 +1,5 @@
-// A folder with a folder of pictures for each class, listed and labelled as
-// keras.utils.image_dataset_from_directory does.
+// A folder that contains a folder of pictures for each class. The order and the labels are those of
+// keras.utils.image_dataset_from_directory.
 
 #include <algorithm>
 #include <atomic>
@@ -26,7 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files below a folder. Their names lie end to end: a large set has more than a million.
+// Files below a folder. It stores their names contiguously, because a large set has more than a
+// million.
 class PictureList {
  public:
   void Add(std::string_view file, uint32_t label) {
@@ -51,7 +52,7 @@ class PictureList {
   std::vector<uint32_t> labels_;
 };
 
-// By its name, as Keras has it.
+// The kind of a file by its name, as in Keras.
 enum class FileKind { kOther, kPicture, kPictureOfKeras };
 FileKind KindOf(const fs::path& file) {
   std::string extension = file.extension().string();
@@ -81,7 +82,7 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
   return classes;
 }
 
-// Names as a message shows them: no more of them than a person reads.
+// Names for a message, at most as many as a user reads.
 std::string SomeOf(const std::vector<std::string>& names) {
   constexpr size_t kMostShown = 20;
   std::string text;
@@ -92,7 +93,7 @@ std::string SomeOf(const std::vector<std::string>& names) {
   return text;
 }
 
-// Of folders, which are sorted, those of no class.
+// Returns the folders that are not classes. Requires sorted folders.
 std::vector<std::string> WithoutClass(const std::vector<std::string>& folders,
                                       std::vector<std::string> classes) {
   std::vector<std::string> unknown;
@@ -111,8 +112,8 @@ absl::Status OfNoClass(const std::string& folder, std::vector<std::string> unkno
       SomeOf(classes), ". Call a folder as its class, take it out, or train with it"));
 }
 
-// The pictures below `path`, in sorted order, by their paths from `base`; empty: from where `path`
-// starts.
+// Returns the pictures below `path`, sorted. Their paths are relative to `base`. If `base` is
+// empty, they begin with `path`.
 absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::string& path,
                                                        const std::string& base) {
   std::vector<std::string> files;
@@ -130,7 +131,7 @@ absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::string& path,
   return files;
 }
 
-// Pictures of a class, in sorted order.
+// Adds the pictures of a class, sorted.
 absl::Status AddClass(const std::string& folder, const std::string& name, uint32_t label,
                       PictureList* list) {
   const std::string path = (fs::path(folder) / name).string();
@@ -139,18 +140,18 @@ absl::Status AddClass(const std::string& folder, const std::string& name, uint32
   return absl::OkStatus();
 }
 
-// Of a kind that Keras reads and Shoal does not, whatever its name.
+// Whether the file's content is of a kind that Keras reads but Shoal does not.
 bool CannotBeRead(const std::string& path) {
   if (KindOf(path) != FileKind::kPictureOfKeras) return false;
   uint8_t head[8] = {};
   uint64_t size = 0;
   const auto file = OpenRegularFile(path, "expected a picture", &size);
   if (!file.ok() || !ReadAt(*file, path, 0, head, std::min<uint64_t>(size, sizeof(head))).ok())
-    return false;  // said when it is read
+    return false;  // reading reports the error
   return !IsJpeg(head) && !IsPng(head);
 }
 
-// Before the first batch, which may come without one of them.
+// Finds unsupported pictures at opening, because the first batches may contain none of them.
 absl::Status CheckKinds(const std::string& folder, const PictureList& list) {
   uint64_t count = 0;
   std::string first;
@@ -177,7 +178,7 @@ class ImageFolder : public Dataset {
         label_shape_(one_hot_ ? Shape{classes} : Shape{}),
         may_skip_(source.damaged == "skip"),
         list_(std::move(list)) {}
-  // Pictures without classes, by their paths from the root.
+  // For pictures without classes. Their paths are absolute.
   ImageFolder(const Feature& input, PictureLoader loader, bool may_skip, PictureList list)
       : features_({input}),
         loader_(loader),
@@ -227,12 +228,12 @@ class ImageFolder : public Dataset {
   const PictureLoader loader_;
   const bool one_hot_;
   const Shape label_shape_;
-  const bool may_skip_;  // what is damaged
+  const bool may_skip_;  // damaged pictures
   const PictureList list_;
   mutable ReadingMemory memory_;
 };
 
-// What there is of a picture.
+// The result of inspecting a picture.
 struct Seen {
   absl::Status status;
   int64_t height = 0, width = 0;
@@ -267,7 +268,7 @@ std::vector<Seen> LookAtAll(const std::string& folder, const PictureList& list) 
 
 }  // namespace
 
-// All pictures are decoded, on as many threads as read a batch.
+// Decodes all pictures, on as many threads as read batches.
 absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   const std::string& folder = source.paths[0];
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassesOf(folder));
@@ -329,7 +330,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
   }
   PictureList list;
   for (uint32_t i = 0; i < classes.size(); ++i) {
-    // A set for tests may have no picture of a class.
+    // A test set may lack pictures of a class.
     if (std::binary_search(folders.begin(), folders.end(), classes[i]))
       SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
   }

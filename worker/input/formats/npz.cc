@@ -1,4 +1,4 @@
-// .npz: a zip archive of .npy files, as numpy.savez and numpy.savez_compressed write it.
+// .npz: a zip archive of .npy files from numpy.savez or numpy.savez_compressed.
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

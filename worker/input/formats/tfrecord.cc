@@ -19,17 +19,17 @@
 namespace shoal {
 namespace {
 
-// Where a record is: the file's number and the offset in it.
+// The place of a record, in 64 bits: the file's number, then the offset in it.
 constexpr int kOffsetBits = 48;
 constexpr size_t kMostFiles = 1 << (64 - kOffsetBits);
 
-constexpr size_t kMostKeys = 1000;  // that are described
-constexpr size_t kMostKinds = 100;  // of each
+constexpr size_t kMostKeys = 1000;  // in a report
+constexpr size_t kMostKinds = 100;  // of each key in a report
 
-// An input, and how it is read.
+// The key of an input, and how to read it.
 struct Part {
   std::string key;
-  std::optional<PictureLoader> pictures;  // where its shape is that of one
+  std::optional<PictureLoader> pictures;  // if its shape is that of a picture
 };
 
 class TfRecord : public Dataset {
@@ -41,7 +41,7 @@ class TfRecord : public Dataset {
     std::vector<Feature> features;
     std::string label_key;
     Shape label_shape;
-    bool may_skip = false;  // what is damaged
+    bool may_skip = false;  // damaged records
   };
   explicit TfRecord(Content content) : content_(std::move(content)) {}
 
@@ -112,11 +112,11 @@ class TfRecord : public Dataset {
 
 }  // namespace
 
-// All records are read, so that their checksums are compared.
+// Reads all records, to check their checksums.
 absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
   DataReport report;
-  bool can_be_opened = true;  // by a job, which has to find each record
+  bool can_be_opened = true;  // whether a job, which needs each record's offset, can open it
   uint64_t records = 0, bytes = 0;
   std::map<std::string, std::map<std::string, uint64_t>> keys;
   ReadingMemory memory;
@@ -183,7 +183,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
   for (size_t i = 0; i < inputs.size(); ++i) {
     Part& part = content.parts.emplace_back(Part{.key = matched[i]->from[0]});
     absl::StatusOr<PictureLoader> pictures = PictureLoader::Make(source, inputs[i]);
-    // An input that can take no picture takes numbers.
+    // An input that does not accept pictures accepts numbers.
     if (pictures.ok()) part.pictures = *std::move(pictures);
     if (inputs[i].shape.size() == 3 && source.image_height > 0) {
       SHOAL_RETURN_IF_ERROR(pictures.status());
