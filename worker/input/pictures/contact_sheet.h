@@ -8,11 +8,10 @@
 
 namespace shoal {
 
-// A PNG with the pictures of a batch next to each other, row by row, as many as
-// there are: `values` holds them, each of `shape` (height, width and 1, 3 or 4 channels; or height
-// and width). Values from 0 to 1 are drawn from black to white; if some are greater, 0 to 255
-// are, and if some are below 0 but none greater than 1, -1 to 1. kInvalidArgument where the shape
-// is that of no picture or of too many.
+// Returns a PNG with all pictures of a batch in rows. `values` holds the pictures, each of `shape`
+// (height, width and 1, 3 or 4 channels; or height and width). Black to white is 0 to 255 if any
+// value is above 1, else -1 to 1 if any value is below 0, else 0 to 1. Returns kInvalidArgument if
+// the shape is not a picture's, or if there are no pictures or too many.
 absl::StatusOr<std::string> DrawContactSheet(std::span<const float> values, const Shape& shape);
 
 }  // namespace shoal

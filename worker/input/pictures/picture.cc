@@ -55,7 +55,7 @@ absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory,
   out->height = height;
   out->width = width;
   out->channels = needs.channels;
-  if (size > out->pixels.capacity()) out->pixels = {};  // what was in it is not moved
+  if (size > out->pixels.capacity()) out->pixels = {};  // avoids a copy of the old pixels
   out->memory = {};
   if (memory != nullptr && bytes > ReadingMemory::kMostKept) out->memory = memory->Take(bytes);
   try {

@@ -50,7 +50,7 @@ absl::StatusOr<PictureLoader> PictureLoader::Make(const DataSource& source, cons
 
 absl::Status PictureLoader::Load(std::span<const uint8_t> encoded, MemoryBudget* memory,
                                  std::span<float> out) const {
-  // Its memory is kept for the next one, unless that would be much, also where this one fails.
+  // Keeps the memory for the next picture, unless it is large, even if this one fails.
   thread_local std::vector<uint8_t> kept;
   struct Decoded : Picture {
     Decoded() { pixels = std::move(kept); }

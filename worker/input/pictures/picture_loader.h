@@ -11,16 +11,16 @@
 
 namespace shoal {
 
-// Makes examples of encoded pictures: decoded, cropped and resized as a data source says for a
-// model's input. A value; thread-safe.
+// Turns encoded pictures into examples for a model's input. Decodes, crops and resizes them by a
+// data source's options. A value; thread-safe.
 class PictureLoader {
  public:
-  // What the source does not say is the input's: its size, and its colours by its channels. The
-  // error says what the two would be where they differ.
+  // Takes the size and colours from the source, or, if absent, from the input's shape. If both
+  // differ, the error names both.
   static absl::StatusOr<PictureLoader> Make(const DataSource& source, const Feature& input);
 
-  // `out` holds ElementCount of the input's shape. A large picture is decoded in `memory`. Errors
-  // are DecodePicture's.
+  // Writes an example. Requires that `out` has ElementCount of the input's shape. Takes memory for
+  // a large picture from `memory`. Errors are DecodePicture's.
   absl::Status Load(std::span<const uint8_t> encoded, MemoryBudget* memory,
                     std::span<float> out) const;
 

@@ -7,11 +7,11 @@
 namespace shoal {
 namespace {
 
-// Between which two rows or columns an output lies, and how far from the first.
+// The two rows or columns around an output position, and its distance from the lower one.
 struct Between {
   int64_t lower;
   int64_t upper;
-  float share;  // of the upper one
+  float share;  // weight of the upper one
 };
 
 // tensorflow/core/kernels/image/resize_bilinear_op.cc, with HalfPixelScaler; in float, as there.
