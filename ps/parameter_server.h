@@ -154,8 +154,8 @@ class ParameterServer {
 
   const Options options_;
   uint64_t promised_term_ = 0;
-  uint64_t training_examples_ = 0;    // by the newest Claim; 0: its coordinator does not know
-  Holder holder_;              // whom that was promised to
+  uint64_t training_examples_ = 0;  // by the newest Claim; 0: its coordinator does not know
+  Holder holder_;                   // whom that was promised to
   uint64_t refused_term_ = 0;  // the last claim that the holder had refused was under this term
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;

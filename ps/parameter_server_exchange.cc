@@ -80,8 +80,8 @@ Message ParameterServer::MakeRefused(Session* session, const absl::Status& reaso
   return session->MakeMessage(reply);
 }
 
-// Returns false and ends the stream of a worker that computes another job, or that cuts or writes the
-// variables otherwise. Only another job is worth a restart: the other two are of another build.
+// Returns false and ends the stream of a worker that computes another job, or that cuts or writes
+// the variables otherwise. Only another job is worth a restart: the other two are of another build.
 bool ParameterServer::CheckJob(const SessionPtr& session) {
   if (!timeline_) return true;
   const LoadedVariables& variables = timeline_->variables;

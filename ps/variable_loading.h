@@ -30,7 +30,7 @@ struct LoadedVariables {
   uint32_t job_fingerprint = 0;  // JobFingerprint of the Load's job
   uint32_t shard_map_fingerprint = 0;
   ChunkCoding coding;
-  Job job;  // without the text of its model
+  Job job;                      // without the text of its model
   uint64_t at_times_bytes = 0;  // of memory, besides the store; memory that is shared is not in it
 };
 

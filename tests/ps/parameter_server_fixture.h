@@ -25,7 +25,7 @@ std::vector<Variable> JobVariables(const Job& job);
 class ParameterServerTest : public testing::Test {
  protected:
   static constexpr uint64_t kIncarnation = 77;
-  static constexpr uint64_t kExamples = 3200;  // all steps of TestJob are of one epoch
+  static constexpr uint64_t kExamples = 3200;    // all steps of TestJob are of one epoch
   static constexpr char kMarker[] = ".cut-5-1";  // of the fences
 
   struct Client {
