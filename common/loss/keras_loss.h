@@ -13,7 +13,7 @@
 namespace shoal {
 
 // A loss as Keras configures it. Each class of Keras is one file here, made by the table in
-// loss_table.cc; docs/contributing.md shows how to add one.
+// loss_table.cc; docs/contributing/adding-a-kind.md shows how to add one.
 class KerasLoss : public Loss {
  public:
   const char* class_name() const override { return class_name_; }

@@ -2,7 +2,7 @@
 
     build/venv/bin/python tests/cluster/older_run_test.py NAME
 
-writes older_runs/NAME with the build that is there, in place of nothing; docs/contributing.md says when.
+writes older_runs/NAME with the build that is there, in place of nothing; docs/contributing/adding-a-kind.md says when.
 """
 import csv
 import json

@@ -1,4 +1,4 @@
-// What docs/contributing.md names for people to build and run is there.
+// What docs/contributing/adding-a-kind.md names for people to build and run is there.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -36,7 +36,7 @@ class ContributingCommandsTest : public ::testing::Test {
     }
   }
 
-  const std::string page_ = ReadText(SHOAL_SOURCE_DIR "/docs/contributing.md");
+  const std::string page_ = ReadText(SHOAL_SOURCE_DIR "/docs/contributing/adding-a-kind.md");
   std::string sources_;
   std::string builds_;
 };

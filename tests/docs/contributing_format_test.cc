@@ -7,7 +7,7 @@
 #include "tests/worker/input/formats/data_file_content.h"
 #include "worker/input/dataset/data_formats.h"
 
-// The data format that docs/contributing.md shows, made as it says.
+// The data format that docs/contributing/adding-a-kind.md shows, made as it says.
 
 namespace shoal {
 namespace {

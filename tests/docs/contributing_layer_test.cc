@@ -4,7 +4,7 @@
 #include "common/model/keras_layers.h"
 #include "tests/common/model/test_models.h"
 
-// The layer that docs/contributing.md shows, made as it says.
+// The layer that docs/contributing/adding-a-kind.md shows, made as it says.
 
 namespace shoal {
 namespace {

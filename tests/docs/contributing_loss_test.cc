@@ -1,4 +1,4 @@
-// docs/contributing.md, "A loss": what the page shows is built into this program.
+// docs/contributing/adding-a-kind.md, "A loss": what the page shows is built into this program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

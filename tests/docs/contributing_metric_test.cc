@@ -1,4 +1,4 @@
-// docs/contributing.md, "A metric": what the page shows is built into this program.
+// docs/contributing/adding-a-kind.md, "A metric": what the page shows is built into this program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

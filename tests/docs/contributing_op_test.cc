@@ -1,4 +1,4 @@
-// docs/contributing.md, "An op": what the page shows is built into this program.
+// docs/contributing/adding-a-kind.md, "An op": what the page shows is built into this program.
 #include <gtest/gtest.h>
 
 #include <memory>

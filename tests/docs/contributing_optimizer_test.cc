@@ -1,4 +1,4 @@
-// docs/contributing.md, "An optimizer" and "A learning rate schedule": what the page shows is built
+// docs/contributing/adding-a-kind.md, "An optimizer" and "A learning rate schedule": what the page shows is built
 // into this program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

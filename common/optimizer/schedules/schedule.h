@@ -7,7 +7,7 @@
 namespace shoal {
 
 // Returns the learning rate after a number of updates: 0 before the first. Thread-safe. Each class
-// of Keras is one file here, made by the table in schedule_table.cc; docs/contributing.md shows how
+// of Keras is one file here, made by the table in schedule_table.cc; docs/contributing/adding-a-kind.md shows how
 // to add one.
 using Schedule = std::function<double(double updates)>;
 
