@@ -23,8 +23,8 @@ class KerasTable;
 
 // An update rule as Keras configures it. It has no state: the caller keeps the state in slots, each
 // as long as the values. Each class of Keras is one file here, made by the table in
-// optimizer_table.cc; docs/contributing/adding-a-kind.md shows how to add one. Immutable after construction,
-// thread-safe.
+// optimizer_table.cc; docs/contributing/adding-a-kind.md shows how to add one. Immutable after
+// construction, thread-safe.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

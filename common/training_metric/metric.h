@@ -32,8 +32,9 @@ struct PredictedBatch {
 
 // Measures predictions, as Keras configures it: a figure computed from sums over all examples. Each
 // worker adds its batches to the sums, so the figure is exactly that of a single machine. Each
-// class of Keras is one file here, made by the table in metric_table.cc; docs/contributing/adding-a-kind.md shows
-// how to add one. Immutable after construction; thread-safe.
+// class of Keras is one file here, made by the table in metric_table.cc;
+// docs/contributing/adding-a-kind.md shows how to add one. Immutable after construction;
+// thread-safe.
 class Metric {
  public:
   virtual ~Metric() = default;

@@ -1,5 +1,5 @@
-// docs/contributing/adding-a-kind.md, "An optimizer" and "A learning rate schedule": what the page shows is built
-// into this program.
+// docs/contributing/adding-a-kind.md, "An optimizer" and "A learning rate schedule": what the page
+// shows is built into this program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

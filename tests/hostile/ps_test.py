@@ -161,8 +161,9 @@ def test_a_takeover_by_nobody_costs_the_coordinator_no_steps(tmp_path):
 def test_pushes_of_false_rounds_change_nothing(tmp_path):
     with HonestCluster(tmp_path, workers=2, strategy={"name": "sync", "gradients_per_update": 2}).start_all() as cluster:
         address = cluster.spec["ps"][0]
+        job = cluster.job_fingerprint()
         for attempt in range(20):
-            stream, timeline = exchange(address)
+            stream, timeline = exchange(address, job)
             stream.send(pull_first_chunk(timeline))
             reply = stream.read()
             # The first step of the round that the chunk is at, or will be: alone in it, or of a round of another number.

@@ -7,8 +7,8 @@
 namespace shoal {
 
 // Returns the learning rate after a number of updates: 0 before the first. Thread-safe. Each class
-// of Keras is one file here, made by the table in schedule_table.cc; docs/contributing/adding-a-kind.md shows how
-// to add one.
+// of Keras is one file here, made by the table in schedule_table.cc;
+// docs/contributing/adding-a-kind.md shows how to add one.
 using Schedule = std::function<double(double updates)>;
 
 // The valid range of a learning rate in a schedule. It includes 0, with which a warm-up begins.
