@@ -340,7 +340,7 @@ class ForeignPeersFuzzTest : public testing::TestWithParam<int> {
     }
     (void)cluster_.run->Status();
     ScriptedWorker& worker = cluster_.Connect(hello);
-    EXPECT_TRUE(worker.welcomed) << worker.rejected;
+    EXPECT_TRUE(worker.welcomed || worker.job_done) << worker.rejected;
   }
 
   ScriptedCluster cluster_{{.test_examples = 50}};

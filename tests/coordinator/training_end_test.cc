@@ -203,7 +203,7 @@ TEST(TrainingRunTest, ASuccessorOfAFinishedJobDoesTheRest) {
   cluster.StartCoordinator();
   EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
   EXPECT_FALSE(cluster.ps[0]->stopped) << "workers may still come";
-  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& worker = cluster.Connect({.index = 0});
   EXPECT_TRUE(worker.job_done);
   EXPECT_THAT(worker.leased, IsEmpty());
   cluster.Advance(seconds(6));

@@ -116,6 +116,7 @@ TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
 
 TEST_F(RunWithoutCoordinatorTest, OfAFailedOneItTellsHowItEnded) {
   EXPECT_FALSE(ReadFailedRun(run_.directory).has_value());
+  std::filesystem::create_directories(run_.directory);
   ASSERT_TRUE(WriteRunOutcome(run_, {65, "not finite: lower the learning rate"}).ok());
   auto status = ReadFailedRun(run_.directory);
   ASSERT_TRUE(status.has_value());

@@ -165,6 +165,7 @@ class ForeignOrdersTest : public WorkerSessionTest, public testing::WithParamInt
         break;
       case 4:
         order.mutable_welcome()->set_index(4);
+        order.mutable_welcome()->set_job("the job");
         order.mutable_welcome()->add_ps("ps-0:1");
         order.mutable_welcome()->add_ps("ps-1:1");
         break;
