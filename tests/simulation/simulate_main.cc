@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   std::string seeds;
   uint64_t seed = 0;
   bool tracing = false;
-  uint64_t jobs = static_cast<uint64_t>(UsableCores());
+  uint64_t jobs = static_cast<uint64_t>(shoal::UsableCores());
   auto* range = app.add_option("--seeds", seeds, "A..B: these seeds, both ends included");
   auto* one = app.add_option("--seed", seed, "One seed, in this process")->excludes(range);
   app.add_flag("--trace", tracing, "With --seed: print everything that happens")->needs(one);

@@ -181,7 +181,7 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
          .listed_workers = listed,
          .run_dir = run_dir(),
          .coordinator_id = static_cast<uint32_t>(world_.random().Next()),
-         .run_id = kRunDir,
+         .run_id = run_dir(),
          .on_over = [this, &task, &life](const absl::Status& status) {
            if (status.ok()) {
              job_done_ = true;
