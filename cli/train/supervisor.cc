@@ -38,7 +38,7 @@ std::string Sentence(const Child& child) {
   return absl::StrCat(TaskName(child.task), " ended: ", child.exit_cause->ToString());
 }
 
-// What the daemon's last line says, without its time, level, task and exit code.
+// The text of the daemon's last line, without its time, level, task and exit code.
 std::string LastError(const Child& child) {
   const std::deque<std::string>& lines = child.log->last_lines();
   if (lines.empty() || !IsLastError(lines.back())) return "";

@@ -257,7 +257,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Gradients sent to and values received from a ps; transport is tcp or unix.",
      {"ps", "direction", "transport"}},
 
-    // Of a worker on a GPU, as NVIDIA's driver reports it.
+    // A worker's GPU, as NVIDIA's driver reports it.
     {"shoal_gpu_busy_ratio",
      "worker",
      MetricKind::kGauge,

@@ -51,9 +51,9 @@ struct ReceivingLimits {
 // after the connection's end, until another has the descriptor, and maybe for ever. Thread-safe, as
 // are the functions below, which have no effect on other descriptors.
 void LimitReceiving(int fd, ReceivingLimits limits);
-// A stream of the connection takes messages of so many bytes.
+// A stream of the connection takes messages of at most this many bytes.
 void AllowMessages(int fd, uint64_t bytes);
-// What is to be refused is refused: reading goes on.
+// Reading continues: the loop has rejected every stream that it had to.
 void ReadOn(int fd);
 
 }  // namespace shoal

@@ -11,14 +11,15 @@ namespace shoal {
 // methods. The length stands before the message, though.
 class MessageScanner {
  public:
-  // What may have come of a message that is too long, before it is one: more than the window of
-  // HTTP/2 that a stream begins with. The server has accepted the stream when more than that comes,
-  // so it has said what the stream's method takes.
+  // Bytes of a message that may arrive before its length is judged: more than the window of HTTP/2
+  // that a stream begins with. When more arrive, the server has accepted the stream, and so has
+  // told the limit of its method.
   static constexpr uint64_t kMostUnasked = 128 << 10;
-  // What may come of it after that. The client has sent some of it before it hears of the refusal.
+  // Bytes of a rejected message that may still arrive: the client has sent some of them before it
+  // hears of the rejection.
   static constexpr uint64_t kMostIgnored = 16 << 20;
 
-  // What a message may have.
+  // The max length of a message.
   void set_max_bytes(uint64_t bytes) { max_bytes_ = bytes; }
   // The next bytes of a stream. False: a client goes on with a message that is too long.
   bool Accept(uint32_t stream, const uint8_t* data, size_t size);
