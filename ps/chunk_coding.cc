@@ -11,9 +11,6 @@
 namespace shoal {
 namespace {
 
-// Messages show at most this much of a peer's codec.
-constexpr size_t kMostNameBytes = 200;
-
 std::string Name(const std::string& config) {
   return config.empty() ? "float32" : Printable(config, kMostNameBytes);
 }

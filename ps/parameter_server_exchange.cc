@@ -24,8 +24,6 @@ int ChunkIndex(uint32_t chunk) {
   return static_cast<int>(std::min<uint32_t>(chunk, std::numeric_limits<int>::max()));
 }
 
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
-
 }  // namespace
 
 void ParameterServer::OnExchangeHello(const SessionPtr& session,
@@ -76,7 +74,7 @@ Message ParameterServer::MakeRefused(Session* session, const absl::Status& reaso
   refused->set_requested_cut_step(asked.cut_step);
   if (asked.version) refused->set_requested_version(*asked.version);
   refused->set_round_complete(absl::IsOutOfRange(reason));
-  refused->set_reason(Text(reason));
+  refused->set_reason(std::string(reason.message()));
   return session->MakeMessage(reply);
 }
 
@@ -162,7 +160,7 @@ absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const
   const absl::StatusOr<Message> decoded = coding.DecodePush(*chunk, message);
   if (!decoded.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("chunk ", index, " of step ", push.step(), ": ", Text(decoded.status())));
+        absl::StrCat("chunk ", index, " of step ", push.step(), ": ", decoded.status().message()));
   }
   return store().Push(*decoded, push.step(), index, push.pulled_version(), RoundOf(push));
 }
@@ -223,7 +221,7 @@ absl::Status ParameterServer::CheckPulledVersion(const proto::Pull& pull, uint64
   const std::optional<uint64_t> version = AskedBy(pull).version;
   for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {
     const absl::Status status = store().CheckVersion(static_cast<int>(chunk), *version);
-    if (absl::IsFailedPrecondition(status)) return absl::OutOfRangeError(Text(status));
+    if (absl::IsFailedPrecondition(status)) return absl::OutOfRangeError(status.message());
   }
   return absl::OkStatus();
 }

@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-constexpr char kIntroduction[] =
+constexpr char kLayersIntroduction[] =
     "# Layers\n"
     "\n"
     "<!-- Made by `shoal model layers`; a test compares. -->\n"
@@ -62,7 +62,7 @@ std::string List(const std::vector<std::string>& names) {
 
 std::string LayersDocument() {
   std::string text =
-      absl::StrCat(kIntroduction, "\n| layer | what it does | options |\n|---|---|---|\n");
+      absl::StrCat(kLayersIntroduction, "\n| layer | what it does | options |\n|---|---|---|\n");
   for (const KerasLayerDescription& layer : DescribeKerasLayers()) {
     absl::StrAppend(&text, "| `", layer.class_name, "` | ", layer.documentation, " | ",
                     List(layer.options), layer.options.empty() ? "|\n" : " |\n");

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-constexpr char kIntroduction[] =
+constexpr char kMetricsIntroduction[] =
     "# Metrics\n"
     "\n"
     "<!-- Made by `shoal metrics`; a test compares. -->\n"
@@ -54,7 +54,7 @@ void WriteRow(const MetricDescription& metric, std::ostream& out) {
 
 std::string MetricsDocument() {
   std::ostringstream out;
-  out << kIntroduction;
+  out << kMetricsIntroduction;
   for (const Section& section : kSections) {
     out << "\n## " << section.title
         << "\n\n| metric | kind | labels | what it says |\n|---|---|---|---|\n";

@@ -12,10 +12,6 @@ namespace {
 constexpr int kDirectoryAttempts = 10000;
 constexpr int kMostReads = 10;
 
-std::string ParentOf(const std::string& path) {
-  return std::filesystem::path(path).parent_path().string();
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limit_bytes,
@@ -50,7 +46,7 @@ absl::Status ReplaceFile(const std::string& path, const std::string& content, Fi
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   SHOAL_RETURN_IF_ERROR(WriteNewFile(beside, content, files));
   SHOAL_RETURN_IF_ERROR(files->Rename(beside, path));
-  return files->SyncDirectory(ParentOf(path));
+  return files->SyncDirectory(ParentDirectory(path));
 }
 
 absl::StatusOr<std::string> MakeNewDirectory(const std::string& path, FileSystem* files) {
@@ -67,7 +63,7 @@ absl::StatusOr<std::string> MakeNewDirectory(const std::string& path, FileSystem
 
 absl::Status MakeDirectories(const std::string& directory, FileSystem* files) {
   if (files->IsDirectory(directory)) return absl::OkStatus();
-  const std::string parent = ParentOf(directory);
+  const std::string parent = ParentDirectory(directory);
   if (parent != directory) SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files));
   const absl::Status made = files->MakeDirectory(directory);
   if (made.ok()) return files->SyncDirectory(parent);
@@ -75,6 +71,10 @@ absl::Status MakeDirectories(const std::string& directory, FileSystem* files) {
   if (files->IsDirectory(directory)) return absl::OkStatus();
   if (!files->Exists(directory)) return made;
   return absl::FailedPreconditionError(absl::StrCat(directory, " is a file, not a directory"));
+}
+
+std::string ParentDirectory(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
 std::string AbsolutePath(const std::string& path) {

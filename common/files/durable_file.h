@@ -34,4 +34,7 @@ absl::Status MakeDirectories(const std::string& directory, FileSystem* files = R
 // Returns `path` as an absolute path without ".", ".." and a trailing slash. Does not follow links.
 std::string AbsolutePath(const std::string& path);
 
+// Returns the directory that `path` lies in.
+std::string ParentDirectory(const std::string& path);
+
 }  // namespace shoal

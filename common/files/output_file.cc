@@ -1,25 +1,16 @@
 #include "common/files/output_file.h"
 
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 
 namespace shoal {
-namespace {
-
-std::string ParentOf(const std::string& path) {
-  return std::filesystem::path(path).parent_path().string();
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path,
                                                                bool replace, FileSystem* files) {
   std::unique_ptr<OutputFile> file(new OutputFile(AbsolutePath(path), replace, files));
   SHOAL_RETURN_IF_ERROR(file->CheckPlace());
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(ParentOf(file->path_), files));
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(ParentDirectory(file->path_), files));
   SHOAL_ASSIGN_OR_RETURN(file->partial_directory_,
                          MakeNewDirectory(absl::StrCat(file->path_, ".partial"), files));
   return file;
@@ -44,7 +35,7 @@ absl::Status OutputFile::Finish() {
   SHOAL_RETURN_IF_ERROR(files_->Rename(partial(), path_));
   (void)files_->RemoveTree(partial_directory_);
   partial_directory_.clear();
-  return files_->SyncDirectory(ParentOf(path_));
+  return files_->SyncDirectory(ParentDirectory(path_));
 }
 
 absl::Status OutputFile::CheckPlace() const {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr NumberRange kSplit = {.min = 0, .max = 1, .below_max = true};
 constexpr IntegerRange kImageSize = {1, 16384};
-constexpr IntegerRange kSeed = {0, INT64_MAX};
+constexpr IntegerRange kDataSeed = {0, INT64_MAX};
 
 // Groups of fields that formats share. Fields of every format are in no group.
 enum FieldGroup : unsigned {
@@ -274,7 +274,7 @@ class DataSourceReader {
     object_.ReadNumber("validation_split", kSplit, &source_.validation_split);
     object_.ReadNumber("test_split", kSplit, &source_.test_split);
     source_.subset = ReadWord("subset", {"training", "validation", "test"}, "");
-    object_.ReadInteger("seed", kSeed, &source_.seed);
+    object_.ReadInteger("seed", kDataSeed, &source_.seed);
     const bool split = source_.validation_split > 0 || source_.test_split > 0;
     if (source_.validation_split + source_.test_split >= 1) {
       object_.AddWrong("test_split", source_.test_split,

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct AdadeltaFactors {
   float rate;
   float rho;
   float one_minus_rho;
@@ -18,7 +18,7 @@ struct Factors {
 
 SHOAL_VECTORIZE
 void ApplyAdadelta(const UnalignedFloat* gradient, const float* values, float* out,
-                   float* gradients, float* changes, size_t size, Factors factors) {
+                   float* gradients, float* changes, size_t size, AdadeltaFactors factors) {
   const auto [rate, rho, one_minus_rho, epsilon, decay] = factors;
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -44,7 +44,7 @@ class Adadelta : public Optimizer {
 
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    Factors factors;
+    AdadeltaFactors factors;
     factors.rate = step.learning_rate;
     factors.rho = rho_;
     factors.one_minus_rho = 1 - rho_;

@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct AdamFactors {
   float alpha;
   float one_minus_beta_1;
   float one_minus_beta_2;
@@ -20,7 +20,7 @@ struct Factors {
 
 SHOAL_VECTORIZE
 void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, float* first,
-               float* second, size_t size, Factors factors) {
+               float* second, size_t size, AdamFactors factors) {
   const auto [alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay] = factors;
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -36,7 +36,7 @@ void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, 
 
 SHOAL_VECTORIZE
 void ApplyAmsgrad(const UnalignedFloat* gradient, const float* values, float* out, float* first,
-                  float* second, float* largest, size_t size, Factors factors) {
+                  float* second, float* largest, size_t size, AdamFactors factors) {
   const auto [alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay] = factors;
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -90,7 +90,7 @@ class Adam : public Optimizer {
   }
 
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    Factors factors;
+    AdamFactors factors;
     factors.alpha = static_cast<float>(Alpha(step.iteration, step.learning_rate));
     factors.one_minus_beta_1 = 1 - beta_1_;
     factors.one_minus_beta_2 = 1 - beta_2_;

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct AdamaxFactors {
   float rate;  // learning rate / (1 - beta_1^t)
   float one_minus_beta_1;
   float beta_2;
@@ -19,7 +19,7 @@ struct Factors {
 
 SHOAL_VECTORIZE
 void ApplyAdamax(const UnalignedFloat* gradient, const float* values, float* out, float* first,
-                 float* largest, size_t size, Factors factors) {
+                 float* largest, size_t size, AdamaxFactors factors) {
   const auto [rate, one_minus_beta_1, beta_2, epsilon, decay] = factors;
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -46,7 +46,7 @@ class Adamax : public Optimizer {
 
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    Factors factors;
+    AdamaxFactors factors;
     factors.rate =
         step.learning_rate / (1 - std::pow(beta_1_, static_cast<double>(step.iteration)));
     factors.one_minus_beta_1 = 1 - beta_1_;

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct NesterovRoundFactors {
   float rate_per_update;  // lr / N
   float momentum;
   float momentum_rate;  // lr momentum
@@ -22,7 +22,7 @@ struct Factors {
 
 SHOAL_VECTORIZE
 void ApplyOne(const UnalignedFloat* gradient, const float* values, float* out, float* buffer,
-              size_t size, Factors factors) {
+              size_t size, NesterovRoundFactors factors) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i];
@@ -34,7 +34,7 @@ void ApplyOne(const UnalignedFloat* gradient, const float* values, float* out, f
 
 SHOAL_VECTORIZE
 void ApplyWithMomentum(const UnalignedFloat* gradient, const float* values, float* out,
-                       float* momentum, float* buffer, size_t size, Factors factors) {
+                       float* momentum, float* buffer, size_t size, NesterovRoundFactors factors) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i];
@@ -59,7 +59,7 @@ class DelayedNesterov : public Optimizer {
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
     const double share = 1 / static_cast<double>(every_);
-    const Factors factors = {.rate_per_update = static_cast<float>(step.learning_rate * share),
+    const NesterovRoundFactors factors = {.rate_per_update = static_cast<float>(step.learning_rate * share),
                              .momentum = static_cast<float>(momentum_),
                              .momentum_rate = static_cast<float>(step.learning_rate * momentum_),
                              .share = static_cast<float>(share),

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct FtrlFactors {
   float power;  // p
   float one_over_rate;
   float l1;
@@ -23,7 +23,7 @@ struct Factors {
 
 // One element; `before` and `after` are a^p and a'^p.
 inline float Next(float g, float value, float before, float after, float* linear,
-                  const Factors& factors) {
+                  const FtrlFactors& factors) {
   const float z = *linear + ((g + factors.twice_shrinkage * value) -
                              (after - before) * factors.one_over_rate * value);
   *linear = z;
@@ -34,7 +34,7 @@ inline float Next(float g, float value, float before, float after, float* linear
 // For the usual power, 1/2.
 SHOAL_VECTORIZE
 void ApplyRoot(const UnalignedFloat* gradient, const float* values, float* out, float* accumulator,
-               float* linear, size_t size, Factors factors) {
+               float* linear, size_t size, FtrlFactors factors) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i];
@@ -46,7 +46,7 @@ void ApplyRoot(const UnalignedFloat* gradient, const float* values, float* out, 
 }
 
 void ApplyPower(const UnalignedFloat* gradient, const float* values, float* out, float* accumulator,
-                float* linear, size_t size, Factors factors) {
+                float* linear, size_t size, FtrlFactors factors) {
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i];
     const float value = values[i] - values[i] * factors.decay;
@@ -76,7 +76,7 @@ class Ftrl : public Optimizer {
   static constexpr NumberRange kStrength = {.min = 0, .max = 1000};
 
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    Factors factors;
+    FtrlFactors factors;
     factors.power = power_;
     factors.one_over_rate = 1 / step.learning_rate;
     factors.l1 = l1_;

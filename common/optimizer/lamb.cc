@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct LambFactors {
   float rate;
   float one_minus_beta_1;
   float one_minus_beta_2;
@@ -23,7 +23,7 @@ struct Factors {
   float decay;
 };
 
-inline float StepOf(float m, float v, const Factors& factors) {
+inline float StepOf(float m, float v, const LambFactors& factors) {
   return m / factors.first_correction /
          (std::sqrt(v / factors.second_correction) + factors.epsilon);
 }
@@ -31,7 +31,7 @@ inline float StepOf(float m, float v, const Factors& factors) {
 // Updates the slots, and writes the decayed values and the steps.
 SHOAL_VECTORIZE
 void MoveSlots(const UnalignedFloat* gradient, const float* values, float* out, float* first,
-               float* second, float* steps, size_t size, Factors factors) {
+               float* second, float* steps, size_t size, LambFactors factors) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i];
@@ -46,13 +46,13 @@ void MoveSlots(const UnalignedFloat* gradient, const float* values, float* out, 
 
 SHOAL_VECTORIZE
 void TakeSteps(const float* first, const float* second, float* out, size_t size, float rate,
-               Factors factors) {
+               LambFactors factors) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) out[i] -= rate * StepOf(first[i], second[i], factors);
 }
 
 // Goes over the variable twice: the second pass recomputes the steps from the slots.
-void ApplyLamb(const Elements& e, const Factors& factors) {
+void ApplyLamb(const Elements& e, const LambFactors& factors) {
   constexpr size_t kBlock = 1024;
   float steps[kBlock];
   float* const first = e.slots[0];
@@ -85,7 +85,7 @@ class Lamb : public Optimizer {
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
     const auto t = static_cast<double>(step.iteration);
-    Factors factors;
+    LambFactors factors;
     factors.rate = step.learning_rate;
     factors.one_minus_beta_1 = 1 - beta_1_;
     factors.one_minus_beta_2 = 1 - beta_2_;

@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct LionFactors {
   float rate;
   float beta_1;
   float one_minus_beta_1;
@@ -17,7 +17,7 @@ struct Factors {
 
 SHOAL_VECTORIZE
 void ApplyLion(const UnalignedFloat* gradient, const float* values, float* out, float* momentum,
-               size_t size, Factors factors) {
+               size_t size, LionFactors factors) {
   const auto [rate, beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, decay] = factors;
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -42,7 +42,7 @@ class Lion : public Optimizer {
 
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    Factors factors;
+    LionFactors factors;
     factors.rate = step.learning_rate;
     factors.beta_1 = beta_1_;
     factors.one_minus_beta_1 = 1 - beta_1_;

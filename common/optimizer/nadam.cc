@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct NadamFactors {
   float of_m;  // factor of m, from the learning rate and the corrections
   float of_gradient;
   float of_v;
@@ -25,7 +25,7 @@ struct Factors {
 
 SHOAL_VECTORIZE
 void ApplyNadam(const UnalignedFloat* gradient, const float* values, float* out, float* first,
-                float* second, size_t size, Factors factors) {
+                float* second, size_t size, NadamFactors factors) {
   const auto [of_m, of_gradient, of_v, one_minus_beta_1, one_minus_beta_2, epsilon, decay] =
       factors;
   SHOAL_INDEPENDENT
@@ -65,7 +65,7 @@ class Nadam : public Optimizer {
 
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
     const auto t = static_cast<double>(step.iteration);
-    Factors factors;
+    NadamFactors factors;
     factors.of_m = step.learning_rate * beta_1_ * Factor(t + 1) / (1 - Product(t + 1));
     factors.of_gradient = step.learning_rate * (1 - beta_1_ * Factor(t)) / (1 - Product(t));
     factors.of_v = 1 / (1 - std::pow(beta_2_, t));

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-struct Factors {
+struct RmspropFactors {
   float rate;
   float rho;
   float one_minus_rho;
@@ -22,7 +22,7 @@ struct Factors {
 SHOAL_VECTORIZE
 void ApplyRmsprop(const UnalignedFloat* gradient, const float* values, float* out,
                   float* velocities, float* averages, float* momenta, size_t size,
-                  Factors factors) {
+                  RmspropFactors factors) {
   const auto [rate, rho, one_minus_rho, momentum, epsilon, decay] = factors;
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -59,7 +59,7 @@ class Rmsprop : public Optimizer {
 
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    Factors factors;
+    RmspropFactors factors;
     factors.rate = step.learning_rate;
     factors.rho = rho_;
     factors.one_minus_rho = 1 - rho_;

@@ -16,8 +16,7 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kMostBytes = 64 << 20;
-constexpr absl::string_view kTest = "val_";
+constexpr uint64_t kMostEvaluationsBytes = 64 << 20;
 constexpr double kMost = 1e15;  // doubles below it represent every whole number
 
 std::optional<uint64_t> Whole(double value) {
@@ -43,7 +42,7 @@ bool SetField(absl::string_view column, double value, CheckpointResult* result) 
   }
   if (column == "seconds") {
     result->seconds = value;
-  } else if (absl::ConsumePrefix(&column, kTest)) {
+  } else if (absl::ConsumePrefix(&column, kTestColumnPrefix)) {
     if (column == "loss") {
       result->loss = value;
     } else {
@@ -84,7 +83,7 @@ std::string NameOf(const StoredCheckpoint& checkpoint) {
 
 std::string EvaluationsHeader(const std::vector<std::string>& metric_names) {
   std::string text = "step,epoch,val_loss";
-  for (const std::string& name : metric_names) absl::StrAppend(&text, ",", kTest, name);
+  for (const std::string& name : metric_names) absl::StrAppend(&text, ",", kTestColumnPrefix, name);
   return text + ",seconds,examples,checkpoint\n";
 }
 
@@ -105,7 +104,7 @@ std::string FormatEvaluationLine(const std::vector<std::string>& metric_names,
 
 Evaluations ReadEvaluations(const std::string& path, FileSystem* files) {
   Evaluations read;
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostEvaluationsBytes, files);
   if (!text.ok()) {
     if (!absl::IsNotFound(text.status())) read.problem = std::string(text.status().message());
     return read;

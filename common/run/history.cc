@@ -24,8 +24,7 @@ namespace {
 
 using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
 
-constexpr uint64_t kMostBytes = 64 << 20;
-constexpr absl::string_view kTest = "val_";
+constexpr uint64_t kMostHistoryBytes = 64 << 20;
 constexpr double kMostEpochs = 1e15;  // doubles below it represent every whole number
 constexpr double kMostExamples = 1e15;
 
@@ -57,7 +56,7 @@ void SetField(absl::string_view column, double value, proto::EpochResult* epoch)
     return epoch->set_examples(counts ? static_cast<uint64_t>(value) : 0);
   }
   proto::MetricValue* metric =
-      absl::ConsumePrefix(&column, kTest) ? epoch->add_test_metrics() : epoch->add_metrics();
+      absl::ConsumePrefix(&column, kTestColumnPrefix) ? epoch->add_test_metrics() : epoch->add_metrics();
   metric->set_name(std::string(column));
   metric->set_value(value);
 }
@@ -73,7 +72,7 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
   bool numbered = false;
   int test_fields = 0, empty_fields = 0;
   for (size_t i = 0; i < fields.size(); ++i) {
-    const bool of_test = absl::StartsWith(columns[i], kTest);
+    const bool of_test = absl::StartsWith(columns[i], kTestColumnPrefix);
     test_fields += of_test;
     empty_fields += fields[i].empty();
     if (of_test && fields[i].empty()) continue;
@@ -159,7 +158,7 @@ absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& l
 
 History ReadHistory(const std::string& path, FileSystem* files) {
   History history;
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostHistoryBytes, files);
   if (!text.ok()) {
     if (!absl::IsNotFound(text.status())) history.problem = std::string(text.status().message());
     return history;

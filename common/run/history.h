@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "common/files/file_system.h"
 #include "proto/cluster.pb.h"
 
@@ -19,6 +20,8 @@ namespace shoal {
 // on the test set, with all digits. They are empty for an epoch that was not evaluated. `examples`
 // is the number of examples behind the training results. That is all of them, unless a coordinator
 // was killed within the epoch. It is 0 in a line from an older version of Shoal.
+
+inline constexpr absl::string_view kTestColumnPrefix = "val_";
 
 // The shortest text that reads back as the same number; NaN without a sign.
 std::string ExactNumber(double value);

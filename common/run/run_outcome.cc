@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMostBytes = 1 << 20;
+constexpr uint64_t kMostOutcomeBytes = 1 << 20;
 constexpr size_t kMostCauseBytes = 16 << 10;
 
 }  // namespace
@@ -26,7 +26,7 @@ absl::Status WriteRunOutcome(const RunPaths& paths, const RunOutcome& outcome, F
 }
 
 std::optional<RunOutcome> ReadRunOutcome(const RunPaths& paths, FileSystem* files) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(paths.end(), kMostBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(paths.end(), kMostOutcomeBytes, files);
   if (!text.ok()) return std::nullopt;
   const absl::StatusOr<json> root = ParseJson(*text, paths.end());
   if (!root.ok() || !root->is_object()) return std::nullopt;

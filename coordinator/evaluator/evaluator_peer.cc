@@ -13,7 +13,7 @@ namespace shoal {
 namespace {
 
 // Whoever is not let in tries again every second; it is said so often.
-constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
+constexpr Time kEvaluatorClaimsSaidEvery = std::chrono::minutes(1);
 
 void Refuse(Stream* stream, const proto::Rejected& rejected) {
   proto::EvaluatorOrder order;
@@ -103,7 +103,7 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
         "there is an evaluator already, and it is alive: ", address_, ", at ", stream_->peer(),
         ". A cluster has one; if this one is to replace it, end that one");
     if (const Time now = options_.loop->Now(); now >= claims_said_until_) {
-      claims_said_until_ = now + kClaimsSaidEvery;
+      claims_said_until_ = now + kEvaluatorClaimsSaidEvery;
       LogWarning(absl::StrCat("rejected ", who, ": ", reason));
     }
     return TurnAway(key, reason, /*final=*/false);

@@ -17,14 +17,14 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
 constexpr size_t kAskAhead = 4;  // so that reading, sending and copying overlap
-constexpr Time kWatchPeriod = std::chrono::seconds(1);
+constexpr Time kEvaluatorWatchPeriod = std::chrono::seconds(1);
 // A wait longer than this is said; and said again, more rarely where waiting is what it is for.
 constexpr Time kSayWaitAfter = std::chrono::seconds(5);
 constexpr Time kSayIdleEvery = std::chrono::minutes(1);
 // A stream that lasted this long was a good one.
-constexpr Time kSettled = std::chrono::seconds(1);
+constexpr Time kEvaluatorSettled = std::chrono::seconds(1);
 // A coordinator that does not close the stream within this time is not waited for.
-constexpr Time kLeaveTimeout = std::chrono::seconds(1);
+constexpr Time kEvaluatorLeaveTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -41,14 +41,14 @@ EvaluatorSession::~EvaluatorSession() {
 void EvaluatorSession::Start() {
   alone_since_ = activity_began_ = options_.loop->Now();
   say_wait_at_ = alone_since_ + kSayWaitAfter;
-  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { Watch(); });
+  watch_ = options_.loop->CallAfter(kEvaluatorWatchPeriod, [this] { Watch(); });
   LogInfo("looking for the coordinator at " + options_.chief);
   Open();
 }
 
 // Promise 8: nothing waits in silence.
 void EvaluatorSession::Watch() {
-  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { Watch(); });
+  watch_ = options_.loop->CallAfter(kEvaluatorWatchPeriod, [this] { Watch(); });
   const Time now = options_.loop->Now();
   if (welcomed_ && activity_ == Activity::kComputing) SayProgress();
   if (now < say_wait_at_ || preparing_) return;
@@ -119,7 +119,7 @@ void EvaluatorSession::OnClosed(const absl::Status& status) {
   const Time now = options_.loop->Now();
   if (std::exchange(welcomed_, false)) {
     // One that welcomes and breaks, again and again, is not tried at once each time.
-    if (now - welcomed_at_ >= kSettled) backoff_.Reset();
+    if (now - welcomed_at_ >= kEvaluatorSettled) backoff_.Reset();
     alone_since_ = now;
     LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
   }
@@ -346,7 +346,7 @@ void EvaluatorSession::Leave(const absl::Status& why) {
   over_ = true;
   leaving_ = why;
   stream_->Finish(absl::OkStatus());
-  leave_deadline_ = options_.loop->CallAfter(kLeaveTimeout, [this] {
+  leave_deadline_ = options_.loop->CallAfter(kEvaluatorLeaveTimeout, [this] {
     leave_deadline_ = 0;
     if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
   });

@@ -40,7 +40,7 @@ std::terminate_handler otherwise = nullptr;
   _exit(kExitBadConfiguration);
 }
 
-void OnTerminate() {
+void ExitWhenItWasMemory() {
   try {
     if (const std::exception_ptr exception = std::current_exception()) {
       std::rethrow_exception(exception);
@@ -60,7 +60,7 @@ void OnTerminate() {
 
 void ExitWhenOutOfMemory() {
   delete[] reserve.exchange(new char[kReserveBytes]());
-  otherwise = std::set_terminate(OnTerminate);
+  otherwise = std::set_terminate(ExitWhenItWasMemory);
 }
 
 }  // namespace shoal

@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-using Kind = Initializer::Kind;
+using InitializerKind = Initializer::Kind;
 using FanMode = Initializer::FanMode;
 using Distribution = Initializer::Distribution;
 
@@ -23,7 +23,7 @@ using Distribution = Initializer::Distribution;
 constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 24;
 
 absl::Status ReadConstant(ConfigReader& config, Initializer* result) {
-  result->kind = Kind::kConstant;
+  result->kind = InitializerKind::kConstant;
   const JsonNode value = config["value"];
   SHOAL_ASSIGN_OR_RETURN(const std::vector<double> numbers, ReadNumbers(value, 0));
   if (numbers.size() != 1) {
@@ -36,14 +36,14 @@ absl::Status ReadConstant(ConfigReader& config, Initializer* result) {
 }
 
 absl::Status ReadUniform(ConfigReader& config, Initializer* result) {
-  result->kind = Kind::kUniform;
+  result->kind = InitializerKind::kUniform;
   SHOAL_ASSIGN_OR_RETURN(result->a, config["minval"].Number(-0.05));
   SHOAL_ASSIGN_OR_RETURN(result->b, config["maxval"].Number(0.05));
   if (result->a <= result->b) return absl::OkStatus();
   return config["minval"].Invalid(absl::StrCat(result->a, " is above maxval ", result->b));
 }
 
-absl::Status ReadNormal(ConfigReader& config, Kind kind, Initializer* result) {
+absl::Status ReadNormal(ConfigReader& config, InitializerKind kind, Initializer* result) {
   result->kind = kind;
   SHOAL_ASSIGN_OR_RETURN(result->a, config["mean"].Number(0));
   SHOAL_ASSIGN_OR_RETURN(result->b, config["stddev"].Number(0.05));
@@ -52,7 +52,7 @@ absl::Status ReadNormal(ConfigReader& config, Kind kind, Initializer* result) {
 }
 
 absl::Status ReadVarianceScaling(ConfigReader& config, Initializer* result) {
-  result->kind = Kind::kVarianceScaling;
+  result->kind = InitializerKind::kVarianceScaling;
   SHOAL_ASSIGN_OR_RETURN(result->a, config["scale"].Number(1));
   if (result->a <= 0) return config["scale"].Invalid(absl::StrCat(result->a, " is not above 0"));
   SHOAL_ASSIGN_OR_RETURN(const size_t mode,
@@ -68,7 +68,7 @@ absl::Status ReadVarianceScaling(ConfigReader& config, Initializer* result) {
   return absl::OkStatus();
 }
 
-absl::Status ReadMatrix(ConfigReader& config, Kind kind, Initializer* result) {
+absl::Status ReadMatrix(ConfigReader& config, InitializerKind kind, Initializer* result) {
   result->kind = kind;
   SHOAL_ASSIGN_OR_RETURN(result->a, config["gain"].Number(1));
   return absl::OkStatus();
@@ -109,7 +109,7 @@ absl::Status ReadFourier(ConfigReader& config, Initializer* result) {
                                        : Scaling::kSpectrum;
   }
   SHOAL_ASSIGN_OR_RETURN(kernel.periodic, config["periodic"].Bool(false));
-  *result = {.kind = Kind::kFourier, .fourier = std::make_shared<FourierKernel>(kernel)};
+  *result = {.kind = InitializerKind::kFourier, .fourier = std::make_shared<FourierKernel>(kernel)};
   return absl::OkStatus();
 }
 
@@ -150,7 +150,7 @@ std::string Canonical(const std::string& name) {
 absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, Initializer* result) {
   for (const NamedScaling& scaling : kNamedScalings) {
     if (name != scaling.name) continue;
-    *result = {.kind = Kind::kVarianceScaling,
+    *result = {.kind = InitializerKind::kVarianceScaling,
                .a = scaling.scale,
                .fan_mode = scaling.fan_mode,
                .distribution = scaling.distribution};
@@ -164,15 +164,15 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, In
   } else if (name == "random_uniform") {
     status = ReadUniform(config, result);
   } else if (name == "random_normal") {
-    status = ReadNormal(config, Kind::kNormal, result);
+    status = ReadNormal(config, InitializerKind::kNormal, result);
   } else if (name == "truncated_normal") {
-    status = ReadNormal(config, Kind::kTruncatedNormal, result);
+    status = ReadNormal(config, InitializerKind::kTruncatedNormal, result);
   } else if (name == "variance_scaling") {
     status = ReadVarianceScaling(config, result);
   } else if (name == "orthogonal") {
-    status = ReadMatrix(config, Kind::kOrthogonal, result);
+    status = ReadMatrix(config, InitializerKind::kOrthogonal, result);
   } else if (name == "identity") {
-    status = ReadMatrix(config, Kind::kIdentity, result);
+    status = ReadMatrix(config, InitializerKind::kIdentity, result);
   } else if (name == "stft") {
     status = ReadFourier(config, result);
   } else {
@@ -231,16 +231,16 @@ absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
 }
 
 absl::Status CheckShape(const InitializerConfig& initializer, const Shape& shape) {
-  const Kind kind = initializer.initializer.kind;
-  if (kind == Kind::kFourier) return CheckFourierShape(initializer, shape);
-  if (kind != Kind::kIdentity && kind != Kind::kOrthogonal) return absl::OkStatus();
-  const bool fits = kind == Kind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
+  const InitializerKind kind = initializer.initializer.kind;
+  if (kind == InitializerKind::kFourier) return CheckFourierShape(initializer, shape);
+  if (kind != InitializerKind::kIdentity && kind != InitializerKind::kOrthogonal) return absl::OkStatus();
+  const bool fits = kind == InitializerKind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
   if (!fits) {
     return initializer.json.Invalid(
-        absl::StrCat("this initializer needs ", kind == Kind::kIdentity ? "" : "at least ",
+        absl::StrCat("this initializer needs ", kind == InitializerKind::kIdentity ? "" : "at least ",
                      "two axes; the variable has shape ", ShapeToString(shape)));
   }
-  if (kind == Kind::kOrthogonal && ElementCount(shape) > kMaxOrthogonalElements) {
+  if (kind == InitializerKind::kOrthogonal && ElementCount(shape) > kMaxOrthogonalElements) {
     return initializer.json.Unimplemented(
         absl::StrCat("Shoal makes orthogonal matrices of up to ", kMaxOrthogonalElements,
                      " elements; the variable has shape ", ShapeToString(shape)));

@@ -9,7 +9,7 @@ namespace shoal::cpu {
 namespace {
 
 // The min number of rows for another thread. A row takes some microseconds.
-constexpr int64_t kRowGrain = 64;
+constexpr int64_t kLossRowGrain = 64;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ absl::Status Loss(int index, CpuProgram& program) {
   const int64_t length = LossRowLength(shape);
   const int64_t inner = ElementCount(shape) / length / shape[0];  // rows of one example
   AddLoopStep(
-      shape[0], std::max<int64_t>(1, kRowGrain / inner),
+      shape[0], std::max<int64_t>(1, kLossRowGrain / inner),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
       [attributes, length, inner](const RunContext&, float* const* data, int64_t begin,
@@ -48,7 +48,7 @@ absl::Status LossBackward(int index, CpuProgram& program) {
   const int64_t rows = ElementCount(shape) / length;
   const double scale = (op.of_sum ? static_cast<double>(shape[0]) : 1.0) / rows;
   AddLoopStep(
-      rows, kRowGrain,
+      rows, kLossRowGrain,
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
       [attributes = op.attributes, length, scale](const RunContext&, float* const* data,

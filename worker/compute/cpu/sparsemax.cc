@@ -9,7 +9,7 @@ namespace shoal::cpu {
 namespace {
 
 // The min number of rows for another thread. Rows are sorted, which takes longer.
-constexpr int64_t kRowGrain = 16;
+constexpr int64_t kSparsemaxRowGrain = 16;
 
 // Finds k and tau of SparsemaxOp's comment for one row after another. It computes in double,
 // because the op jumps where k changes, and rounding must not change k.
@@ -51,7 +51,7 @@ absl::Status Sparsemax(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
-      rows, kRowGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      rows, kSparsemaxRowGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
       [columns = columns](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         Thresholds thresholds(columns);
         for (int64_t row = begin; row < end; ++row) {
@@ -73,7 +73,7 @@ absl::Status SparsemaxBackward(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
-      rows, kRowGrain,
+      rows, kSparsemaxRowGrain,
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
       [columns = columns](const RunContext&, float* const* data, int64_t begin, int64_t end) {

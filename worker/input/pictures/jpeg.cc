@@ -21,7 +21,7 @@ constexpr int kMostScans = 100;
 
 // libjpeg's way out of an error is a jump, so nothing between setjmp and the library has a
 // destructor.
-struct Decoder {
+struct JpegDecoder {
   jpeg_decompress_struct info;  // first: libjpeg hands back its address
   jpeg_error_mgr errors;
   jpeg_source_mgr source;
@@ -31,10 +31,10 @@ struct Decoder {
   bool too_short;
 };
 
-Decoder* DecoderOf(j_common_ptr info) { return reinterpret_cast<Decoder*>(info); }
+JpegDecoder* DecoderOf(j_common_ptr info) { return reinterpret_cast<JpegDecoder*>(info); }
 
 void Fail(j_common_ptr info) {
-  Decoder* decoder = DecoderOf(info);
+  JpegDecoder* decoder = DecoderOf(info);
   if (!decoder->too_short) info->err->format_message(info, decoder->message);
   std::longjmp(decoder->failed, 1);
 }
@@ -52,7 +52,7 @@ void Warn(j_common_ptr info, int level) {
 }
 
 boolean EndOfFile(j_decompress_ptr info) {
-  Decoder* decoder = DecoderOf(reinterpret_cast<j_common_ptr>(info));
+  JpegDecoder* decoder = DecoderOf(reinterpret_cast<j_common_ptr>(info));
   decoder->too_short = true;
   Fail(reinterpret_cast<j_common_ptr>(info));
   return FALSE;
@@ -70,13 +70,13 @@ void Skip(j_decompress_ptr info, long count) {
 }
 
 void Progress(j_common_ptr info) {
-  Decoder* decoder = DecoderOf(info);
+  JpegDecoder* decoder = DecoderOf(info);
   if (decoder->info.input_scan_number <= kMostScans) return;
   std::snprintf(decoder->message, sizeof(decoder->message), "more than %d scans", kMostScans);
   std::longjmp(decoder->failed, 1);
 }
 
-void Open(std::span<const uint8_t> file, Decoder* decoder) {
+void Open(std::span<const uint8_t> file, JpegDecoder* decoder) {
   decoder->info.err = jpeg_std_error(&decoder->errors);
   decoder->errors.error_exit = Fail;
   decoder->errors.emit_message = Warn;
@@ -140,7 +140,7 @@ void RowFromCmyk(const uint8_t* cmyk, int64_t width, int channels, bool inverted
 
 // Everything that may jump. `file_bytes`: its size. `row` is for CMYK, `*status` what was found
 // before decoding began.
-bool Decode(uint64_t file_bytes, const DecodeOptions& options, Decoder* decoder, Picture* out,
+bool Decode(uint64_t file_bytes, const DecodeOptions& options, JpegDecoder* decoder, Picture* out,
             std::vector<uint8_t>* row, absl::Status* status) {
   jpeg_decompress_struct* info = &decoder->info;
   if (setjmp(decoder->failed) != 0) return false;
@@ -193,7 +193,7 @@ bool Decode(uint64_t file_bytes, const DecodeOptions& options, Decoder* decoder,
 }  // namespace
 
 absl::Status DecodeJpeg(std::span<const uint8_t> file, const DecodeOptions& options, Picture* out) {
-  Decoder decoder = {};
+  JpegDecoder decoder = {};
   Open(file, &decoder);
   std::vector<uint8_t> row;
   absl::Status status;

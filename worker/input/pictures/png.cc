@@ -25,7 +25,7 @@ constexpr double kGreen = 0.587;
 
 // libpng's way out of an error is a jump, so nothing between setjmp and the library has a
 // destructor.
-struct Decoder {
+struct PngDecoder {
   std::span<const uint8_t> file;
   size_t position = 0;
   std::jmp_buf failed;
@@ -34,7 +34,7 @@ struct Decoder {
 };
 
 void Fail(png_structp png, png_const_charp message) {
-  auto* decoder = static_cast<Decoder*>(png_get_error_ptr(png));
+  auto* decoder = static_cast<PngDecoder*>(png_get_error_ptr(png));
   std::snprintf(decoder->message, sizeof(decoder->message), "%s", message);
   std::longjmp(decoder->failed, 1);
 }
@@ -46,7 +46,7 @@ void Warn(png_structp png, png_const_charp message) {
 }
 
 void Read(png_structp png, png_bytep out, size_t size) {
-  auto* decoder = static_cast<Decoder*>(png_get_io_ptr(png));
+  auto* decoder = static_cast<PngDecoder*>(png_get_io_ptr(png));
   if (size > decoder->file.size() - decoder->position) {
     decoder->too_short = true;
     std::longjmp(decoder->failed, 1);
@@ -80,7 +80,7 @@ void Transform(png_structp png, png_infop info, int channels) {
 }
 
 // Everything that may jump. `*status` is what was found before decoding began.
-bool Decode(const DecodeOptions& options, png_structp png, png_infop info, Decoder* decoder,
+bool Decode(const DecodeOptions& options, png_structp png, png_infop info, PngDecoder* decoder,
             Picture* out, absl::Status* status) {
   if (setjmp(decoder->failed) != 0) return false;
   png_set_read_fn(png, decoder, Read);
@@ -122,7 +122,7 @@ bool Decode(const DecodeOptions& options, png_structp png, png_infop info, Decod
 }  // namespace
 
 absl::Status DecodePng(std::span<const uint8_t> file, const DecodeOptions& options, Picture* out) {
-  Decoder decoder = {.file = file};
+  PngDecoder decoder = {.file = file};
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder, Fail, Warn);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
   if (info == nullptr) {

@@ -22,7 +22,7 @@
 namespace shoal {
 namespace {
 
-using Kind = WarpAttributes::Kind;
+using WarpKind = WarpAttributes::Kind;
 
 // A layer whose output images have the shape of its input images. Does nothing in inference.
 class RandomWarp : public LayerConfig {
@@ -43,7 +43,7 @@ class RandomWarp : public LayerConfig {
   }
 
  protected:
-  RandomWarp(LayerOptions& options, Kind kind) : seed_(options.Seed()) {
+  RandomWarp(LayerOptions& options, WarpKind kind) : seed_(options.Seed()) {
     attributes_.kind = kind;
     options.ExpectChannelsLast();
   }
@@ -67,7 +67,7 @@ class RandomWarp : public LayerConfig {
 
 class RandomFlip : public RandomWarp {
  public:
-  explicit RandomFlip(LayerOptions& options) : RandomWarp(options, Kind::kFlip) {
+  explicit RandomFlip(LayerOptions& options) : RandomWarp(options, WarpKind::kFlip) {
     const size_t mode =
         options.OneOf("mode", {"horizontal_and_vertical", "horizontal", "vertical"}, 0);
     attributes_.flip_columns = mode != 2;
@@ -78,7 +78,7 @@ class RandomFlip : public RandomWarp {
 
 class RandomTranslation : public RandomWarp {
  public:
-  explicit RandomTranslation(LayerOptions& options) : RandomWarp(options, Kind::kTranslate) {
+  explicit RandomTranslation(LayerOptions& options) : RandomWarp(options, WarpKind::kTranslate) {
     constexpr FactorRule kShares = {.min = -1, .max = 1};
     ranges_ = {ReadFactor(options, "height_factor", kShares),
                ReadFactor(options, "width_factor", kShares)};
@@ -88,7 +88,7 @@ class RandomTranslation : public RandomWarp {
 
 class RandomRotation : public RandomWarp {
  public:
-  explicit RandomRotation(LayerOptions& options) : RandomWarp(options, Kind::kRotate) {
+  explicit RandomRotation(LayerOptions& options) : RandomWarp(options, WarpKind::kRotate) {
     ranges_ = {ReadFactor(options, "factor", {.min = -1, .max = 1, .list_may_exceed = true})};
     ReadFill(options);
   }
@@ -96,7 +96,7 @@ class RandomRotation : public RandomWarp {
 
 class RandomZoom : public RandomWarp {
  public:
-  explicit RandomZoom(LayerOptions& options) : RandomWarp(options, Kind::kZoom) {
+  explicit RandomZoom(LayerOptions& options) : RandomWarp(options, WarpKind::kZoom) {
     constexpr FactorRule kFactors = {.min = -1, .max = 1, .above_min = true};
     ranges_ = {ReadFactor(options, "height_factor", kFactors)};
     if (!options["width_factor"].is_null()) {
@@ -144,7 +144,7 @@ class RandomCrop : public LayerConfig {
     random->layer_seed = call.RandomSeed(seed_);
     SHOAL_ASSIGN_OR_RETURN(const ValueId place, call.Add(std::move(random)));
     auto warp = std::make_shared<WarpOp>();
-    warp->attributes.kind = Kind::kCrop;
+    warp->attributes.kind = WarpKind::kCrop;
     warp->height = height_;
     warp->width = width_;
     SHOAL_ASSIGN_OR_RETURN(const ValueId window,
