@@ -19,7 +19,7 @@
 #include "common/run/run_id.h"
 #include "common/run/run_outcome.h"
 #include "common/run/run_paths.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {
@@ -44,6 +44,7 @@ void GoOnWithStrategy(const std::string& run_dir, Job* job) {
 void WriteAddress(const std::string& run_dir, const std::string& address, EventLoop* loop) {
   auto written = std::make_shared<absl::Status>();
   loop->Offload(
+      Lane::kFiles,
       [paths = RunPaths{run_dir}, address, written] {
         *written = ReplaceFile(paths.chief_address(), address + "\n");
         written->Update(RemoveRunOutcome(paths));

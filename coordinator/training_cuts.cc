@@ -47,8 +47,8 @@ CutPlan::Steps TrainingRun::Steps() const {
 void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
   if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
   cuts_->Began(cut.step, options_.loop->Now());
-  closing_cut_ = closing_->closing();
-  if (cut.hold) evaluator_->NoteItIsNotThere();
+  drain_checkpoint_ = closing_->closing();
+  if (cut.hold) evaluator_->WarnEvaluatorMissing();
   Checkpointer::Cut begun = {
       .timeline = opened_->timeline, .step = cut.step, .term = fleet_->term(), .hold = cut.hold};
   if (plan_.has_value()) {
@@ -103,7 +103,7 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
     handout_->steps().WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < handout_->CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
-  if (closing_->closing() && closing_cut_ && step <= handout_->CutTarget() && !refused_below)
+  if (closing_->closing() && drain_checkpoint_ && step <= handout_->CutTarget() && !refused_below)
     closing_->NotWritten(why, highest_step.has_value());
 }
 

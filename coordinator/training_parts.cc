@@ -36,14 +36,14 @@ void TrainingRun::MakePs() {
   claimant.set_address(self.address);
   claimant.set_host(self.host);
   claimant.set_pid(self.pid);
-  lease_ = std::make_unique<RunLease>(
-      RunLease::Options{.loop = options_.loop,
-                        .files = options_.files,
-                        .directory = paths_.lease(),
-                        .self = std::move(self),
-                        .is_gone = options_.is_gone,
-                        .on_lost = [this](const absl::Status& status) { ending_->Over(status); },
-                        .on_lead = options_.on_lead});
+  lease_ = std::make_unique<RunLock>(
+      RunLock::Options{.loop = options_.loop,
+                       .files = options_.files,
+                       .directory = paths_.lease(),
+                       .self = std::move(self),
+                       .is_gone = options_.is_gone,
+                       .on_lost = [this](const absl::Status& status) { ending_->Over(status); },
+                       .on_lead = options_.on_lead});
   // A run that begins with the seed needs none.
   std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
   if (!job.initial_weights.path.empty()) {
@@ -103,15 +103,15 @@ void TrainingRun::MakeWorkers() {
       .on_report = [this](Worker& worker,
                           const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
       .on_gone = [this](Worker& worker, const std::string& why) { OnWorkerGone(worker, why); }});
-  handout_ = std::make_unique<WorkHandout>(
-      WorkHandout::Options{.loop = options_.loop,
-                           .membership = membership_.get(),
-                           .window_steps = job.strategy.window_steps,
-                           .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
-                           .speculate_after = job.strategy.speculate_after,
-                           .on_leased = [this](uint64_t step) {
-                             progress_.EpochBegins(plan_->EpochOf(step), options_.loop->Now());
-                           }});
+  handout_ = std::make_unique<StepScheduler>(
+      StepScheduler::Options{.loop = options_.loop,
+                             .membership = membership_.get(),
+                             .window_steps = job.strategy.window_steps,
+                             .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+                             .speculate_after = job.strategy.speculate_after,
+                             .on_leased = [this](uint64_t step) {
+                               progress_.EpochBegins(plan_->EpochOf(step), options_.loop->Now());
+                             }});
 }
 
 void TrainingRun::MakeEvaluator() {
@@ -218,7 +218,7 @@ void TrainingRun::MakeCheckpoints() {
 }
 
 void TrainingRun::MakeEnd() {
-  ending_ = std::make_unique<RunEnding>(RunEnding::Options{
+  ending_ = std::make_unique<Shutdown>(Shutdown::Options{
       .loop = options_.loop,
       .files = options_.files,
       .membership = membership_.get(),
@@ -237,18 +237,18 @@ void TrainingRun::MakeEnd() {
             return owed;
           },
       .on_over = options_.on_over});
-  closing_ = std::make_unique<ClosingCut>(
-      ClosingCut::Options{.loop = options_.loop,
-                          .fleet = fleet_.get(),
-                          .membership = membership_.get(),
-                          .handout = handout_.get(),
-                          .checkpointer = checkpointer_.get(),
-                          .ending = ending_.get(),
-                          .lease_timeout_seconds = options_.job.strategy.lease_timeout_seconds,
-                          .checkpoints = paths_.checkpoints(),
-                          .opened = [this] { return opened_.has_value() ? &*opened_ : nullptr; },
-                          .waiting = [this] { return View().Waiting(); },
-                          .begin_cut = [this](uint64_t step) { BeginCut({step}); }});
+  closing_ = std::make_unique<DrainCheckpoint>(DrainCheckpoint::Options{
+      .loop = options_.loop,
+      .fleet = fleet_.get(),
+      .membership = membership_.get(),
+      .handout = handout_.get(),
+      .checkpointer = checkpointer_.get(),
+      .ending = ending_.get(),
+      .lease_timeout_seconds = options_.job.strategy.lease_timeout_seconds,
+      .checkpoints = paths_.checkpoints(),
+      .opened = [this] { return opened_.has_value() ? &*opened_ : nullptr; },
+      .waiting = [this] { return View().Waiting(); },
+      .begin_cut = [this](uint64_t step) { BeginCut({step}); }});
   requests_ = std::make_unique<OperatorRequests>(
       OperatorRequests::Options{.membership = membership_.get(),
                                 .ps_count = static_cast<int>(options_.ps_addresses.size()),

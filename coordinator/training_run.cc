@@ -356,7 +356,7 @@ void TrainingRun::Tick() {
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
-  handout_->NoteWhoIsThere();
+  handout_->UpdateIdleSince();
   LogWaiting(now);
   evaluator_->Tick();
   closing_->BeforePlan();

@@ -22,31 +22,31 @@
 #include "common/step_plan/round_plan.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/cuts/checkpointer.h"
-#include "coordinator/cuts/closing_cut.h"
 #include "coordinator/cuts/cut_plan.h"
+#include "coordinator/cuts/drain_checkpoint.h"
 #include "coordinator/evaluator/checkpoint_evaluation.h"
 #include "coordinator/operators/operator_requests.h"
 #include "coordinator/operators/run_view.h"
 #include "coordinator/run/progress.h"
-#include "coordinator/run/run_ending.h"
 #include "coordinator/run/run_history.h"
+#include "coordinator/run/shutdown.h"
 #include "coordinator/steps/membership.h"
-#include "coordinator/steps/work_handout.h"
+#include "coordinator/steps/step_scheduler.h"
 #include "coordinator/takeover/first_checkpoint.h"
 #include "coordinator/takeover/ps_fleet.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
 
 // The training of one job, from the first claim to the saved model: brings together who computes
-// (Membership), who gets which work (WorkHandout), where the variables are (PsFleet), what is kept
-// when (CutPlan, Checkpointer), what it has come to (Progress, RunHistory, CheckpointEvaluation),
-// what is done before a stop (ClosingCut), the end (RunEnding), and what people ask for and are
-// told (OperatorRequests, RunView). What is left here is what one of them has to know of the
-// others.
+// (Membership), who gets which work (StepScheduler), where the variables are (PsFleet), what is
+// kept when (CutPlan, Checkpointer), what it has come to (Progress, RunHistory,
+// CheckpointEvaluation), what is done before a stop (DrainCheckpoint), the end (Shutdown), and
+// what people ask for and are told (OperatorRequests, RunView). What is left here is what one of
+// them has to know of the others.
 //
-//   waiting ── timeline open, examples counted ──▶ training ──▶ ending (RunEnding)
+//   waiting ── timeline open, examples counted ──▶ training ──▶ ending (Shutdown)
 //      ▲                                             │
 //      └───────────────── timeline over ─────────────┘
 //
@@ -70,7 +70,7 @@ class TrainingRun {
     LeaseHolder holder;                                       // this process, but for its address
     std::string run_id;                                       // of run_dir; empty: it has none
     bool take_over = false;                                   // the ps of another run, too
-    std::function<bool(const std::string& process)> is_gone;  // as RunLease::Options has them
+    std::function<bool(const std::string& process)> is_gone;  // as RunLock::Options has them
     std::function<void()> on_lead;
     // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
     std::function<void(const absl::Status&)> on_over;
@@ -234,15 +234,15 @@ class TrainingRun {
 
   // Each knows of those above it at most.
   Progress progress_;
-  std::unique_ptr<RunLease> lease_;
+  std::unique_ptr<RunLock> lease_;
   std::unique_ptr<PsFleet> fleet_;
   std::unique_ptr<Membership> membership_;
-  std::unique_ptr<WorkHandout> handout_;
+  std::unique_ptr<StepScheduler> handout_;
   std::unique_ptr<RunHistory> history_;
   std::unique_ptr<CheckpointEvaluation> evaluator_;
   std::unique_ptr<Checkpointer> checkpointer_;
-  std::unique_ptr<RunEnding> ending_;
-  std::unique_ptr<ClosingCut> closing_;
+  std::unique_ptr<Shutdown> ending_;
+  std::unique_ptr<DrainCheckpoint> closing_;
   std::unique_ptr<OperatorRequests> requests_;
 
   // Of as many examples as the run's newest checkpoint says, or else the first worker.
@@ -257,7 +257,7 @@ class TrainingRun {
   Time stored_at_{};
   std::optional<PsFleet::Opened> opened_;  // the open timeline
   std::optional<CutPlan> cuts_;            // and its cuts; stays when it is over
-  bool closing_cut_ = false;               // the cut begun last is that of closing_
+  bool drain_checkpoint_ = false;          // the cut begun last is that of closing_
   // Steps that were reported and never applied: the figures of their epoch include them, so they do
   // not count once more when they are done.
   std::set<uint64_t> counted_;

@@ -14,7 +14,7 @@ namespace shoal {
 namespace {
 
 // Steps that one line names.
-constexpr size_t kMostNamedSteps = 8;
+constexpr size_t kMaxNamedSteps = 8;
 
 }  // namespace
 
@@ -227,7 +227,7 @@ void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
                                     " has applied only those below ", claimed.base()));
   } else {
     const std::vector<uint64_t> named(
-        lack.steps.begin(), lack.steps.begin() + std::min(lack.steps.size(), kMostNamedSteps));
+        lack.steps.begin(), lack.steps.begin() + std::min(lack.steps.size(), kMaxNamedSteps));
     LogError(absl::StrCat(
         where, " has not applied ", lack.steps.size(), lack.steps.size() == 1 ? " step" : " steps",
         " reported as done (", absl::StrJoin(named, ", "),

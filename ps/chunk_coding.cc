@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 std::string Name(const std::string& config) {
-  return config.empty() ? "float32" : Printable(config, kMostNameBytes);
+  return config.empty() ? "float32" : Printable(config, kMaxNameBytes);
 }
 std::string ConfigOf(const Codec* codec) { return codec == nullptr ? "" : codec->config(); }
 

@@ -32,6 +32,7 @@ void CutWriter::WriteNextChunk() {
   const auto pieces = std::make_shared<const std::vector<VariableStore::CutPiece>>(
       store_->CopyCutChunk(next_chunk_++));
   loop_->Offload(
+      Lane::kFiles,
       [files = files_, pieces] {
         for (const VariableStore::CutPiece& piece : *pieces) {
           const absl::Status written =
@@ -52,6 +53,7 @@ void CutWriter::WriteNextChunk() {
 
 void CutWriter::Finish() {
   loop_->Offload(
+      Lane::kFiles,
       [files = files_] {
         if (files->result.ok()) files->result = files->writer.Finish();
       },

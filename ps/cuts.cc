@@ -12,17 +12,17 @@ namespace {
 
 // Leases, and what is added until a Fence arrives, come to far fewer. A higher one would keep every
 // later cut of its term waiting for ever.
-constexpr uint64_t kMostStepsAhead = uint64_t{1} << 32;
+constexpr uint64_t kMaxStepsAhead = uint64_t{1} << 32;
 
 }  // namespace
 
 absl::Status Cuts::CheckPlausible(const CutPlace& place) const {
   const uint64_t base = store_->base();
-  if (place.cut_step > base && place.cut_step - base > kMostStepsAhead) {
+  if (place.cut_step > base && place.cut_step - base > kMaxStepsAhead) {
     return absl::InvalidArgumentError(
         absl::StrCat("no coordinator cuts at step ", place.cut_step, ": ps ", ps_index_,
                      " has applied all steps below ", base, ", and takes cuts up to ",
-                     kMostStepsAhead, " above that"));
+                     kMaxStepsAhead, " above that"));
   }
   return place.directory.empty() ? absl::OkStatus() : CheckCutNames(place);
 }
@@ -112,6 +112,7 @@ void Cuts::Advance() {
 void Cuts::Look() {
   const auto seen = looking_ = std::make_shared<absl::StatusOr<bool>>(false);
   loop_->Offload(
+      Lane::kFiles,
       [files = files_, place = cut_->place, seen] { *seen = SeesCutDirectory(place, files); },
       [this, seen, alive = std::weak_ptr<bool>(alive_)] {
         if (!alive.expired() && looking_ == seen) OnLooked(*seen);

@@ -7,8 +7,8 @@ namespace shoal {
 namespace {
 
 // What is longer tells of no coordinator of Shoal, and is not kept.
-constexpr size_t kMostRunIdBytes = 64;
-constexpr size_t kMostPathBytes = 4096;
+constexpr size_t kMaxRunIdBytes = 64;
+constexpr size_t kMaxPathBytes = 4096;
 
 bool SameRun(const proto::Claimant& a, const proto::Claimant& b) {
   return !a.run_id().empty() && a.run_id() == b.run_id();
@@ -25,10 +25,10 @@ void Holder::Follow(const proto::Claim& claim, Time now) {
   // A successor that claims all anew keeps what its run had.
   leads_ = claim.leads() || (leads_ && SameRun(claim.claimant(), who_));
   who_ = claim.claimant();
-  if (who_.run_id().size() > kMostRunIdBytes) who_.clear_run_id();
-  if (who_.run_directory().size() > kMostPathBytes) who_.clear_run_directory();
-  if (who_.address().size() > kMostNameBytes) who_.clear_address();
-  if (who_.host().size() > kMostNameBytes) who_.clear_host();
+  if (who_.run_id().size() > kMaxRunIdBytes) who_.clear_run_id();
+  if (who_.run_directory().size() > kMaxPathBytes) who_.clear_run_directory();
+  if (who_.address().size() > kMaxNameBytes) who_.clear_address();
+  if (who_.host().size() > kMaxNameBytes) who_.clear_host();
   heard_ = now;
 }
 

@@ -120,7 +120,7 @@ void ParameterServer::Greet(const SessionPtr& session) {
     fill(reply.mutable_hello());
     *reply.mutable_hello()->mutable_claimant() = holder_.who();
     session->Send(reply);
-    if (leaving_ != 0) SayDeparting(session);
+    if (leaving_ != 0) SendDeparting(session);
   } else {
     proto::ExchangeReply reply;
     fill(reply.mutable_hello());
@@ -192,7 +192,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
                absl::FailedPreconditionError(absl::StrCat(
                    "no coordinator comes to the term ", TermText(term), ": ps ", options_.index,
                    " has promised ", TermText(promised_term_), ", and takes numbers up to ",
-                   kMostTermsAhead, " above that and ", kMaxTermNumber,
+                   kMaxTermsAhead, " above that and ", kMaxTermNumber,
                    " at most; a coordinator that did come to it goes on "
                    "once this ps is started anew")));
   }
@@ -246,7 +246,7 @@ bool ParameterServer::RefusedByHolder(const SessionPtr& session,
     LogWarning("not claimed: this ps keeps to the run of another coordinator",
                {{"term", TermText(request.term())},
                 {"by", session->stream->peer()},
-                {"holder", Printable(holder_.who().address(), kMostNameBytes)}});
+                {"holder", Printable(holder_.who().address(), kMaxNameBytes)}});
   }
   proto::ControlReply reply;
   proto::ClaimRefused* refused = reply.mutable_claim_refused();
@@ -359,6 +359,7 @@ void ParameterServer::ReadLoad() {
   reading_load_ = true;
   const auto outcome = std::make_shared<LoadOutcome>();
   options_.loop->Offload(
+      Lane::kFiles,
       [outcome, request = std::move(loading_->request)] { *outcome = LoadVariables(request); },
       [this, outcome, term = loading_->term, alive = std::weak_ptr<bool>(alive_)] {
         if (alive.expired()) return;
@@ -438,7 +439,7 @@ void ParameterServer::Leave(Time grace) {
   leaving_ = options_.loop->CallAfter(
       grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
   for (const auto& [id, session] : sessions_) {
-    if (session->control && session->greeted) SayDeparting(session);
+    if (session->control && session->greeted) SendDeparting(session);
   }
   if (!Coordinated()) AwaitCoordinator();
 }
@@ -450,7 +451,7 @@ void ParameterServer::AwaitCoordinator() {
   });
 }
 
-void ParameterServer::SayDeparting(const SessionPtr& session) {
+void ParameterServer::SendDeparting(const SessionPtr& session) {
   proto::ControlReply reply;
   reply.mutable_departing();
   session->Send(reply);

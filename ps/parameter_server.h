@@ -143,7 +143,7 @@ class ParameterServer {
   void FinishLoad(uint64_t term, LoadOutcome outcome);
   void OnStop(const SessionPtr& session, uint64_t term);
   void OnClosed(uint64_t session);
-  void SayDeparting(const SessionPtr& session);
+  void SendDeparting(const SessionPtr& session);
   // Leaves without a checkpoint unless a coordinator comes soon.
   void AwaitCoordinator();
   // Whether a coordinator is connected.

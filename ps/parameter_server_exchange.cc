@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 // At most this much of a worker's codec is kept. No codec has a longer name.
-constexpr size_t kMostCodecBytes = 200;
+constexpr size_t kMaxCodecBytes = 200;
 
 // Maps chunk numbers beyond int to one that no ps has.
 int ChunkIndex(uint32_t chunk) {
@@ -37,8 +37,8 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
   // coordinator with another number of ps has yet to load it.
   session->shard_map_fingerprint = hello.shard_map_fingerprint();
   session->job_fingerprint = hello.job_fingerprint();
-  session->push_codec = hello.push_codec().substr(0, kMostCodecBytes);
-  session->pull_codec = hello.pull_codec().substr(0, kMostCodecBytes);
+  session->push_codec = hello.push_codec().substr(0, kMaxCodecBytes);
+  session->pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes);
 }
 
 // Rule 4: a request of another timeline is refused.

@@ -17,12 +17,12 @@
 namespace shoal {
 namespace {
 
-constexpr uint32_t kMostPs = 65536;
+constexpr uint32_t kMaxPs = 65536;
 
 absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, const Job& job) {
-  if (request.ps_count <= static_cast<uint32_t>(request.ps_index) || request.ps_count > kMostPs) {
+  if (request.ps_count <= static_cast<uint32_t>(request.ps_index) || request.ps_count > kMaxPs) {
     return absl::InvalidArgumentError(absl::StrCat("ps_count ", request.ps_count, ": must be from ",
-                                                   request.ps_index + 1, " to ", kMostPs,
+                                                   request.ps_index + 1, " to ", kMaxPs,
                                                    ", as this is ps ", request.ps_index));
   }
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));

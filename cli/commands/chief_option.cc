@@ -15,7 +15,7 @@
 #include "common/files/durable_file.h"
 #include "common/rpc/network.h"
 #include "common/run/run_paths.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 
 namespace shoal {
 namespace {
@@ -53,11 +53,11 @@ void ChiefOption::AddTo(CLI::App* command) {
 }
 
 absl::StatusOr<std::string> ChiefOption::Address() const {
-  constexpr uint64_t kMostBytes = 1 << 10;
+  constexpr uint64_t kMaxBytes = 1 << 10;
   std::string text = chief, source = "--chief";
   if (text.empty()) {
     const std::string path = source = RunPaths{AbsolutePath(run_dir)}.chief_address();
-    const absl::StatusOr<std::string> content = ReadSmallFile(path, kMostBytes);
+    const absl::StatusOr<std::string> content = ReadSmallFile(path, kMaxBytes);
     if (!content.ok()) {
       return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
                                               "; no coordinator has led a run in ", run_dir,

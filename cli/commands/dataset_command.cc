@@ -86,14 +86,14 @@ std::string LabelText(std::span<const float> label, const std::vector<std::strin
               : label[0];
   if ((one_hot || label.size() == 1) && number >= 0 &&
       number < static_cast<float>(class_names.size())) {
-    return Printable(class_names[static_cast<size_t>(number)], kMostNameBytes);
+    return Printable(class_names[static_cast<size_t>(number)], kMaxNameBytes);
   }
-  constexpr size_t kMostShown = 10;
+  constexpr size_t kMaxShown = 10;
   std::string text;
-  for (size_t i = 0; i < std::min(label.size(), kMostShown); ++i) {
+  for (size_t i = 0; i < std::min(label.size(), kMaxShown); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : " ", label[i]);
   }
-  return label.size() > kMostShown ? text + " ..." : text;
+  return label.size() > kMaxShown ? text + " ..." : text;
 }
 
 absl::Status Show(const ShowOptions& options) {

@@ -22,7 +22,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostEpochs = 100;  // as a coordinator tells
+constexpr size_t kMaxEpochs = 100;  // as a coordinator tells
 
 std::vector<StoredCheckpoint> CheckpointsOf(const RunPaths& run) {
   return CheckpointStore(run.checkpoints()).List(nullptr).value_or(std::vector<StoredCheckpoint>());
@@ -47,7 +47,7 @@ void FillCheckpoint(const StoredCheckpoint& newest, proto::CheckpointStatus* sta
 
 void FillHistory(const std::vector<proto::EpochResult>& epochs, proto::StatusReply* status) {
   if (epochs.empty()) return;
-  const size_t shown = std::min(epochs.size(), kMostEpochs);
+  const size_t shown = std::min(epochs.size(), kMaxEpochs);
   status->mutable_history()->Add(epochs.end() - static_cast<ptrdiff_t>(shown), epochs.end());
   status->set_loss(epochs.back().loss());
   *status->mutable_metrics() = epochs.back().metrics();

@@ -18,7 +18,7 @@ void DeathList::Add(const TaskId& task, std::string description, std::string sen
   if (known == tasks_.end()) known = tasks_.insert(known, {task, std::move(description), 0});
   ++known->deaths;
   newest_.push_back({task, std::move(sentence)});
-  if (newest_.size() > kMostListed) newest_.pop_front();
+  if (newest_.size() > kMaxListed) newest_.pop_front();
 }
 
 void DeathList::Forgive(const TaskId& task) {

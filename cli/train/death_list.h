@@ -15,7 +15,7 @@ namespace shoal {
 // of the newest, and a count. Plain state; not thread-safe.
 class DeathList {
  public:
-  static constexpr size_t kMostListed = 20;
+  static constexpr size_t kMaxListed = 20;
 
   // `description`: many lines. `sentence`: one.
   void Add(const TaskId& task, std::string description, std::string sentence);
@@ -42,7 +42,7 @@ class DeathList {
   };
 
   std::vector<Task> tasks_;   // in the order of their first deaths
-  std::deque<Death> newest_;  // at most kMostListed
+  std::deque<Death> newest_;  // at most kMaxListed
 };
 
 }  // namespace shoal

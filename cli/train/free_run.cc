@@ -5,7 +5,7 @@
 
 #include "common/daemon/process/process_mark.h"
 #include "common/rpc/grpc/grpc_network.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 
 namespace shoal {
 namespace {
@@ -21,15 +21,16 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
   absl::Status result;
   LeaseHolder self = ThisProcess();
   self.address = address;
-  RunLease lease({.loop = loop.get(),
-                  .files = RealFileSystem(),
-                  .directory = paths.lease(),
-                  .self = self,
-                  .is_gone = IsProcessGone});
+  RunLock lease({.loop = loop.get(),
+                 .files = RealFileSystem(),
+                 .directory = paths.lease(),
+                 .self = self,
+                 .is_gone = IsProcessGone});
   lease.Acquire(/*ps=*/{}, [&](const absl::Status& status) {
     result = status;
     lease.Release();
-    loop->OffloadBrief([] {}, [&loop] { loop->Stop(); });  // once that is written
+    loop->Offload(
+        Lane::kBrief, [] {}, [&loop] { loop->Stop(); });  // once that is written
   });
   const std::function<void(Time)> say_after = [&](Time delay) {
     loop->CallAfter(delay, [&] {

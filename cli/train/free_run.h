@@ -9,7 +9,7 @@
 namespace shoal {
 
 // Waits until nobody leads the run, as the coordinator at `address`, which is to be started, would:
-// takes the run lease (coordinator/takeover/run_lease.h) and leaves it for that one.
+// takes the run lock (coordinator/takeover/run_lock.h) and leaves it for that one.
 // kFailedPrecondition names who leads it; then nothing was written. `say` gets, again and again,
 // whom it waits for.
 absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,

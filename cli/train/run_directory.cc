@@ -120,8 +120,9 @@ absl::Status RunDirectory::ResolveStrategy(uint64_t workers, Job* job) const {
 absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) const {
   SHOAL_RETURN_IF_ERROR(CheckSameJob(job));
   Decision decision;
-  SHOAL_ASSIGN_OR_RETURN(const std::optional<StoredCheckpoint> newest,
-                         CheckpointStore(paths_.checkpoints()).NewestWhole({}, &decision.problems));
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::optional<StoredCheckpoint> newest,
+      CheckpointStore(paths_.checkpoints()).NewestVerified({}, &decision.problems));
   if (!newest.has_value()) {
     if (!decision.problems.empty()) {
       return absl::DataLossError(

@@ -105,7 +105,7 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
   }
   std::vector<std::string> passed_over;
   SHOAL_ASSIGN_OR_RETURN(std::optional<StoredCheckpoint> newest,
-                         CheckpointStore(found.root).NewestWhole({}, &passed_over));
+                         CheckpointStore(found.root).NewestVerified({}, &passed_over));
   if (!newest.has_value()) {
     return absl::DataLossError(absl::StrCat("no checkpoint in ", found.root, " can be read:\n  ",
                                             absl::StrJoin(passed_over, "\n  ")));

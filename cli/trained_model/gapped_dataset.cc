@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostReasons = 20;
+constexpr size_t kMaxReasons = 20;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ absl::Status GappedDataset::Read(uint64_t index, std::span<const FeatureSpan> fe
     std::fill(feature.bytes.begin(), feature.bytes.end(), uint8_t{0});
   }
   MutexLock lock(&mutex_);
-  if (gaps_.insert(index).second && reasons_.size() < kMostReasons)
+  if (gaps_.insert(index).second && reasons_.size() < kMaxReasons)
     reasons_.emplace_back(status.message());
   return absl::OkStatus();
 }

@@ -188,9 +188,9 @@ absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasMo
 
 std::string DescribeClasses(const std::vector<std::string>& names, const Loss& loss,
                             const Shape& output) {
-  constexpr size_t kMostNames = 10;
+  constexpr size_t kMaxNames = 10;
   if (names.empty()) return "";
-  const size_t shown = std::min(names.size(), kMostNames);
+  const size_t shown = std::min(names.size(), kMaxNames);
   std::string text = absl::StrCat(names.size(), names.size() == 1 ? " class: " : " classes: ",
                                   absl::StrJoin(names.begin(), names.begin() + shown, ", "));
   if (names.size() > shown) absl::StrAppend(&text, " and ", names.size() - shown, " more");

@@ -27,11 +27,11 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostObjects = 100'000;
-constexpr int kMostDepth = 64;      // of nested groups
-constexpr int kMostTreeLevels = 8;  // at 32 entries per node, far more than kMostObjects
-constexpr int kMostAxes = 32;
-constexpr uint64_t kMostElements = uint64_t{1} << 40;  // in one data set
+constexpr size_t kMaxObjects = 100'000;
+constexpr int kMaxDepth = 64;      // of nested groups
+constexpr int kMaxTreeLevels = 8;  // at 32 entries per node, far more than kMaxObjects
+constexpr int kMaxAxes = 32;
+constexpr uint64_t kMaxElements = uint64_t{1} << 40;  // in one data set
 
 }  // namespace
 
@@ -50,14 +50,14 @@ class Hdf5Walk {
 
  private:
   absl::Status ReadObject(const std::string& path, uint64_t at, int depth) {
-    if (depth > kMostDepth)
+    if (depth > kMaxDepth)
       return structures_.Damaged(
-          at, absl::StrCat(QuotedHdf5Path(path), " is more than ", kMostDepth, " groups deep"));
+          at, absl::StrCat(QuotedHdf5Path(path), " is more than ", kMaxDepth, " groups deep"));
     if (!objects_.insert(at).second)
       return structures_.Damaged(
           at, absl::StrCat(QuotedHdf5Path(path), " is an object that has another name too"));
-    if (objects_.size() > kMostObjects)
-      return structures_.Damaged(at, absl::StrCat("it has more than ", kMostObjects, " objects"));
+    if (objects_.size() > kMaxObjects)
+      return structures_.Damaged(at, absl::StrCat("it has more than ", kMaxObjects, " objects"));
     SHOAL_ASSIGN_OR_RETURN(const std::vector<Hdf5Message> messages,
                            structures_.ReadHeader(path, at));
     const Hdf5Message *table = nullptr, *layout = nullptr;
@@ -87,13 +87,13 @@ class Hdf5Walk {
     heap_fields.Skip(8);
     const uint64_t heap_bytes = heap_fields.Take(8);
     heap_fields.Skip(8);
-    if (heap_bytes > kMostHdf5HeapBytes)
+    if (heap_bytes > kMaxHdf5HeapBytes)
       return structures_.Damaged(heap, absl::StrCat("the names in ", QuotedHdf5Path(path), " take ",
                                                     heap_bytes, " bytes"));
     SHOAL_ASSIGN_OR_RETURN(const std::string names,
                            structures_.Read(heap_fields.Take(8), heap_bytes,
                                             absl::StrCat("the names in ", QuotedHdf5Path(path))));
-    return ReadTree(path, tree, names, kMostTreeLevels, depth);
+    return ReadTree(path, tree, names, kMaxTreeLevels, depth);
   }
 
   absl::Status ReadTree(const std::string& path, uint64_t at, const std::string& names,
@@ -136,7 +136,7 @@ class Hdf5Walk {
       const uint64_t name_at = left.Take(8), object = left.Take(8), cached = left.Take(4);
       left.Skip(20);
       const size_t end = name_at < names.size() ? names.find('\0', name_at) : std::string::npos;
-      if (end == std::string::npos || end == name_at || end - name_at > kMostNameBytes)
+      if (end == std::string::npos || end == name_at || end - name_at > kMaxNameBytes)
         return structures_.Damaged(
             entry_at, absl::StrCat("an entry of ", QuotedHdf5Path(path), " has no name"));
       const std::string name = names.substr(name_at, end - name_at);
@@ -213,16 +213,16 @@ class Hdf5Walk {
     Hdf5Fields fields(message.data);
     const uint64_t version = fields.Take(1), axes = fields.Take(1);
     fields.Skip(version == 1 ? 6 : 2);
-    if (version < 1 || version > 2 || axes > kMostAxes)
+    if (version < 1 || version > 2 || axes > kMaxAxes)
       return structures_.Damaged(
           message.at, absl::StrCat(QuotedHdf5Path(path), " has a shape that cannot be read"));
     Shape shape;
     uint64_t elements = 1;
     for (uint64_t i = 0; i < axes; ++i) {
       const uint64_t extent = fields.Take(8);
-      if (extent > kMostElements || (extent > 0 && elements > kMostElements / extent))
+      if (extent > kMaxElements || (extent > 0 && elements > kMaxElements / extent))
         return structures_.Damaged(message.at, absl::StrCat(QuotedHdf5Path(path), " has more than ",
-                                                            kMostElements, " elements"));
+                                                            kMaxElements, " elements"));
       if (extent > 0) elements *= extent;
       shape.push_back(static_cast<int64_t>(extent));
     }
@@ -259,7 +259,7 @@ class Hdf5Walk {
     if (!variable_string) return absl::OkStatus();
     const uint64_t size = fields.Take(4), heap = fields.Take(8), index = fields.Take(4);
     SHOAL_ASSIGN_OR_RETURN(const std::string* text, structures_.FindInHeap(heap, index));
-    if (!fields.ok() || text == nullptr || text->size() < size || size > kMostNameBytes)
+    if (!fields.ok() || text == nullptr || text->size() < size || size > kMaxNameBytes)
       return structures_.Damaged(
           message.at, absl::StrCat("the name of ", QuotedHdf5Path(path), " is not there"));
     file_->names_[path] = text->substr(0, size);
@@ -281,7 +281,7 @@ absl::Status Hdf5File::ReadFloats(const Dataset& dataset, uint64_t first,
                                   std::span<float> out) const {
   if (!dataset.problem.empty())
     return absl::UnimplementedError(absl::StrCat(
-        name(), ": \"", Printable(dataset.path, kMostNameBytes), "\" ", dataset.problem));
+        name(), ": \"", Printable(dataset.path, kMaxNameBytes), "\" ", dataset.problem));
   const auto elements = static_cast<uint64_t>(ElementCount(dataset.shape));
   if (first > elements || out.size() > elements - first) {
     return absl::InvalidArgumentError(absl::StrCat(name(), ": \"", dataset.path, "\" has ",

@@ -12,14 +12,14 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostHeaderBlocks = 64;
-constexpr uint64_t kMostHeaderBytes = uint64_t{1} << 20;  // of one block
-constexpr uint64_t kMostMetadataBytes = uint64_t{256} << 20;
+constexpr size_t kMaxHeaderBlocks = 64;
+constexpr uint64_t kMaxHeaderBytes = uint64_t{1} << 20;  // of one block
+constexpr uint64_t kMaxMetadataBytes = uint64_t{256} << 20;
 
 }  // namespace
 
 std::string QuotedHdf5Path(const std::string& path) {
-  return absl::StrCat("\"", path.empty() ? "/" : Printable(path, kMostNameBytes), "\"");
+  return absl::StrCat("\"", path.empty() ? "/" : Printable(path, kMaxNameBytes), "\"");
 }
 
 absl::Status Hdf5Structures::Damaged(uint64_t at, const std::string& what) const {
@@ -32,7 +32,7 @@ absl::StatusOr<std::string> Hdf5Structures::Read(uint64_t at, uint64_t size,
   if (at > end || size > end - at)
     return Damaged(at, absl::StrCat(what, " would end behind the end of the file, byte ", end));
   metadata_bytes_ += size;
-  if (metadata_bytes_ > std::min(kMostMetadataBytes, 4 * end))
+  if (metadata_bytes_ > std::min(kMaxMetadataBytes, 4 * end))
     return Damaged(at, "its structures overlap, or are larger than any that Keras writes");
   std::string bytes(size, '\0');
   SHOAL_RETURN_IF_ERROR(source_.read(at, bytes.data(), size));
@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<Hdf5Message>> Hdf5Structures::ReadHeader(const std::s
   std::vector<Hdf5Message> messages;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto [begin, size] = blocks[i];
-    if (size > kMostHeaderBytes || blocks.size() > kMostHeaderBlocks)
+    if (size > kMaxHeaderBytes || blocks.size() > kMaxHeaderBlocks)
       return Damaged(begin, absl::StrCat("the header of ", QuotedHdf5Path(path), " is too large"));
     SHOAL_ASSIGN_OR_RETURN(const std::string block,
                            Read(begin, size, absl::StrCat("the header of ", QuotedHdf5Path(path))));
@@ -132,7 +132,7 @@ absl::StatusOr<const std::string*> Hdf5Structures::FindInHeap(uint64_t at, uint6
     Hdf5Fields fields(head);
     fields.Skip(8);
     const uint64_t size = fields.Take(8);
-    if (size < 16 || size > kMostHdf5HeapBytes) return Damaged(at, "a \"GCOL\" of no such size");
+    if (size < 16 || size > kMaxHdf5HeapBytes) return Damaged(at, "a \"GCOL\" of no such size");
     SHOAL_ASSIGN_OR_RETURN(const std::string bytes, Read(at + 16, size - 16, "a \"GCOL\""));
     heap = heaps_.emplace(at, std::map<uint64_t, std::string>()).first;
     Hdf5Fields left(bytes);

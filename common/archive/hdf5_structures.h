@@ -12,7 +12,7 @@
 namespace shoal {
 
 // Max bytes of the names in one group, or of one global heap.
-inline constexpr uint64_t kMostHdf5HeapBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kMaxHdf5HeapBytes = uint64_t{16} << 20;
 
 // One message of an object header.
 struct Hdf5Message {

@@ -27,8 +27,8 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 // a name shows a malicious archive.
 absl::Status CheckNames(const ZipArchive& archive) {
   const std::vector<std::string> names = archive.Names();
-  if (names.size() >= static_cast<size_t>(kMostZipNames)) {
-    return absl::DataLossError(absl::StrCat(archive.path(), ": has ", kMostZipNames,
+  if (names.size() >= static_cast<size_t>(kMaxZipNames)) {
+    return absl::DataLossError(absl::StrCat(archive.path(), ": has ", kMaxZipNames,
                                             " members or more; Keras writes three, and assets"));
   }
   for (const std::string& name : names) {
@@ -36,7 +36,7 @@ absl::Status CheckNames(const ZipArchive& archive) {
     for (const std::string& part : parts) {
       if (part != ".." && !name.empty() && name[0] != '/') continue;
       return absl::DataLossError(
-          absl::StrCat(archive.path(), ": its member \"", Printable(name, kMostNameBytes),
+          absl::StrCat(archive.path(), ": its member \"", Printable(name, kMaxNameBytes),
                        "\" would lie outside of it; Keras writes none such"));
     }
   }

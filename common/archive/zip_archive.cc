@@ -12,15 +12,15 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostShown = 20;
+constexpr size_t kMaxShown = 20;
 
 // The first names, for errors.
 std::string Shown(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(names[i], kMostNameBytes));
+  for (size_t i = 0; i < std::min(names.size(), kMaxShown); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(names[i], kMaxNameBytes));
   }
-  if (names.size() > kMostShown) text += " and more";
+  if (names.size() > kMaxShown) text += " and more";
   return names.empty() ? "nothing" : text;
 }
 
@@ -46,7 +46,7 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(const std::string& path) {
 std::vector<std::string> ZipArchive::Names() const {
   std::vector<std::string> names;
   const zip_int64_t count =
-      std::min<zip_int64_t>(zip_get_num_entries(archive_.get(), 0), kMostZipNames);
+      std::min<zip_int64_t>(zip_get_num_entries(archive_.get(), 0), kMaxZipNames);
   for (zip_int64_t i = 0; i < count; ++i) {
     const char* name = zip_get_name(archive_.get(), static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
     if (name != nullptr) names.push_back(name);

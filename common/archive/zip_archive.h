@@ -15,7 +15,7 @@ struct zip_file;
 
 namespace shoal {
 
-inline constexpr int64_t kMostZipNames = 1000;
+inline constexpr int64_t kMaxZipNames = 1000;
 
 // A zip archive, read by libzip. It unpacks nothing to files. The reader of a member decides how
 // many bytes it reads. Not thread-safe. It must outlive its members.
@@ -26,7 +26,7 @@ class ZipArchive {
 
   const std::string& path() const { return path_; }
 
-  // The names of the members, in the archive's order; at most kMostZipNames.
+  // The names of the members, in the archive's order; at most kMaxZipNames.
   std::vector<std::string> Names() const;
 
   // A member of the archive, read from its beginning to its end.

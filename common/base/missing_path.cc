@@ -14,13 +14,13 @@ namespace fs = std::filesystem;
 
 // Max names to read from a folder. This takes about a millisecond, since a list may have a thousand
 // missing paths.
-constexpr size_t kMostNames = 1000;
+constexpr size_t kMaxNames = 1000;
 
 std::string NearestIn(const fs::path& folder, const std::string& name) {
   std::error_code error;
   std::vector<std::string> names;
   for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end;
-       !error && entry != end && names.size() < kMostNames; entry.increment(error)) {
+       !error && entry != end && names.size() < kMaxNames; entry.increment(error)) {
     names.push_back(entry->path().filename().string());
   }
   return NearestName(name, names);
@@ -40,7 +40,7 @@ absl::Status MissingPath(const std::string& path) {
     const std::string nearest = NearestIn(there, name.string());
     if (!nearest.empty() && nearest != name) {  // equal for a dangling link
       absl::StrAppend(&text, "; did you mean \"",
-                      Printable((there / nearest).string(), kMostReasonBytes), "\"?");
+                      Printable((there / nearest).string(), kMaxReasonBytes), "\"?");
     }
     break;
   }

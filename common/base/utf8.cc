@@ -37,7 +37,7 @@ bool IsUtf8(std::string_view text) {
 absl::Status CheckUtf8Path(const std::string& path) {
   if (IsUtf8(path)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Printable(path, kMostReasonBytes),
+      absl::StrCat(Printable(path, kMaxReasonBytes),
                    ": this path is not UTF-8, and the files of a run can name no other; rename the "
                    "folder or file, or give another"));
 }

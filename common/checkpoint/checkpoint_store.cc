@@ -167,7 +167,7 @@ absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
   return status;
 }
 
-absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
+absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
     const std::set<std::string>& known_bad, std::vector<std::string>* problems) const {
   // To go on from before what a newer Shoal has written would lose that.
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,

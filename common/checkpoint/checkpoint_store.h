@@ -40,7 +40,7 @@ class CheckpointStore {
   // Newest that verifies and is finite, or where there is none, newest that verifies; passes over
   // those in `known_bad` (directories), and describes each one passed over. kFailedPrecondition:
   // one was written by a newer Shoal.
-  absl::StatusOr<std::optional<StoredCheckpoint>> NewestWhole(
+  absl::StatusOr<std::optional<StoredCheckpoint>> NewestVerified(
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 
   // Makes an empty directory for a cut, that no one else has: "step-000000000500-3-0badcafe" for

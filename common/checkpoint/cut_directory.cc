@@ -24,13 +24,13 @@ namespace fs = std::filesystem;
 
 constexpr char kCheckpointsName[] = "checkpoints";
 constexpr char kMarkerPrefix[] = ".cut-";
-constexpr size_t kMostDigits = 20;
-constexpr size_t kMostShownBytes = 256;
+constexpr size_t kMaxDigits = 20;
+constexpr size_t kMaxShownBytes = 256;
 
-std::string Shown(const std::string& text) { return Printable(text, kMostShownBytes); }
+std::string Shown(const std::string& text) { return Printable(text, kMaxShownBytes); }
 
 bool IsNumber(absl::string_view text) {
-  return !text.empty() && text.size() <= kMostDigits &&
+  return !text.empty() && text.size() <= kMaxDigits &&
          std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 

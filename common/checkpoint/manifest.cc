@@ -33,9 +33,9 @@ constexpr char kBeforeChecksum[] = ",\n  \"checksum\": \"";
 constexpr char kClosing[] = "\"\n}\n";
 constexpr size_t kChecksumDigits = 8;
 // Ours have one for each GiB, and a few.
-constexpr size_t kMostFiles = 10'000;
+constexpr size_t kMaxFiles = 10'000;
 // Of an epoch; some thirty years.
-constexpr double kMostSeconds = 1e9;
+constexpr double kMaxSeconds = 1e9;
 
 // JSON has no numbers that are not finite: null stands for them.
 bool IsReal(const Json& json) { return json.is_number() || json.is_null(); }
@@ -112,9 +112,9 @@ bool IsPlainName(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<Manifest::File>> ParseFiles(const Json& list) {
-  if (list.size() > kMostFiles) {
+  if (list.size() > kMaxFiles) {
     return absl::DataLossError(
-        absl::StrCat("$.files has ", list.size(), " entries; at most ", kMostFiles, " are read"));
+        absl::StrCat("$.files has ", list.size(), " entries; at most ", kMaxFiles, " are read"));
   }
   std::vector<Manifest::File> files;
   std::set<std::string> names;
@@ -142,7 +142,7 @@ absl::StatusOr<Manifest::EpochSums> ParseEpochSums(const Json& json) {
   sums.loss = members.Real("loss");
   const Json& metrics = members.Array("metrics");
   sums.seconds = members.Real("seconds");
-  if (!(sums.seconds >= 0 && sums.seconds <= kMostSeconds)) {
+  if (!(sums.seconds >= 0 && sums.seconds <= kMaxSeconds)) {
     members.Fail("seconds", "a number from 0 to 1e9");
   }
   SHOAL_RETURN_IF_ERROR(members.status());

@@ -10,7 +10,7 @@ namespace shoal {
 namespace {
 
 constexpr int kDirectoryAttempts = 10000;
-constexpr int kMostReads = 10;
+constexpr int kMaxReads = 10;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                          files->Open(path, FileSystem::Mode::kRead));
   SHOAL_ASSIGN_OR_RETURN(uint64_t size, file->Size());
-  for (int reads_left = kMostReads;; --reads_left) {
+  for (int reads_left = kMaxReads;; --reads_left) {
     if (size > limit_bytes) {
       return absl::DataLossError(
           absl::StrCat(path, " has ", size, " bytes; at most ", limit_bytes, " are read"));

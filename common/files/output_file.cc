@@ -1,6 +1,5 @@
 #include "common/files/output_file.h"
 
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"

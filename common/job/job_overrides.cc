@@ -40,7 +40,7 @@ class Overrides {
       if (IsUtf8(*text)) continue;
       errors_->NameSource(PathOfOverride(given), given.flag);
       errors_->Add(PathOfOverride(given),
-                   absl::StrCat("\"", Printable(*text, kMostReasonBytes),
+                   absl::StrCat("\"", Printable(*text, kMaxReasonBytes),
                                 "\" is not UTF-8, as a job must be; give another name or path"));
       return "";
     }

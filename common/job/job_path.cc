@@ -38,7 +38,7 @@ std::string ReadJobPath(JsonObject& object, const char* key, const nlohmann::jso
   if (!IsUtf8(whole)) {
     object.errors()->Add(
         object.PathOf(key),
-        absl::StrCat("is \"", Printable(whole, kMostReasonBytes),
+        absl::StrCat("is \"", Printable(whole, kMaxReasonBytes),
                      "\", which is not UTF-8; every file of a run names its data in JSON, which "
                      "holds nothing else. Rename that folder or file, or give another"));
     return "";

@@ -28,8 +28,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxNameBytes = 100;
-constexpr size_t kMostMetrics = 32;
-constexpr size_t kMostClassWeights = 1 << 16;
+constexpr size_t kMaxMetrics = 32;
+constexpr size_t kMaxClassWeights = 1 << 16;
 constexpr NumberRange kClassWeight = {.min = 0, .max = 1e9};
 constexpr IntegerRange kBatchSize = {1, 1 << 20};
 constexpr IntegerRange kEpochs = {1, 1'000'000};
@@ -210,9 +210,9 @@ class JobReader {
         top.AddWrong(key, *value, "a list, for example [\"accuracy\"]");
         continue;
       }
-      if (value->size() > kMostMetrics) {
+      if (value->size() > kMaxMetrics) {
         top.AddWrong(key, value->size(),
-                     absl::StrCat("a list of at most ", kMostMetrics, " metrics"));
+                     absl::StrCat("a list of at most ", kMaxMetrics, " metrics"));
         continue;
       }
       const std::set<std::string> plain = names;
@@ -262,9 +262,9 @@ class JobReader {
   void ReadClassWeight(JsonObject& top) {
     const json* value = top.Find("class_weight");
     if (value == nullptr) return;
-    if (value->is_object() && value->size() > kMostClassWeights) {
+    if (value->is_object() && value->size() > kMaxClassWeights) {
       return top.AddWrong("class_weight", value->size(),
-                          absl::StrCat("the weights of at most ", kMostClassWeights, " classes"));
+                          absl::StrCat("the weights of at most ", kMaxClassWeights, " classes"));
     }
     if (!value->is_object()) {
       return top.AddWrong("class_weight", *value,

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr IntegerRange kMinShardBytes = {1, int64_t{1} << 40};
-constexpr IntegerRange kChunkBytes = {64, kMostChunkBytes};
+constexpr IntegerRange kChunkBytes = {64, kMaxChunkBytes};
 constexpr int64_t kChunkAlignmentBytes = 64;  // chunks begin on cache lines
 constexpr IntegerRange kWindowSteps = {1, 1 << 20};
 constexpr NumberRange kLeaseTimeoutSeconds = {.min = 0.1, .max = 86400};

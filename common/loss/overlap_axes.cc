@@ -9,16 +9,16 @@ namespace shoal {
 using nlohmann::json;
 
 std::vector<int64_t> ReadOverlapAxes(KerasOptions& options) {
-  constexpr int64_t kMostAxes = 8;
+  constexpr int64_t kMaxAxes = 8;
   const json* given = options.given().Find("axis");
   std::vector<int64_t> axes;
   const auto add = [&](const json& value) {
-    const bool fits = value.is_number_integer() && value >= -kMostAxes && value < kMostAxes;
+    const bool fits = value.is_number_integer() && value >= -kMaxAxes && value < kMaxAxes;
     if (fits) axes.push_back(value.get<int64_t>());
     return fits;
   };
   if (given != nullptr && !given->is_null()) {
-    bool fits = !given->is_array() || (!given->empty() && given->size() <= kMostAxes);
+    bool fits = !given->is_array() || (!given->empty() && given->size() <= kMaxAxes);
     for (const json& value : given->is_array() ? *given : json::array({*given})) {
       fits = fits && add(value);
     }

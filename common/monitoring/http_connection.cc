@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxRequestBytes = 8192;
 // The max bytes to discard at once after the answer: other connections wait meanwhile.
-constexpr size_t kMostDiscardedBytes = 64 << 10;
+constexpr size_t kMaxDiscardedBytes = 64 << 10;
 
 bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
@@ -86,7 +86,7 @@ void HttpConnection::Write() {
 
 void HttpConnection::Discard() {
   char buffer[2048];
-  for (size_t discarded = 0; discarded < kMostDiscardedBytes;) {
+  for (size_t discarded = 0; discarded < kMaxDiscardedBytes;) {
     const ssize_t count = recv(fd_, buffer, sizeof(buffer), 0);
     if (count < 0 && WouldBlock()) return;
     if (count <= 0) {

@@ -19,18 +19,18 @@ namespace {
 using nlohmann::json;
 
 constexpr char kKey[] = "exclude_from_weight_decay";
-constexpr size_t kMostEntries = 4096;
-constexpr size_t kMostEntryBytes = 1000;
+constexpr size_t kMaxEntries = 4096;
+constexpr size_t kMaxEntryBytes = 1000;
 // RE2's memory limit per pattern; a pattern for a variable's name needs a few hundred bytes.
-constexpr int64_t kMostPatternBytes = 64 << 10;
+constexpr int64_t kMaxPatternBytes = 64 << 10;
 
 std::string LastPart(const std::string& variable) {
   return variable.substr(variable.rfind('/') + 1);
 }
 
 std::string PathsText(const std::vector<std::string>& paths) {
-  constexpr size_t kMost = 20;
-  const size_t shown = std::min(paths.size(), kMost);
+  constexpr size_t kMax = 20;
+  const size_t shown = std::min(paths.size(), kMax);
   const std::string text = absl::StrJoin(paths.begin(), paths.begin() + shown, ", ");
   return shown == paths.size() ? text : absl::StrCat(text, " and ", paths.size() - shown, " more");
 }
@@ -59,9 +59,9 @@ DecayExclusions::DecayExclusions(DecayExclusions&&) noexcept = default;
 DecayExclusions::~DecayExclusions() = default;
 
 void DecayExclusions::Read(const json& list, JsonObject& given) {
-  if (!list.is_array() || list.size() > kMostEntries) {
+  if (!list.is_array() || list.size() > kMaxEntries) {
     return given.AddWrong(kKey, list.is_array() ? json(list.size()) : list,
-                          absl::StrCat("a list of at most ", kMostEntries,
+                          absl::StrCat("a list of at most ", kMaxEntries,
                                        " patterns, for example [\"bias\", \"gamma\"]"));
   }
   for (size_t i = 0; i < list.size(); ++i) {
@@ -75,16 +75,16 @@ void DecayExclusions::Read(const json& list, JsonObject& given) {
 
 void DecayExclusions::ReadEntry(const json& value, const std::string& path, JsonErrors* errors) {
   Entry entry{.text = value.is_string() ? value.get<std::string>() : "", .pattern = nullptr};
-  if (entry.text.empty() || entry.text.size() > kMostEntryBytes) {
+  if (entry.text.empty() || entry.text.size() > kMaxEntryBytes) {
     return errors->Add(
-        path, absl::StrCat("is ", ShortJson(value), "; must be 1 to ", kMostEntryBytes,
+        path, absl::StrCat("is ", ShortJson(value), "; must be 1 to ", kMaxEntryBytes,
                            " bytes of a pattern (\"bias\") or of a path (\"dense/bias\")"));
   }
   if (!IsPath(entry.text)) {
     // Limits a job file's pattern in time and memory: RE2 takes linear time.
     re2::RE2::Options options;
     options.set_log_errors(false);
-    options.set_max_mem(kMostPatternBytes);
+    options.set_max_mem(kMaxPatternBytes);
     auto pattern = std::make_unique<const re2::RE2>(entry.text, options);
     if (!pattern->ok()) {
       return errors->Add(path,

@@ -59,11 +59,12 @@ class DelayedNesterov : public Optimizer {
  private:
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
     const double share = 1 / static_cast<double>(every_);
-    const NesterovRoundFactors factors = {.rate_per_update = static_cast<float>(step.learning_rate * share),
-                             .momentum = static_cast<float>(momentum_),
-                             .momentum_rate = static_cast<float>(step.learning_rate * momentum_),
-                             .share = static_cast<float>(share),
-                             .decay = static_cast<float>(step.decay * share)};
+    const NesterovRoundFactors factors = {
+        .rate_per_update = static_cast<float>(step.learning_rate * share),
+        .momentum = static_cast<float>(momentum_),
+        .momentum_rate = static_cast<float>(step.learning_rate * momentum_),
+        .share = static_cast<float>(share),
+        .decay = static_cast<float>(step.decay * share)};
     if (step.iteration % every_ != 0) {
       return UpdateOf([factors](const Elements& e) {
         ApplyOne(e.gradient, e.values, e.out, e.slots[1], e.size, factors);

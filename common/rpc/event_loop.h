@@ -20,6 +20,14 @@ inline int64_t WholeSeconds(Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time).count();
 }
 
+// Where work that is offloaded waits.
+enum class Lane {
+  kFiles,   // reading and writing files: one piece at a time, in order
+  kBrief,   // pieces of a moment that must not wait behind gigabytes of files; in order, too
+  kCopies,  // copies of large payloads: several at a time where there are cores for it, in any
+            // order
+};
+
 // Where protocol logic runs: one thread calls all callbacks of a task, one at a time, so that the
 // logic needs no locks. Implementations: the gRPC completion queue (a daemon), an in-process loop
 // on a thread (cluster tests), a simulated one (fake clock). Everything but Post may be called on
@@ -37,19 +45,9 @@ class EventLoop {
   // Runs `callback` on the loop, after what is queued already. From any thread; may be the only
   // call that wakes the loop. Dropped when the loop has ended.
   virtual void Post(std::function<void()> callback) = 0;
-  // Runs `work` off the loop (file reading and writing; one at a time, in order), then `done` on
-  // the loop.
-  virtual void Offload(std::function<void()> work, std::function<void()> done) = 0;
-  // The same in a queue of its own: for what takes a moment and must not wait behind files of
-  // gigabytes. A loop without real threads may have one queue for both.
-  virtual void OffloadBrief(std::function<void()> work, std::function<void()> done) {
-    Offload(std::move(work), std::move(done));
-  }
-  // The same for copies of large payloads: several at a time where there are cores for it, and so
-  // done in any order. They may wait behind what is in the other queues.
-  virtual void OffloadCopy(std::function<void()> work, std::function<void()> done) {
-    OffloadBrief(std::move(work), std::move(done));
-  }
+  // Runs `work` off the loop, in that lane, then `done` on the loop. A loop without real threads
+  // may have one queue for several lanes.
+  virtual void Offload(Lane lane, std::function<void()> work, std::function<void()> done) = 0;
   // Makes Run return after the callback that is running.
   virtual void Stop() = 0;
 };

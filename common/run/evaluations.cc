@@ -16,12 +16,12 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kMostEvaluationsBytes = 64 << 20;
-constexpr double kMost = 1e15;  // doubles below it represent every whole number
+constexpr uint64_t kMaxEvaluationsBytes = 64 << 20;
+constexpr double kMax = 1e15;  // doubles below it represent every whole number
 
 std::optional<uint64_t> Whole(double value) {
   // Also false for NaN.
-  if (!(value >= 0 && value < kMost && value == std::floor(value))) return std::nullopt;
+  if (!(value >= 0 && value < kMax && value == std::floor(value))) return std::nullopt;
   return static_cast<uint64_t>(value);
 }
 
@@ -104,7 +104,7 @@ std::string FormatEvaluationLine(const std::vector<std::string>& metric_names,
 
 Evaluations ReadEvaluations(const std::string& path, FileSystem* files) {
   Evaluations read;
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostEvaluationsBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxEvaluationsBytes, files);
   if (!text.ok()) {
     if (!absl::IsNotFound(text.status())) read.problem = std::string(text.status().message());
     return read;

@@ -24,9 +24,9 @@ namespace {
 
 using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
 
-constexpr uint64_t kMostHistoryBytes = 64 << 20;
-constexpr double kMostEpochs = 1e15;  // doubles below it represent every whole number
-constexpr double kMostExamples = 1e15;
+constexpr uint64_t kMaxHistoryBytes = 64 << 20;
+constexpr double kMaxEpochs = 1e15;  // doubles below it represent every whole number
+constexpr double kMaxExamples = 1e15;
 
 // At most six digits; NaN without its sign, which has no meaning.
 std::string Number(double value) {
@@ -52,11 +52,12 @@ void SetField(absl::string_view column, double value, proto::EpochResult* epoch)
   if (column == "seconds") return epoch->set_seconds(value);
   if (column == "examples_per_second") return epoch->set_examples_per_second(value);
   if (column == "examples") {
-    const bool counts = value >= 0 && value < kMostExamples;  // also false for NaN
+    const bool counts = value >= 0 && value < kMaxExamples;  // also false for NaN
     return epoch->set_examples(counts ? static_cast<uint64_t>(value) : 0);
   }
-  proto::MetricValue* metric =
-      absl::ConsumePrefix(&column, kTestColumnPrefix) ? epoch->add_test_metrics() : epoch->add_metrics();
+  proto::MetricValue* metric = absl::ConsumePrefix(&column, kTestColumnPrefix)
+                                   ? epoch->add_test_metrics()
+                                   : epoch->add_metrics();
   metric->set_name(std::string(column));
   metric->set_value(value);
 }
@@ -83,7 +84,7 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
     }
     if (columns[i] == "epoch") {
       // Also false for NaN.
-      numbered = value >= 1 && value < kMostEpochs && value == std::floor(value);
+      numbered = value >= 1 && value < kMaxEpochs && value == std::floor(value);
     }
     if (!numbered) return absl::DataLossError("does not begin with an epoch: 1, 2, ...");
     SetField(columns[i], value, &epoch);
@@ -158,7 +159,7 @@ absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& l
 
 History ReadHistory(const std::string& path, FileSystem* files) {
   History history;
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostHistoryBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxHistoryBytes, files);
   if (!text.ok()) {
     if (!absl::IsNotFound(text.status())) history.problem = std::string(text.status().message());
     return history;

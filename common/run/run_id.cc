@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr size_t kDigits = 32;
-constexpr uint64_t kMostIdBytes = 1 << 10;
+constexpr uint64_t kMaxIdBytes = 1 << 10;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::string DrawRunId() {
 }
 
 absl::StatusOr<std::string> ReadOrMakeRunId(const std::string& path, FileSystem* files) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostIdBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxIdBytes, files);
   if (text.ok() && text->size() == kDigits + 1 && text->back() == '\n' &&
       std::all_of(text->begin(), text->end() - 1, absl::ascii_isxdigit)) {
     return text->substr(0, kDigits);

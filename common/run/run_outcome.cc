@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMostOutcomeBytes = 1 << 20;
-constexpr size_t kMostCauseBytes = 16 << 10;
+constexpr uint64_t kMaxOutcomeBytes = 1 << 20;
+constexpr size_t kMaxCauseBytes = 16 << 10;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ absl::Status WriteRunOutcome(const RunPaths& paths, const RunOutcome& outcome, F
 }
 
 std::optional<RunOutcome> ReadRunOutcome(const RunPaths& paths, FileSystem* files) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(paths.end(), kMostOutcomeBytes, files);
+  const absl::StatusOr<std::string> text = ReadSmallFile(paths.end(), kMaxOutcomeBytes, files);
   if (!text.ok()) return std::nullopt;
   const absl::StatusOr<json> root = ParseJson(*text, paths.end());
   if (!root.ok() || !root->is_object()) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<RunOutcome> ReadRunOutcome(const RunPaths& paths, FileSystem* file
   if (code == root->end() || !code->is_number_integer()) return std::nullopt;
   RunOutcome outcome{.exit_code = code->get<int>()};
   if (cause != root->end() && cause->is_string())
-    outcome.cause = PrintableLines(cause->get<std::string>(), kMostCauseBytes);
+    outcome.cause = PrintableLines(cause->get<std::string>(), kMaxCauseBytes);
   return outcome;
 }
 

@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostLines = 1000;  // of each kind, for the user
+constexpr size_t kMaxLines = 1000;  // of each kind, for the user
 
 struct VariableName {
   std::string layer;  // "tower/wide"
@@ -69,8 +69,8 @@ class Matching {
     for (const auto& [layer, tensors] : weights_->saved.layers) {
       for (const SavedTensor& tensor : tensors) {
         if (used_.contains(&tensor)) continue;
-        weights_->unused.push_back(absl::StrCat(Printable(layer, kMostNameBytes), ": ",
-                                                Printable(tensor.place, kMostNameBytes), " ",
+        weights_->unused.push_back(absl::StrCat(Printable(layer, kMaxNameBytes), ": ",
+                                                Printable(tensor.place, kMaxNameBytes), " ",
                                                 ShapeToString(tensor.shape)));
       }
     }
@@ -112,10 +112,10 @@ void AppendLines(const std::string& title, const std::vector<T>& items, Line lin
                  std::string* text) {
   if (items.empty()) return;
   absl::StrAppend(text, "  ", title, ":\n");
-  for (size_t i = 0; i < std::min(items.size(), kMostLines); ++i)
+  for (size_t i = 0; i < std::min(items.size(), kMaxLines); ++i)
     absl::StrAppend(text, "    ", line(items[i]), "\n");
-  if (items.size() > kMostLines)
-    absl::StrAppend(text, "    and ", items.size() - kMostLines, " more\n");
+  if (items.size() > kMaxLines)
+    absl::StrAppend(text, "    and ", items.size() - kMaxLines, " more\n");
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ absl::Status ReadSavedValues(const SavedWeights& saved, const SavedTensor& tenso
   const auto bad =
       std::find_if_not(out.begin(), out.end(), [](float value) { return std::isfinite(value); });
   if (bad == out.end()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(saved.path, ": ", Printable(tensor.place, kMostNameBytes),
+  return absl::DataLossError(absl::StrCat(saved.path, ": ", Printable(tensor.place, kMaxNameBytes),
                                           ": value number ", first + (bad - out.begin()), " is ",
                                           *bad, ", not a finite number"));
 }

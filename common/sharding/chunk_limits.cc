@@ -20,10 +20,10 @@ int64_t ChunkBytesFor(int64_t variable_bytes, int64_t most) {
 absl::Status CheckWholeVariables(const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {
     const int64_t bytes = ElementCount(variable.shape) * static_cast<int64_t>(sizeof(float));
-    if (variable.rule != UpdateRule::kOptimizer || bytes <= kMostChunkBytes) continue;
+    if (variable.rule != UpdateRule::kOptimizer || bytes <= kMaxChunkBytes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "$.optimizer: takes a variable as a whole, in one message of at most ",
-        FormatBytes(kMostChunkBytes), ", and variable \"", variable.name, "\" of shape ",
+        FormatBytes(kMaxChunkBytes), ", and variable \"", variable.name, "\" of shape ",
         ShapeToString(variable.shape), " has ", FormatBytes(bytes),
         "; AdamW, with a warm-up of the learning rate, takes variables of any size, or set "
         "\"trainable\": false in the layer"));
@@ -41,14 +41,14 @@ absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingO
     variable_bytes += ElementCount(variable.shape) * static_cast<int64_t>(sizeof(float));
   }
   const int64_t chunks = (variable_bytes + options.chunk_bytes - 1) / options.chunk_bytes;
-  if (chunks > kMostChunks) {
-    const int64_t right = ChunkBytesFor(variable_bytes, kMostChunks);
+  if (chunks > kMaxChunks) {
+    const int64_t right = ChunkBytesFor(variable_bytes, kMaxChunks);
     return absl::InvalidArgumentError(absl::StrCat(
         "$.strategy.chunk_bytes: is ", options.chunk_bytes, ", which cuts the ",
-        FormatBytes(variable_bytes), " of variables into ", chunks, " chunks; at most ",
-        kMostChunks, " are possible, ",
-        right <= kMostChunkBytes ? absl::StrCat("so it must be at least ", right)
-                                 : "which no chunk_bytes brings: the model is too large"));
+        FormatBytes(variable_bytes), " of variables into ", chunks, " chunks; at most ", kMaxChunks,
+        " are possible, ",
+        right <= kMaxChunkBytes ? absl::StrCat("so it must be at least ", right)
+                                : "which no chunk_bytes brings: the model is too large"));
   }
   const int64_t applied_bytes = AppliedSetBytes(window_steps);
   const int64_t most_applied_bytes = std::max(kAppliedSetsAnyJobMayHave, variable_bytes);
@@ -60,8 +60,7 @@ absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingO
       FormatBytes(static_cast<uint64_t>(chunks) * applied_bytes), " in all, for ",
       FormatBytes(variable_bytes), " of variables; it must be at most ",
       most_applied_bytes / chunks / 8 * 64,
-      right <= kMostChunkBytes ? absl::StrCat(", or $.strategy.chunk_bytes at least ", right)
-                               : ""));
+      right <= kMaxChunkBytes ? absl::StrCat(", or $.strategy.chunk_bytes at least ", right) : ""));
 }
 
 }  // namespace shoal

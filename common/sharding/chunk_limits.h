@@ -10,12 +10,12 @@
 namespace shoal {
 
 // The max size of a chunk that a job may set. Each chunk is one message, so the transport must have
-// room for it (kMostExchangeBytes of common/rpc/grpc/grpc_network.h).
-inline constexpr int64_t kMostChunkBytes = 16 << 20;
+// room for it (kMaxExchangeBytes of common/rpc/grpc/grpc_network.h).
+inline constexpr int64_t kMaxChunkBytes = 16 << 20;
 
 // The max number of chunks of a job's variables. Each is a message in every step and takes some 30
 // us on a busy machine: with more, a step would come close to the lease timeout.
-inline constexpr int64_t kMostChunks = 1 << 18;
+inline constexpr int64_t kMaxChunks = 1 << 18;
 
 // The memory of a ps for the applied set of one chunk, in bytes.
 inline int64_t AppliedSetBytes(uint64_t window_steps) {
@@ -23,8 +23,8 @@ inline int64_t AppliedSetBytes(uint64_t window_steps) {
 }
 
 // Checks that the variables may be cut with these options; call it before making a ShardMap. Allows
-// at most kMostChunks chunks, and applied sets of at most 1 GiB or, if that is more, the size of
-// the variables. Rejects a variable above kMostChunkBytes that must be one chunk. kInvalidArgument
+// at most kMaxChunks chunks, and applied sets of at most 1 GiB or, if that is more, the size of
+// the variables. Rejects a variable above kMaxChunkBytes that must be one chunk. kInvalidArgument
 // names the fields of the job, the variable, the sizes and a valid setting.
 absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingOptions& options,
                          uint64_t window_steps);

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostNameBytes = 60;
+constexpr size_t kMaxNameBytes = 60;
 constexpr char kAccuracy[] = "accuracy";
 
 // Whether a metric may have this name: it becomes a column of the history, next to the fixed ones.
@@ -29,7 +29,7 @@ bool IsName(const std::string& name) {
   for (const char* taken : {"epoch", "loss", "seconds", "examples_per_second", "examples"}) {
     if (name == taken) return false;
   }
-  return !name.empty() && name.size() <= kMostNameBytes && absl::ascii_isalnum(name[0]) &&
+  return !name.empty() && name.size() <= kMaxNameBytes && absl::ascii_isalnum(name[0]) &&
          std::all_of(name.begin(), name.end(), allowed) && !absl::StartsWith(name, "val_");
 }
 
@@ -59,7 +59,7 @@ Metric::Metric(KerasOptions& options) {
   if (IsName(name_)) return;
   options.given().AddWrong(
       "name", *name,
-      absl::StrCat("1 to ", kMostNameBytes,
+      absl::StrCat("1 to ", kMaxNameBytes,
                    " letters, digits, \"_\", \"-\", \".\" or \"@\", the first a letter or digit, "
                    "and none of the history's own columns"));
 }

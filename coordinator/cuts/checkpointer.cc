@@ -72,6 +72,7 @@ void Checkpointer::Begin(const Cut& cut) {
   });
   auto directory = std::make_shared<absl::StatusOr<std::string>>();
   options_.loop->Offload(
+      Lane::kFiles,
       [store = options_.store, layout = options_.layout, step = cut.step, term = cut.term,
        marker = marker_, directory] {
         *directory = store->CreateDirectory(step, term);
@@ -168,11 +169,11 @@ void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const std::string who = absl::StrCat("ps ", ps, ": ");
   if (refused.superseded()) {
     options_.on_superseded();
-    return GiveUp(who + Printable(refused.reason(), kMostReasonBytes));
+    return GiveUp(who + Printable(refused.reason(), kMaxReasonBytes));
   }
   const bool known = cut_->total_steps > 0;
   if (highest >= cut_->step && (!known || highest < cut_->total_steps))
-    return GiveUp(who + Printable(refused.reason(), kMostReasonBytes), highest);
+    return GiveUp(who + Printable(refused.reason(), kMaxReasonBytes), highest);
   NoteError(absl::StrCat(who, "it refuses a cut at step ", cut_->step,
                          " because it has applied step ", highest, ", which cannot be",
                          known ? absl::StrCat(": the job has ", cut_->total_steps, " steps") : "",
@@ -185,7 +186,7 @@ void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   if (files_done_ || committing_ || peers_[ps].written) return;
   if (written.not_seen()) return Fetch(ps);
   if (!written.error().empty())
-    return OnParts(ps, absl::UnavailableError(PrintableLines(written.error(), kMostReasonBytes)));
+    return OnParts(ps, absl::UnavailableError(PrintableLines(written.error(), kMaxReasonBytes)));
   std::vector<WrittenPart> parts;
   for (const proto::WrittenRange& range : written.ranges()) {
     parts.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});
@@ -252,6 +253,7 @@ void Checkpointer::Commit() {
   manifest.test_examples = cut_->test_examples;
   auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
   options_.loop->Offload(
+      Lane::kFiles,
       [store = options_.store, layout = options_.layout, texts = options_.texts,
        keep = options_.keep, spared = options_.spared, directory = directory_, marker = marker_,
        parts = parts_, manifest, stored] {
@@ -365,7 +367,8 @@ void Checkpointer::StopDeadline() {
 }
 
 void Checkpointer::Abandon(const std::string& directory) {
-  options_.loop->Offload([store = options_.store, directory] { store->Abandon(directory); }, [] {});
+  options_.loop->Offload(
+      Lane::kFiles, [store = options_.store, directory] { store->Abandon(directory); }, [] {});
 }
 
 void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highest_step) {

@@ -70,6 +70,7 @@ void CutFetch::Write(const proto::CutRows& rows) {
   const std::string prefix = rows.part() == 0 ? "" : options_.slots[rows.part() - 1] + "/";
   const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
   options_.loop->Offload(
+      Lane::kFiles,
       [output = output_, values = rows.values(), prefix, pieces = chunk.pieces,
        variables = options_.variables] {
         for (const ChunkPiece& piece : pieces) {
@@ -88,10 +89,11 @@ void CutFetch::Write(const proto::CutRows& rows) {
 }
 
 void CutFetch::Finish() {
-  options_.loop->Offload([output = output_] { output->written = output->writer.Finish(); },
-                         [this, alive = alive_] {
-                           if (*alive && !ended_) End(std::move(output_->written));
-                         });
+  options_.loop->Offload(
+      Lane::kFiles, [output = output_] { output->written = output->writer.Finish(); },
+      [this, alive = alive_] {
+        if (*alive && !ended_) End(std::move(output_->written));
+      });
 }
 
 void CutFetch::End(absl::StatusOr<std::vector<WrittenPart>> result) {

@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-constexpr int kMostWanted = 16;  // an evaluator asks for fewer at once
+constexpr int kMaxWanted = 16;  // an evaluator asks for fewer at once
 // One that does not go at the end is gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
 constexpr size_t kLeastKept = 2;  // as CheckpointStore has it
@@ -49,6 +49,7 @@ void CheckpointEvaluation::Begin() {
   const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
   const auto evaluations = std::make_shared<Evaluations>();
   options_.loop->Offload(
+      Lane::kFiles,
       [store = options_.store, path = options_.paths.evaluations(), stored, evaluations] {
         *stored = store->List(nullptr);
         *evaluations = ReadEvaluations(path, store->files());
@@ -108,7 +109,7 @@ bool CheckpointEvaluation::WillBring(const StoredCheckpoint& checkpoint) const {
          (current_.has_value() && current_->checkpoint.directory == checkpoint.directory);
 }
 
-void CheckpointEvaluation::NoteItIsNotThere() {
+void CheckpointEvaluation::WarnEvaluatorMissing() {
   if (!options_.listed || peer_.present() || std::exchange(said_it_is_not_there_, true)) return;
   LogWarning(absl::StrCat("the evaluator of the cluster spec ",
                           peer_.address().empty() ? "has not come" : "is gone",
@@ -197,7 +198,7 @@ void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
 }
 
 void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
-  if (current_->wanted == kMostWanted || wanted.size_bytes() > kMostChunkBytes) {
+  if (current_->wanted == kMaxWanted || wanted.size_bytes() > kMaxChunkBytes) {
     return peer_.Reject(absl::StrCat("asks for ", wanted.size_bytes(), " bytes at once, beside ",
                                      current_->wanted, " other requests; no evaluator does"),
                         /*final=*/true);
@@ -208,7 +209,7 @@ void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
   if (wanted.offset_bytes() > size || wanted.size_bytes() > size - wanted.offset_bytes()) {
     return peer_.Reject(
         absl::StrCat("asks for ", wanted.size_bytes(), " bytes at ", wanted.offset_bytes(),
-                     " of \"", Printable(wanted.variable(), kMostNameBytes), "\", which has ", size,
+                     " of \"", Printable(wanted.variable(), kMaxNameBytes), "\", which has ", size,
                      " in the model of the job"),
         /*final=*/true);
   }

@@ -114,7 +114,7 @@ class CheckpointEvaluation {
   // It is to bring the result of this checkpoint.
   bool WillBring(const StoredCheckpoint& checkpoint) const;
   // Workers evaluate, as it is not there: said once, where it was expected.
-  void NoteItIsNotThere();
+  void WarnEvaluatorMissing();
 
   // The job is at its end: what is awaited is evaluated, unless the job has failed, then the
   // evaluator goes. on_ended follows, perhaps in this call. Who has not been there for a while is

@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-constexpr int kMostFailures = 3;
+constexpr int kMaxFailures = 3;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void EvaluationBacklog::Remove(const std::string& directory) {
 
 bool EvaluationBacklog::Failed(const std::string& directory) {
   if (!Has(directory)) return false;
-  if (++failures_[directory] < kMostFailures) return true;
+  if (++failures_[directory] < kMaxFailures) return true;
   Remove(directory);
   return false;
 }

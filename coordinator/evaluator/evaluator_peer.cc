@@ -78,7 +78,7 @@ void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
     case proto::EvaluatorReport::kReady:
       return OnReady(report.ready());
     case proto::EvaluatorReport::kLeaving: {
-      const std::string reason = PrintableLines(report.leaving().reason(), kMostReasonBytes);
+      const std::string reason = PrintableLines(report.leaving().reason(), kMaxReasonBytes);
       LogWarning("the evaluator leaves: " + reason);
       others_[key_] = std::move(stream_);
       was_up_ = false;
@@ -120,9 +120,9 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
   others_.erase(key);
   state_ = State::kPreparing;
   detail_.clear();
-  address_ = absl::StrCat(Printable(hello.host(), kMostNameBytes), ", pid ", hello.pid());
+  address_ = absl::StrCat(Printable(hello.host(), kMaxNameBytes), ", pid ", hello.pid());
   LogInfo(absl::StrCat("the evaluator has joined (", address_, ", ",
-                       Printable(hello.device(), kMostNameBytes), ", ", hello.threads(),
+                       Printable(hello.device(), kMaxNameBytes), ", ", hello.threads(),
                        hello.threads() == 1 ? " thread)" : " threads)"));
   proto::EvaluatorOrder order;
   order.mutable_welcome()->set_job(options_.job_text);
@@ -149,7 +149,7 @@ void EvaluatorPeer::OnClosed(uint64_t key, const absl::Status& status) {
   stream_.reset();
   const std::string why = status.ok()
                               ? "it ended its stream"
-                              : PrintableLines(std::string(status.message()), kMostReasonBytes);
+                              : PrintableLines(std::string(status.message()), kMaxReasonBytes);
   const std::string text = absl::StrCat("the evaluator is gone (", why, ")");
   // In order, as at the end of the job.
   status.ok() ? LogInfo(text) : LogWarning(text);

@@ -71,7 +71,7 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
     return;
   }
   service_.Refuse(request, absl::NotFoundError(absl::StrCat(
-                               "no ", Printable(drain.type(), kMostNameBytes), " ", drain.index(),
+                               "no ", Printable(drain.type(), kMaxNameBytes), " ", drain.index(),
                                " is connected; workers that are: ",
                                connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kEpochsInStatus = 100;
 // Workers say what they are at after 5 to 10 s.
 constexpr Time kStepUnexplained = std::chrono::seconds(11);
-constexpr int kMostWaitingWorkers = 8;  // in lines of their own
+constexpr int kMaxWaitingWorkers = 8;  // in lines of their own
 
 }  // namespace
 
@@ -89,14 +89,14 @@ void RunView::FillCheckpoint(proto::StatusReply* reply) const {
 RunPhase RunView::phase() const {
   if (!parts_.ending->failure().empty()) return RunPhase::kFailed;
   switch (parts_.ending->phase()) {
-    case RunEnding::Phase::kWorking:
-    case RunEnding::Phase::kBrokenOff:
+    case Shutdown::Phase::kWorking:
+    case Shutdown::Phase::kBrokenOff:
       break;
-    case RunEnding::Phase::kSaving:
-    case RunEnding::Phase::kDismissingWorkers:
-    case RunEnding::Phase::kDismissingPs:
-    case RunEnding::Phase::kDismissingEvaluator:
-    case RunEnding::Phase::kOver:
+    case Shutdown::Phase::kSaving:
+    case Shutdown::Phase::kDismissingWorkers:
+    case Shutdown::Phase::kDismissingPs:
+    case Shutdown::Phase::kDismissingEvaluator:
+    case Shutdown::Phase::kOver:
       return RunPhase::kFinished;
   }
   if (parts_.closing->stopping()) return RunPhase::kStopping;
@@ -216,7 +216,7 @@ std::string RunView::EvaluatorsPart() const {
 }
 
 std::vector<std::string> RunView::Waiting() const {
-  if (parts_.ending->phase() == RunEnding::Phase::kDismissingEvaluator)
+  if (parts_.ending->phase() == Shutdown::Phase::kDismissingEvaluator)
     return {EvaluatorsPart() + ": the job ends when the last checkpoint is evaluated"};
   std::vector<std::string> lines = parts_.fleet->Waiting();
   const Time now = parts_.now;
@@ -273,7 +273,7 @@ std::vector<std::string> RunView::Waiting() const {
     const std::string holder = parts_.handout->begun() ? OldestStep() : "";
     lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
   }
-  int more = -kMostWaitingWorkers;
+  int more = -kMaxWaitingWorkers;
   for (const auto& [key, worker] : parts_.membership->workers()) {
     if (worker->waiting.what().empty() || worker->waiting.computing() || ++more > 0) continue;
     lines.push_back(absl::StrCat("worker ", worker->index, ", which is ", worker->waiting.what()));

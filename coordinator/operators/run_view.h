@@ -11,17 +11,17 @@
 #include "common/run/run_paths.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/cuts/checkpointer.h"
-#include "coordinator/cuts/closing_cut.h"
 #include "coordinator/cuts/cut_plan.h"
+#include "coordinator/cuts/drain_checkpoint.h"
 #include "coordinator/evaluator/checkpoint_evaluation.h"
 #include "coordinator/operators/operator_requests.h"
 #include "coordinator/run/progress.h"
-#include "coordinator/run/run_ending.h"
 #include "coordinator/run/run_history.h"
+#include "coordinator/run/shutdown.h"
 #include "coordinator/steps/membership.h"
-#include "coordinator/steps/work_handout.h"
+#include "coordinator/steps/step_scheduler.h"
 #include "coordinator/takeover/ps_fleet.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
@@ -57,16 +57,16 @@ class RunView {
     const Optimizer* optimizer = nullptr;           // the job's, whose learning rate is shown
     const std::optional<StepPlan>* plan = nullptr;  // once the examples are counted
     const std::optional<CutPlan>* cuts = nullptr;   // once a timeline was open
-    const RunLease* lease = nullptr;
+    const RunLock* lease = nullptr;
     const PsFleet* fleet = nullptr;
     const Membership* membership = nullptr;
-    const WorkHandout* handout = nullptr;
+    const StepScheduler* handout = nullptr;
     const Progress* progress = nullptr;
     const RunHistory* history = nullptr;
     const CheckpointEvaluation* evaluator = nullptr;
     const Checkpointer* checkpointer = nullptr;
-    const ClosingCut* closing = nullptr;
-    const RunEnding* ending = nullptr;
+    const DrainCheckpoint* closing = nullptr;
+    const Shutdown* ending = nullptr;
     const OperatorRequests* requests = nullptr;
   };
   explicit RunView(const Parts& parts) : parts_(parts) {}

@@ -66,11 +66,14 @@ void CsvWriter::Write() {
   const uint64_t from = std::exchange(whole_, false) ? 0 : first;
   writing_ = from;
   auto written = std::make_shared<absl::Status>();
-  options_.loop->Offload([file = file_, from, lines = options_.lines(from),
-                          written] { *written = file->Write(from, lines); },
-                         [this, alive = alive_, from, written] {
-                           if (*alive) OnWritten(from, *written);
-                         });
+  options_.loop->Offload(
+      Lane::kFiles,
+      [file = file_, from, lines = options_.lines(from), written] {
+        *written = file->Write(from, lines);
+      },
+      [this, alive = alive_, from, written] {
+        if (*alive) OnWritten(from, *written);
+      });
 }
 
 void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {

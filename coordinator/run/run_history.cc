@@ -39,6 +39,7 @@ void RunHistory::ReadEarlier() {
   const auto earlier = std::make_shared<History>();
   const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
   options_.loop->Offload(
+      Lane::kFiles,
       [earlier, verdict, paths = options_.paths, callbacks = options_.callbacks,
        files = options_.files] {
         *earlier = ReadHistory(paths.history(), files);
@@ -124,6 +125,7 @@ void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
   deciding_ = true;
   auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
   options_.loop->Offload(
+      Lane::kFiles,
       [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
         *verdict = ReadRunVerdict(callbacks, paths, files);
       },
@@ -138,6 +140,7 @@ void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
 void RunHistory::ReadVerdict() {
   auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
   options_.loop->Offload(
+      Lane::kFiles,
       [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
         *verdict = ReadRunVerdict(callbacks, paths, files);
       },

@@ -18,31 +18,31 @@ namespace {
 // Whoever claims an index that somebody has tries again every second; it is said so often.
 constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
 
-constexpr size_t kMostGone = 1000;        // workers that are not listed, remembered
-constexpr size_t kMostDetailBytes = 500;  // of why one of them is gone
+constexpr size_t kMaxGone = 1000;        // workers that are not listed, remembered
+constexpr size_t kMaxDetailBytes = 500;  // of why one of them is gone
 // A worker takes no more leases beside the step that it is at.
-constexpr int kMostHeldSteps = (1 << 14) + 1;
+constexpr int kMaxHeldSteps = (1 << 14) + 1;
 
 constexpr FieldLimit kReportLimits[] = {{.kind = proto::WorkerReport::kHelloFieldNumber,
                                          .field = proto::WorkerHello::kHeldStepsFieldNumber,
-                                         .most = kMostHeldSteps,
+                                         .most = kMaxHeldSteps,
                                          .packed = true},
                                         {.kind = proto::WorkerReport::kStepsDoneFieldNumber,
                                          .field = proto::StepsDone::kStepsFieldNumber,
-                                         .most = kMostHeldSteps}};
+                                         .most = kMaxHeldSteps}};
 
 // Whoever has opened a stream may say anything, at any length; what is kept of it is for people.
 void CapTexts(proto::WorkerReport* report) {
   if (report->has_hello()) {
     proto::WorkerHello* hello = report->mutable_hello();
-    *hello->mutable_host() = Printable(hello->host(), kMostNameBytes);
-    *hello->mutable_device() = Printable(hello->device(), kMostNameBytes);
+    *hello->mutable_host() = Printable(hello->host(), kMaxNameBytes);
+    *hello->mutable_device() = Printable(hello->device(), kMaxNameBytes);
   } else if (report->has_leaving()) {
     proto::Leaving* leaving = report->mutable_leaving();
-    *leaving->mutable_reason() = PrintableLines(leaving->reason(), kMostDetailBytes);
+    *leaving->mutable_reason() = PrintableLines(leaving->reason(), kMaxDetailBytes);
   } else if (report->has_waiting()) {
     proto::Waiting* waiting = report->mutable_waiting();
-    *waiting->mutable_what() = Printable(waiting->what(), kMostDetailBytes);
+    *waiting->mutable_what() = Printable(waiting->what(), kMaxDetailBytes);
   }
 }
 
@@ -244,7 +244,7 @@ void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
   Record& record = records_[worker->index];
   if (record.state != Record::State::kLeft) {
     record.state = Record::State::kLost;
-    record.detail = PrintableLines(why, kMostDetailBytes);
+    record.detail = PrintableLines(why, kMaxDetailBytes);
   }
   options_.on_gone(*worker, why);
   ForgetOldest();
@@ -258,7 +258,7 @@ void Membership::ForgetOldest() {
         record.state == Record::State::kLost || record.state == Record::State::kLeft;
     if (is_gone && !options_.listed.contains(index)) gone[record.key] = index;
   }
-  if (gone.size() <= kMostGone) return;
+  if (gone.size() <= kMaxGone) return;
   const int oldest = gone.begin()->second;
   records_.erase(oldest);
   incarnations_.erase(oldest);

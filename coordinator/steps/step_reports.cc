@@ -6,13 +6,13 @@ namespace shoal {
 namespace {
 
 // Who reported what is remembered for so many steps; a ps is asked every second.
-constexpr size_t kMostReporters = 1 << 16;
+constexpr size_t kMaxReporters = 1 << 16;
 
 }  // namespace
 
 void StepReports::Add(uint64_t step, StepDispatcher::WorkerKey reporter) {
   reporters_[step] = reporter;
-  if (reporters_.size() > kMostReporters) reporters_.erase(reporters_.begin());
+  if (reporters_.size() > kMaxReporters) reporters_.erase(reporters_.begin());
 }
 
 StepReports::Lack StepReports::LackOf(const proto::Claimed& claimed, uint64_t done,

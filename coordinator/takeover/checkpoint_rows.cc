@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-constexpr uint32_t kMaxRowBytes = kMostChunkBytes;  // in one message, as a chunk is
+constexpr uint32_t kMaxRowBytes = kMaxChunkBytes;  // in one message, as a chunk is
 
 // Opens the checkpoint first, where `reader` is null.
 absl::StatusOr<std::string> ReadPart(const CheckpointRows::Part& part, const std::string& directory,
@@ -38,6 +38,7 @@ void CheckpointRows::Read(const Part& part, std::function<void(absl::StatusOr<st
   read_ = true;
   const auto values = std::make_shared<absl::StatusOr<std::string>>();
   loop_->Offload(
+      Lane::kFiles,
       [values, part, reader = reader_, store = store_, directory = checkpoint_.directory] {
         *values = ReadPart(part, directory, store->files(), reader.get());
       },
@@ -50,6 +51,7 @@ void CheckpointRows::Verify(std::function<void(const absl::Status&)> done) {
   if (!read_) return done(absl::OkStatus());
   auto whole = std::make_shared<absl::Status>();
   loop_->Offload(
+      Lane::kFiles,
       [store = store_, checkpoint = checkpoint_, whole] { *whole = store->Verify(checkpoint); },
       [whole, alive = alive_, done = std::move(done)] {
         if (*alive) done(*whole);

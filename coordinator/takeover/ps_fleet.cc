@@ -40,6 +40,7 @@ void PsFleet::Start() {
   const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
   const auto highest = std::make_shared<absl::StatusOr<uint64_t>>(0);
   options_.loop->Offload(
+      Lane::kFiles,
       [store = options_.store, stored, highest, job = options_.job_text,
        fingerprint = options_.job_fingerprint] {
         *stored = store->List(nullptr);
@@ -101,7 +102,7 @@ absl::StatusOr<uint64_t> PsFleet::HighestTimeline(const std::vector<StoredCheckp
       ", above which there is no term: no coordinator of Shoal wrote it; move it away"));
 }
 
-std::vector<int> PsFleet::LetLeave() {
+std::vector<int> PsFleet::ReleaseDeparting() {
   std::vector<int> may_leave;
   proto::ControlRequest request;
   request.mutable_stop();
@@ -232,6 +233,7 @@ void PsFleet::LookForEnd() {
   // Its bytes may be many, and files are read on one thread.
   const bool known = options_.loop->Now() < unsound_end_.again_at;
   options_.loop->Offload(
+      Lane::kFiles,
       [store = options_.store, found, fingerprint = options_.job_fingerprint,
        end_of_run = options_.end_of_run, unsound = known ? unsound_end_.directory : ""] {
         const auto stored = store->List(nullptr);
@@ -401,14 +403,14 @@ void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
 
 std::string PsFleet::Describe(const proto::Claimant& claimant) {
   if (claimant.address().empty()) return "a coordinator that does not say where it is";
-  const auto shown = [](const std::string& text) { return Printable(text, kMostNameBytes); };
+  const auto shown = [](const std::string& text) { return Printable(text, kMaxNameBytes); };
   return absl::StrCat("the coordinator at ", shown(claimant.address()), " (host ",
                       shown(claimant.host()), ", pid ", claimant.pid(), ", run directory ",
                       shown(claimant.run_directory()), ")");
 }
 
 void PsFleet::Decide() {
-  if (options_.lease == nullptr) return GoOn();
+  if (options_.lease == nullptr) return Resume();
   std::vector<uint64_t> incarnations;
   for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
   options_.lease->Acquire(
@@ -417,11 +419,11 @@ void PsFleet::Decide() {
         if (!status.ok()) return Fail(status);
         const bool all = std::all_of(peers_.begin(), peers_.end(),
                                      [](const Peer& peer) { return peer.claimed_now; });
-        if (all) GoOn();  // else one was started again meanwhile, and is claimed anew
+        if (all) Resume();  // else one was started again meanwhile, and is claimed anew
       });
 }
 
-void PsFleet::GoOn() {
+void PsFleet::Resume() {
   if (std::exchange(restore_, false)) return LookForCheckpoint();
   const uint64_t first = peers_[0].claimed->timeline();
   // With another number of ps the shards are cut anew, from a checkpoint.

@@ -16,7 +16,7 @@
 #include "common/run/run_verdict.h"
 #include "coordinator/takeover/checkpoint_rows.h"
 #include "coordinator/takeover/ps_link.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -51,7 +51,7 @@ class PsFleet {
     EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     CheckpointStore* store = nullptr;  // used in Offload only
-    RunLease* lease = nullptr;         // of the store's run; null: nobody else writes there
+    RunLock* lease = nullptr;          // of the store's run; null: nobody else writes there
     std::vector<std::string> addresses;
     std::string job_text;
     uint32_t job_fingerprint = 0;
@@ -121,7 +121,7 @@ class PsFleet {
   // The most updates that a chunk had had when its ps said so last.
   uint64_t HighestUpdates() const;
   // Every ps that asked to leave is told that it may; returns which these are.
-  std::vector<int> LetLeave();
+  std::vector<int> ReleaseDeparting();
   // Of a ps that may leave and stays: as if it had not asked.
   void ForgetDeparture(int ps) { peers_[ps].departure = Departure::kNone; }
   // Tells all ps to end; losing one is no news from then on.
@@ -145,7 +145,7 @@ class PsFleet {
 
   // Of a process: another one in its place has not asked.
   //
-  //   kNone ── Departing ──▶ kAsked ── LetLeave ──▶ kAllowed ── gone, or ForgetDeparture
+  //   kNone ── Departing ──▶ kAsked ── ReleaseDeparting ──▶ kAllowed ── gone, or ForgetDeparture
   //                            ▲ Departing, over a new stream: it has not heard ──┘
   enum class Departure { kNone, kAsked, kAllowed };
   // By the coordinator of another run.
@@ -201,7 +201,7 @@ class PsFleet {
   void OnRowsWanted(int ps, const proto::RowsWanted& wanted);
   void Decide();
   // The run directory is this coordinator's.
-  void GoOn();
+  void Resume();
   void LookForCheckpoint();
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);

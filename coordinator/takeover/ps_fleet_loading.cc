@@ -18,7 +18,7 @@ namespace shoal {
 namespace {
 
 // A ps asks for a few at a time, and for the same again over a new stream.
-constexpr int kMostRowsWanted = 64;
+constexpr int kMaxRowsWanted = 64;
 
 }  // namespace
 
@@ -34,10 +34,11 @@ void PsFleet::LookForCheckpoint() {
   };
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
+      Lane::kFiles,
       [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
        fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew,
        make_first = options_.make_first, term = term_, end_of_run = options_.end_of_run] {
-        found->newest = store->NewestWhole(bad, &found->problems);
+        found->newest = store->NewestVerified(bad, &found->problems);
         if (!found->newest.ok()) return;
         const auto stored = store->List(nullptr);
         if (!stored.ok()) {
@@ -115,7 +116,7 @@ void PsFleet::SendLoad(int ps) {
 
 void PsFleet::OnRowsWanted(int ps, const proto::RowsWanted& wanted) {
   if (rows_ == nullptr || wanted.term() != term_) return;
-  if (peers_[ps].rows_wanted == kMostRowsWanted) return;
+  if (peers_[ps].rows_wanted == kMaxRowsWanted) return;
   ++peers_[ps].rows_wanted;
   proto::ControlRequest request;
   request.mutable_rows()->set_tensor(wanted.tensor());
@@ -162,13 +163,13 @@ void PsFleet::OpenTimeline() {
 
 void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
   if (failed.other_incarnation())
-    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
+    return StartOver(PrintableLines(failed.reason(), kMaxReasonBytes));
   if (failed.checkpoint_is_bad() && loading_.has_value()) {
     bad_checkpoints_.insert(loading_->directory);
-    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
+    return StartOver(PrintableLines(failed.reason(), kMaxReasonBytes));
   }
   Fail(absl::FailedPreconditionError("a ps cannot load the job: " +
-                                     PrintableLines(failed.reason(), kMostReasonBytes)));
+                                     PrintableLines(failed.reason(), kMaxReasonBytes)));
 }
 
 }  // namespace shoal

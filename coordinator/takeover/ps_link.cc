@@ -82,7 +82,7 @@ void PsLink::OnClosed(const absl::Status& status) {
   if (was_connected) since_ = options_.loop->Now();
   // Whoever shows it has the address beside it.
   const std::string why(absl::StripPrefix(status.message(), options_.address + ": "));
-  last_error_ = Printable(why, kMostReasonBytes);
+  last_error_ = Printable(why, kMaxReasonBytes);
   stream_.reset();
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
   if (was_connected) options_.on_lost(options_.index, status);

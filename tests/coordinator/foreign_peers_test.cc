@@ -117,7 +117,7 @@ TEST(ForeignWorkerTest, ATestSetThatTheJobDoesNotHaveIsNotBelieved) {
   for (const uint64_t has : {0, 50}) {
     ScriptedCluster cluster({.test_examples = has});
     ScriptedWorker& liar = cluster.Connect({});
-    cluster.SayReady(liar, ScriptedCluster::kExamples, 50 - has);
+    cluster.SendReady(liar, ScriptedCluster::kExamples, 50 - has);
     EXPECT_THAT(liar.rejected, HasSubstr("$.data.test"));
     EXPECT_FALSE(cluster.Join(1).leases.empty());
   }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "coordinator/cuts/checkpointer.h"
-#include "coordinator/cuts/closing_cut.h"
-#include "coordinator/run/run_ending.h"
-#include "coordinator/steps/work_handout.h"
+#include "coordinator/cuts/drain_checkpoint.h"
+#include "coordinator/run/shutdown.h"
+#include "coordinator/steps/step_scheduler.h"
 #include "tests/coordinator/cuts/small_cut.h"
 #include "tests/coordinator/steps/joined_workers.h"
 #include "tests/coordinator/takeover/ps_fleet_fixture.h"
@@ -29,18 +29,18 @@ class RunPartsTest : public PsFleetTest {
   }
   // After Lead. The Checkpointer has no ps.
   void MakeParts() {
-    ending_ = std::make_unique<RunEnding>(
-        RunEnding::Options{.loop = &loop_,
-                           .files = RealFileSystem(),
-                           .membership = workers_.membership(),
-                           .fleet = fleet_.get(),
-                           .lease = &lease_,
-                           .paths = {directory_.path()},
-                           .on_ending = [this] { ++endings_; },
-                           .dismiss_evaluator = dismiss_evaluator_,
-                           .on_outcome = [this](const absl::Status& status) { outcome_ = status; },
-                           .owed = [this] { return owed_; },
-                           .on_over = [this](const absl::Status& status) { over_ = status; }});
+    ending_ = std::make_unique<Shutdown>(
+        Shutdown::Options{.loop = &loop_,
+                          .files = RealFileSystem(),
+                          .membership = workers_.membership(),
+                          .fleet = fleet_.get(),
+                          .lease = &lease_,
+                          .paths = {directory_.path()},
+                          .on_ending = [this] { ++endings_; },
+                          .dismiss_evaluator = dismiss_evaluator_,
+                          .on_outcome = [this](const absl::Status& status) { outcome_ = status; },
+                          .owed = [this] { return owed_; },
+                          .on_over = [this](const absl::Status& status) { over_ = status; }});
     checkpointer_ = std::make_unique<Checkpointer>(
         Checkpointer::Options{.loop = &loop_,
                               .store = &store_,
@@ -52,7 +52,7 @@ class RunPartsTest : public PsFleetTest {
                               .manifest = SmallManifest(0, 0),
                               .broadcast = [](const proto::ControlRequest&) {},
                               .on_idle = [] {}});
-    closing_ = std::make_unique<ClosingCut>(ClosingCut::Options{
+    closing_ = std::make_unique<DrainCheckpoint>(DrainCheckpoint::Options{
         .loop = &loop_,
         .fleet = fleet_.get(),
         .membership = workers_.membership(),
@@ -73,7 +73,7 @@ class RunPartsTest : public PsFleetTest {
       stop = stop || request.has_stop();
     return stop;
   }
-  void SayDeparting(int index) {
+  void SendDeparting(int index) {
     proto::ControlReply reply;
     reply.mutable_departing();
     ps(index).Send(reply);
@@ -84,27 +84,27 @@ class RunPartsTest : public PsFleetTest {
   }
 
   JoinedWorkers workers_{&loop_};
-  RunLease lease_{{.loop = &loop_,
-                   .files = RealFileSystem(),
-                   .directory = RunPaths{directory_.path()}.lease()}};
-  WorkHandout handout_{{.loop = &loop_,
-                        .membership = workers_.membership(),
-                        .window_steps = 64,
-                        .lease_timeout_seconds = 20,
-                        .on_leased = [](uint64_t) {}}};
+  RunLock lease_{{.loop = &loop_,
+                  .files = RealFileSystem(),
+                  .directory = RunPaths{directory_.path()}.lease()}};
+  StepScheduler handout_{{.loop = &loop_,
+                          .membership = workers_.membership(),
+                          .window_steps = 64,
+                          .lease_timeout_seconds = 20,
+                          .on_leased = [](uint64_t) {}}};
   std::vector<std::string> owed_;  // files that are not on disk yet
   int endings_ = 0;
   std::function<void(const std::string&)> dismiss_evaluator_;  // none, as long as it is empty
   std::optional<absl::Status> outcome_;
   std::optional<absl::Status> over_;
-  std::unique_ptr<RunEnding> ending_;
+  std::unique_ptr<Shutdown> ending_;
   const CheckpointLayout layout_ = SmallLayout();
   const std::vector<Variable> variables_ = SmallVariables();
   const ShardMap shard_map_ = SmallShardMap();
   std::unique_ptr<Checkpointer> checkpointer_;
   std::optional<PsFleet::Opened> now_open_;
   std::vector<uint64_t> cuts_;  // that closing_ has begun
-  std::unique_ptr<ClosingCut> closing_;
+  std::unique_ptr<DrainCheckpoint> closing_;
 };
 
 }  // namespace shoal

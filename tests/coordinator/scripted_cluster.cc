@@ -52,7 +52,7 @@ void ScriptedPs::Leave() {
   network_->Newest(address_).Send(reply);
 }
 
-void ScriptedPs::SayStopping() {
+void ScriptedPs::SendStopping() {
   proto::ControlReply reply;
   reply.mutable_stopping();
   network_->Newest(address_).Send(reply);
@@ -219,7 +219,7 @@ bool ScriptedPs::AdvanceCut(FarEnd& stream) {
 
 // --- ScriptedWorker ------------------------------------------------------------------------------
 
-void ScriptedWorker::SayHello(const Hello& hello) {
+void ScriptedWorker::SendHello(const Hello& hello) {
   proto::WorkerReport report;
   report.mutable_hello()->set_version(kVersion);
   report.mutable_hello()->set_index(hello.index);
@@ -233,8 +233,8 @@ void ScriptedWorker::SayHello(const Hello& hello) {
   stream_->Send(report);
 }
 
-void ScriptedWorker::SayReady(uint64_t training_examples, uint64_t test_examples,
-                              uint32_t shard_map) {
+void ScriptedWorker::SendReady(uint64_t training_examples, uint64_t test_examples,
+                               uint32_t shard_map) {
   proto::WorkerReport report;
   report.mutable_ready()->set_training_examples(training_examples);
   report.mutable_ready()->set_test_examples(test_examples);
@@ -256,9 +256,9 @@ bool ScriptedWorker::Read() {
           begun_below.value_or(leased.empty() ? held_below_ : *leased.rbegin() + 1));
       if (answers_halt) stream_->Send(report);
     }
-    if (order.has_go_on()) {
+    if (order.has_resume()) {
       halted = false;
-      std::erase_if(leases, [&order](uint64_t step) { return step >= order.go_on().below(); });
+      std::erase_if(leases, [&order](uint64_t step) { return step >= order.resume().below(); });
     }
     job_done = job_done || order.has_job_done();
     if (order.has_job_done()) job_failure = order.job_done().failure();
@@ -323,14 +323,14 @@ void ScriptedWorker::Evaluate() {
   stream_->Send(report);
 }
 
-void ScriptedWorker::SayComputing() {
+void ScriptedWorker::SendComputing() {
   proto::WorkerReport report;
   report.mutable_waiting()->set_what("computing a step");
   report.mutable_waiting()->set_computing(true);
   stream_->Send(report);
 }
 
-void ScriptedWorker::SayDraining() {
+void ScriptedWorker::SendDraining() {
   proto::WorkerReport report;
   report.mutable_draining();
   stream_->Send(report);
@@ -434,7 +434,7 @@ ScriptedWorker& ScriptedCluster::Connect(const ScriptedWorker::Hello& hello) {
   worker.plan = BatchPlanOf(job_, kExamples).steps();
   if (options_.test_examples > 0)
     worker.test_batches.emplace(options_.test_examples, job_.batch_size, /*epochs=*/1, /*steps=*/0);
-  worker.SayHello(hello);
+  worker.SendHello(hello);
   Settle();
   return worker;
 }
@@ -442,13 +442,13 @@ ScriptedWorker& ScriptedCluster::Connect(const ScriptedWorker::Hello& hello) {
 ScriptedWorker& ScriptedCluster::Join(const ScriptedWorker::Hello& hello) {
   ScriptedWorker& worker = Connect(hello);
   EXPECT_TRUE(worker.welcomed) << worker.rejected;
-  SayReady(worker, kExamples, options_.test_examples);
+  SendReady(worker, kExamples, options_.test_examples);
   return worker;
 }
 
-void ScriptedCluster::SayReady(ScriptedWorker& worker, uint64_t training_examples,
-                               uint64_t test_examples) {
-  worker.SayReady(training_examples, test_examples, shard_map_fingerprint_);
+void ScriptedCluster::SendReady(ScriptedWorker& worker, uint64_t training_examples,
+                                uint64_t test_examples) {
+  worker.SendReady(training_examples, test_examples, shard_map_fingerprint_);
   Settle();
 }
 

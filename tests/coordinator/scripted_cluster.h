@@ -35,7 +35,7 @@ class ScriptedPs {
   void Restart();
   // As after SIGTERM.
   void Leave();
-  void SayStopping();
+  void SendStopping();
   // Of `fences`.
   std::vector<uint64_t> CutSteps() const {
     std::vector<uint64_t> steps;
@@ -104,8 +104,8 @@ class ScriptedWorker {
     uint64_t timeline = 0;
     std::vector<uint64_t> held_steps = {};
   };
-  void SayHello(const Hello& hello);
-  void SayReady(uint64_t training_examples, uint64_t test_examples, uint32_t shard_map);
+  void SendHello(const Hello& hello);
+  void SendReady(uint64_t training_examples, uint64_t test_examples, uint32_t shard_map);
   // Takes orders; false when there were none.
   bool Read();
   // Reports a step, of so many examples with `loss` and accuracy 0.5 each.
@@ -117,9 +117,9 @@ class ScriptedWorker {
   // Reports the batch of the oldest evaluation order: its examples, `test_loss`, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);
-  void SayDraining();
+  void SendDraining();
   // As every 5 s while a step takes long.
-  void SayComputing();
+  void SendComputing();
   FarEnd& stream() { return *stream_; }
 
   std::optional<StepPlan> plan;          // of the job
@@ -127,7 +127,7 @@ class ScriptedWorker {
   double loss = 1;
   double test_loss = 3;
   bool welcomed = false;
-  uint32_t job_fingerprint = 0;  // of the job of the Welcome; what SayReady says
+  uint32_t job_fingerprint = 0;  // of the job of the Welcome; what SendReady says
   uint64_t timeline = 0;
   std::deque<uint64_t> leases;      // not reported yet
   std::set<uint64_t> leased;        // ever, in this timeline
@@ -182,7 +182,7 @@ class ScriptedCluster {
     return Join({.index = index, .incarnation = index + uint64_t{1}});
   }
   // As one that sees these numbers of examples.
-  void SayReady(ScriptedWorker& worker, uint64_t training_examples, uint64_t test_examples);
+  void SendReady(ScriptedWorker& worker, uint64_t training_examples, uint64_t test_examples);
   // The worker's oldest lease is computed, applied on every ps and reported.
   void FinishStep(ScriptedWorker& worker);
   // All leases of a worker, and those that follow, until it has none.

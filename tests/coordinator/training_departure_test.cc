@@ -110,7 +110,7 @@ TEST(TrainingDepartureTest, APsThatLeavesBeforeTheFirstStepIsReportedWaitsForIts
 TEST(TrainingDepartureTest, AWorkerThatDrainsHearsThatNoLeaseFollows) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
-  worker.SayDraining();
+  worker.SendDraining();
   cluster.Settle();
   EXPECT_EQ(worker.drained, "as it says itself");
   cluster.FinishAll(worker);

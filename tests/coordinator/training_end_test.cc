@@ -115,7 +115,7 @@ TEST(TrainingRunTest, APsThatLeavesWhileTheModelIsSavedDoesNotMakeTheJobDone) {
     ASSERT_TRUE(cluster.loop.RunOneOffloaded());
     cluster.Settle();
   }
-  cluster.ps[0]->SayStopping();
+  cluster.ps[0]->SendStopping();
   cluster.Settle();
   cluster.loop.set_hold_offloads(false);
   cluster.Advance(seconds(10));

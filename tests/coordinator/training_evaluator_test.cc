@@ -68,7 +68,7 @@ class ScriptedEvaluator {
     Send(report);
     return values;
   }
-  void SayProgress(uint64_t done) {
+  void SendProgress(uint64_t done) {
     proto::EvaluatorReport report;
     report.mutable_progress()->set_evaluation(order.evaluation());
     report.mutable_progress()->set_batches_done(done);
@@ -196,7 +196,7 @@ TEST(TrainingEvaluatorTest, EachCheckpointIsEvaluatedAndWorkersEvaluateNothing) 
     evaluator.Take();
     if (evaluator.order.evaluation() == 0) continue;
     EXPECT_THAT(evaluator.Read(), SizeIs(16));
-    evaluator.SayProgress(3);
+    evaluator.SendProgress(3);
     EXPECT_THAT(StatusOfEvaluator(cluster).detail(), HasSubstr("3 of 4 batches done"));
     evaluator.Finish(loss -= 0.25);
   }
@@ -396,7 +396,7 @@ TEST(TrainingEvaluatorTest, OneThatGetsNoFurtherIsLetGo) {
   evaluator.Take();
   for (uint64_t batch = 1; batch < 4; ++batch) {
     cluster.Advance(seconds(50));
-    evaluator.SayProgress(batch);
+    evaluator.SendProgress(batch);
   }
   EXPECT_THAT(evaluator.rejected, IsEmpty());
   cluster.Advance(seconds(61));
@@ -666,9 +666,9 @@ TEST(TrainingEvaluatorTest, MoreBatchesThanTheTestSetHasAreNoHeadway) {
   ScriptedEvaluator endless(&cluster);
   endless.GetReady();
   ASSERT_THAT(endless.orders, ElementsAre(5));
-  endless.SayProgress(4);
+  endless.SendProgress(4);
   EXPECT_THAT(endless.rejected, IsEmpty());
-  endless.SayProgress(5);
+  endless.SendProgress(5);
   EXPECT_THAT(endless.rejected, HasSubstr("5 of 4 batches"));
 }
 

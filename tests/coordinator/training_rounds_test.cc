@@ -189,7 +189,7 @@ TEST(TrainingRoundsTest, AStopThatNobodyIsLeftForKeepsTheRoundsThatAreWhole) {
   DoSteps(cluster, worker, 5);
   EXPECT_THAT(worker.leases, testing::Contains(5));
   const size_t held = worker.leases.size();
-  worker.SayDraining();
+  worker.SendDraining();
   cluster.run->Stop();
   cluster.Settle();
   for (size_t i = 0; i < held && !worker.leases.empty(); ++i) cluster.FinishStep(worker);

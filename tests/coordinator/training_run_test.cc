@@ -53,7 +53,7 @@ TEST(TrainingRunTest, AWorkerOfAnotherJobGetsNoSteps) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Connect({});
   worker.job_fingerprint ^= 1;
-  cluster.SayReady(worker, 200, 0);
+  cluster.SendReady(worker, 200, 0);
   EXPECT_TRUE(worker.of_another_job);
   EXPECT_THAT(worker.leased, IsEmpty());
   EXPECT_EQ(cluster.WorkerStatus(0).state(), "lost");
@@ -64,7 +64,7 @@ TEST(TrainingRunTest, AWorkerOfAnotherJobGetsNoSteps) {
 TEST(TrainingRunTest, AWorkerThatCutsTheModelOtherwiseIsRejected) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Connect({});
-  worker.SayReady(200, 0, /*shard_map=*/1);
+  worker.SendReady(200, 0, /*shard_map=*/1);
   cluster.Settle();
   EXPECT_THAT(worker.rejected, HasSubstr("other shards"));
   EXPECT_EQ(cluster.run->Status().total_steps(), 0u) << "nor is it believed in anything else";
@@ -77,7 +77,7 @@ TEST_P(OtherCountsTest, AreRejectedNamingBoth) {
   cluster.Join(0);
   const auto [training, test] = GetParam();
   ScriptedWorker& worker = cluster.Connect({.index = 1, .incarnation = 5});
-  cluster.SayReady(worker, training, test);
+  cluster.SendReady(worker, training, test);
   if (training == 0) {
     EXPECT_THAT(worker.rejected, HasSubstr("sees no training examples"));
   } else {
@@ -103,7 +103,7 @@ TEST(TrainingRunTest, ARunWithACheckpointKnowsItsExamples) {
     cluster.StartCoordinator();
     for (const auto& [training, test] : {std::pair(100, 50), std::pair(200, 0)}) {
       ScriptedWorker& other = cluster.Connect({.index = 1, .incarnation = 5});
-      cluster.SayReady(other, training, test);
+      cluster.SendReady(other, training, test);
       EXPECT_THAT(other.rejected,
                   AllOf(HasSubstr(absl::StrCat("sees ", training, " training and ", test, " test")),
                         HasSubstr(cluster.run_dir() + "/checkpoints/step-"),

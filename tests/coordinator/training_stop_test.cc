@@ -109,7 +109,7 @@ TEST(TrainingRunTest, AStepThatALostWorkerHadIsNotTakenBack) {
   ScriptedWorker& worker = cluster.Join(1);
   EXPECT_THAT(worker.leases, ElementsAre(0, 1));
   worker.begun_below = 1;
-  worker.SayDraining();
+  worker.SendDraining();
   cluster.run->Stop();
   cluster.Settle();
   cluster.FinishAll(worker);
@@ -150,7 +150,7 @@ TEST(TrainingRunTest, AStopGivesNothingBackToAWorkerWhoseStreamBroke) {
   ScriptedWorker& again = cluster.Connect(
       {.index = 1, .incarnation = 2, .timeline = worker.timeline, .held_steps = {2, 3}});
   again.leases = {2, 3};
-  cluster.SayReady(again, 200, 0);
+  cluster.SendReady(again, 200, 0);
   EXPECT_THAT(again.leases, ElementsAre(2));
   cluster.FinishAll(worker);
   cluster.FinishAll(again);
@@ -269,7 +269,7 @@ TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
 TEST(TrainingRunTest, AStopWaitsForADrainingWorker) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
-  worker.SayDraining();
+  worker.SendDraining();
   cluster.run->Stop();
   cluster.Advance(seconds(6));
   EXPECT_FALSE(cluster.over.has_value()) << "its steps are its own until it leaves";
@@ -328,7 +328,7 @@ TEST(TrainingRunTest, AStopGivesUpAWorkerThatStandsStill) {
 // For `time`.
 void Compute(ScriptedCluster* cluster, ScriptedWorker* worker, seconds time) {
   for (seconds past{}; past < time; past += seconds(5)) {
-    worker->SayComputing();
+    worker->SendComputing();
     cluster->Advance(seconds(5));
   }
 }
@@ -375,7 +375,8 @@ TEST(TrainingRunTest, TheRunIsGivenBackWhenAllIsWritten) {
   cluster.Settle();
   ASSERT_THAT(ReadAll(lease), HasSubstr(R"("held")"));
   cluster.loop.set_hold_offloads(true);
-  cluster.loop.Offload([] {}, [] {});
+  cluster.loop.Offload(
+      Lane::kFiles, [] {}, [] {});
   cluster.run->Stop();
   cluster.Settle();
   EXPECT_THAT(ReadAll(lease), HasSubstr(R"("held")"));

@@ -80,7 +80,7 @@ TEST(TrainingTakeoverTest, WhatADrainingWorkerHoldsIsWaitedFor) {
   cluster.StartCoordinator();
   ScriptedWorker& again =
       cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {1, 2}});
-  again.SayDraining();
+  again.SendDraining();
   cluster.ps[1]->answers_claims = true;
   cluster.ps[0]->Leave();
   cluster.Advance(seconds(1));

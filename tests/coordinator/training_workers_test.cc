@@ -78,7 +78,7 @@ TEST(TrainingRunTest, AWorkerWhoseStepsTakeLongIsToldWhatToRaise) {
   ScriptedCluster cluster({});
   ScriptedWorker& slow = cluster.Join(0);
   for (int i = 0; i < 13; ++i) {
-    slow.SayComputing();
+    slow.SendComputing();
     cluster.Advance(seconds(5));
   }
   EXPECT_THAT(slow.rejected,
@@ -218,7 +218,7 @@ TEST(TrainingRunTest, TooManyLossesThatAreNotFiniteEndTheJob) {
   EXPECT_TRUE(cluster.ps[0]->stopped) << "its variables are not to be adopted";
   EXPECT_EQ(cluster.run->Status().phase(), "failed");
   const CheckpointStore store(cluster.run_dir() + "/checkpoints");
-  const StoredCheckpoint finite = **store.NewestWhole({}, nullptr);
+  const StoredCheckpoint finite = **store.NewestVerified({}, nullptr);
   EXPECT_TRUE(finite.manifest.finite());
   EXPECT_THAT(std::string(cluster.over->message()),
               AllOf(HasSubstr("the losses of 100 steps in a row"),

@@ -25,11 +25,8 @@ class FakeLoop : public EventLoop {
   }
   void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
   void Post(std::function<void()> callback) override { posted_.push_back(std::move(callback)); }
-  void Offload(std::function<void()> work, std::function<void()> done) override {
-    offloaded_.emplace_back(std::move(work), std::move(done));
-  }
-  void OffloadBrief(std::function<void()> work, std::function<void()> done) override {
-    brief_.emplace_back(std::move(work), std::move(done));
+  void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override {
+    (lane == Lane::kFiles ? offloaded_ : brief_).emplace_back(std::move(work), std::move(done));
   }
   void Stop() override { stopped_ = true; }
   bool stopped() const { return stopped_; }
@@ -67,7 +64,7 @@ class FakeLoop : public EventLoop {
 
   // While held, offloaded work waits: RunUntilIdle leaves it alone.
   void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
-  // The same for that of OffloadBrief.
+  // The same for the other lanes.
   void set_hold_brief(bool hold) { hold_brief_ = hold; }
   // Runs the first piece of it, also while held, and what is posted before and by it; false when
   // there is none.

@@ -9,7 +9,7 @@ std::optional<Time> EmulatedLink::Send(Time now, int64_t size_bytes) {
   std::uniform_real_distribution<double> share(0, 1);
   const bool lost = share(random_) < options_.loss;
   const Time jitter = FromSeconds(share(random_) * ToSeconds(options_.jitter));
-  if (wire_free_ - now > kMostQueued) {
+  if (wire_free_ - now > kMaxQueued) {
     ++counts_.dropped;
     return std::nullopt;
   }

@@ -22,7 +22,7 @@ class EmulatedLink {
   explicit EmulatedLink(const Options& options) : options_(options), random_(options.seed) {}
 
   // When a packet that comes at `now`, no earlier than the one before, has arrived; nullopt when it
-  // is lost, or dropped because the queue holds as much as the wire takes in kMostQueued.
+  // is lost, or dropped because the queue holds as much as the wire takes in kMaxQueued.
   std::optional<Time> Send(Time now, int64_t size_bytes);
 
   struct Counts {
@@ -34,7 +34,7 @@ class EmulatedLink {
   const Counts& counts() const { return counts_; }
 
   // As deep as home routers' queues are, so that TCP fills it and waits.
-  static constexpr Time kMostQueued = std::chrono::milliseconds(100);
+  static constexpr Time kMaxQueued = std::chrono::milliseconds(100);
 
  private:
   const Options options_;

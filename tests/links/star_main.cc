@@ -50,7 +50,7 @@ constexpr double kLargePacketsFromMbit = 900;
 // Before each packet stands what network cards are told of it: struct virtio_net_hdr, whose own
 // header is not C++. It goes along unread.
 constexpr size_t kCardHeaderBytes = 10;
-constexpr size_t kMostPacketBytes = kCardHeaderBytes + 65535;
+constexpr size_t kMaxPacketBytes = kCardHeaderBytes + 65535;
 constexpr size_t kIpv4HeaderBytes = 20;
 constexpr size_t kDestinationOffset = kCardHeaderBytes + 16;
 
@@ -211,7 +211,7 @@ class Star {
   std::map<uint32_t, size_t> by_address_;
   std::priority_queue<Packet> packets_;  // bounded by the links' queues and delays
   uint64_t packets_seen_ = 0;
-  std::vector<char> buffer_ = std::vector<char>(kMostPacketBytes);
+  std::vector<char> buffer_ = std::vector<char>(kMaxPacketBytes);
 };
 
 absl::Status RunStar(const std::vector<std::string>& arguments) {

@@ -146,7 +146,7 @@ TEST_F(ParameterServerFuzzTest, GarbageNeverCrashes) {
     loop_->RunUntilIdle();
     // It still does what it is for.
     const uint64_t term = std::max(server_->promised_term(), server_->timeline());
-    ASSERT_LE(TermNumber(term), kMostTermsAhead) << "the next coordinator has no term";
+    ASSERT_LE(TermNumber(term), kMaxTermsAhead) << "the next coordinator has no term";
     Client next = ConnectControl();
     EXPECT_TRUE(Ask(next, Claim(term + 1)).has_claimed());
     ASSERT_EQ(Ask(next, Load(term + 1, job_.ResolvedText())).loaded().timeline(), term + 1);

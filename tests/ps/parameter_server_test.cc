@@ -176,7 +176,7 @@ TEST_F(ParameterServerTest, TermsThatNoCoordinatorComesToAreRefusedAndChangeNoth
   EXPECT_EQ(server_->promised_term(), 0u);
   Client control = ConnectControl();
   LoadJob(control, kTerm);
-  const uint64_t far = MakeTerm(TermNumber(kTerm) + kMostTermsAhead + 1, 0);
+  const uint64_t far = MakeTerm(TermNumber(kTerm) + kMaxTermsAhead + 1, 0);
   for (const uint64_t term : {far, UINT64_MAX}) {
     for (const proto::ControlRequest& request :
          {Claim(term), Load(term, job), Fence(term, kTerm, 5), Release(term, 5), Stop(term)}) {
@@ -187,7 +187,7 @@ TEST_F(ParameterServerTest, TermsThatNoCoordinatorComesToAreRefusedAndChangeNoth
   EXPECT_EQ(server_->timeline(), kTerm);
   EXPECT_EQ(stops_, 0);
   EXPECT_TRUE(Ask(control, Claim(kTerm)).has_claimed()) << "its coordinator has not noticed";
-  const uint64_t next = MakeTerm(TermNumber(kTerm) + kMostTermsAhead, 9);
+  const uint64_t next = MakeTerm(TermNumber(kTerm) + kMaxTermsAhead, 9);
   EXPECT_EQ(Ask(control, Claim(next)).claimed().promised_term(), next);
 }
 

@@ -144,7 +144,7 @@ void Checks::CheckBuffer(const std::string& where, const std::vector<std::span<c
   if (workload_->sums_in != Workload::SumsIn::kDelayed || slots.empty()) return;
   const auto buffered = static_cast<float>(updates % workload_->momentum_every);
   for (const float value : slots[1]) {
-    if (-value >= buffered && -value <= kMostAddend * buffered) continue;
+    if (-value >= buffered && -value <= kMaxAddend * buffered) continue;
     return world_.Fail(absl::StrCat(where, " has ", -value, " in its buffer, which is no sum of ",
                                     buffered, " differences, after ", updates, " updates"));
   }

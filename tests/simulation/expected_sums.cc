@@ -54,7 +54,7 @@ bool ExpectedSums::Overflows(uint64_t step) const {
 float ExpectedSums::Drawn(uint64_t step, int variable, int64_t element) const {
   const uint64_t number = static_cast<uint64_t>(first_[variable] + element);
   Random random(seed_ ^ (step << 20) ^ number);
-  const auto addend = static_cast<float>(1 + random.Below(static_cast<uint64_t>(kMostAddend)));
+  const auto addend = static_cast<float>(1 + random.Below(static_cast<uint64_t>(kMaxAddend)));
   if (!in_rounds_) return addend;
   const auto exponent = static_cast<int>(random.Below(25));
   return std::ldexp(random.Coin() ? addend : -addend, exponent);

@@ -17,7 +17,7 @@ namespace shoal {
 inline constexpr float kSampleScale = 1 << 30;
 
 // The largest integer that a step adds, where it is in no round; the smallest is 1.
-inline constexpr float kMostAddend = 31;
+inline constexpr float kMaxAddend = 31;
 
 // What variables must be: every step adds to each element of each variable a small integer that
 // depends on the seed, the step and the element alone. So the sum of a set of steps does not depend

@@ -19,7 +19,7 @@ namespace shoal {
 namespace {
 
 // A seed takes milliseconds; one that takes this long never ends.
-constexpr unsigned kMostSeconds = 60;
+constexpr unsigned kMaxSeconds = 60;
 
 // One record on the pipe from a child: a seed is begun, or has failed.
 struct Record {
@@ -31,7 +31,7 @@ void RunSeeds(uint64_t first, uint64_t last, uint64_t stride, int out) {
   for (uint64_t seed = first; seed <= last; seed += stride) {
     Record record{.seed = seed};
     if (write(out, &record, sizeof(record)) != sizeof(record)) _exit(2);
-    alarm(kMostSeconds);
+    alarm(kMaxSeconds);
     const std::string failure = Simulate(seed, /*tracing=*/false).failure;
     if (failure.empty()) continue;
     record.failure_bytes = static_cast<uint32_t>(failure.size());

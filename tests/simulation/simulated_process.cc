@@ -80,7 +80,7 @@ EventLoop::TimerId SimulatedProcess::CallAfter(Time delay, std::function<void()>
   return id;
 }
 
-void SimulatedProcess::Offload(std::function<void()> work, std::function<void()> done) {
+void SimulatedProcess::Offload(Lane, std::function<void()> work, std::function<void()> done) {
   if (!alive_) return;
   offloads_.emplace_back(std::move(work), std::move(done));
   if (offloads_.size() == 1) StartOffload();

@@ -65,7 +65,7 @@ class SimulatedProcess : public EventLoop, public Network {
   TimerId CallAfter(Time delay, std::function<void()> callback) override;
   void CancelTimer(TimerId timer) override { timers_.erase(timer); }
   void Post(std::function<void()> callback) override { Enqueue(std::move(callback)); }
-  void Offload(std::function<void()> work, std::function<void()> done) override;
+  void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override;
   void Stop() override {}
 
   // Network.

@@ -22,7 +22,7 @@ namespace {
 // When nothing goes wrong any more, the job is done within this time. The longest single wait is
 // for a cut that is not complete: 60 s and two lease timeouts.
 constexpr Time kPatience = std::chrono::seconds(240);
-constexpr uint64_t kMostEvents = 4'000'000;
+constexpr uint64_t kMaxEvents = 4'000'000;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
     }
     const Time end = world.Now() + workload.FaultsEnd() + kPatience;
     while (!cluster.job_done() && !world.failure().has_value()) {
-      if (!world.RunNext() || world.Now() > end || world.events() > kMostEvents) {
+      if (!world.RunNext() || world.Now() > end || world.events() > kMaxEvents) {
         world.Fail("the job is not done");
       }
     }

@@ -242,17 +242,17 @@ void ParameterExchange::Open(int ps) {
       options_.addresses[ps], kExchangeMethod,
       {.on_message = [this, ps](Message message) { OnMessage(ps, std::move(message)); },
        .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
-  SayHello(ps);
+  SendHello(ps);
 }
 
 void ParameterExchange::SetWorker(uint32_t worker) {
   if (std::exchange(worker_, worker) == worker) return;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    if (peers_[ps].stream != nullptr) SayHello(ps);
+    if (peers_[ps].stream != nullptr) SendHello(ps);
   }
 }
 
-void ParameterExchange::SayHello(int ps) {
+void ParameterExchange::SendHello(int ps) {
   proto::ExchangeRequest request;
   proto::ExchangeHello* hello = request.mutable_hello();
   hello->set_version(kVersion);

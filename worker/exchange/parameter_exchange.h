@@ -133,7 +133,7 @@ class ParameterExchange {
     uint64_t received_bytes = 0;
   };
   void Open(int ps);
-  void SayHello(int ps);
+  void SendHello(int ps);
   void OnMessage(int ps, Message message);
   void OnClosed(int ps, const absl::Status& status);
   void OnHello(int ps, const proto::ServerHello& hello);

@@ -15,7 +15,8 @@ void PayloadCopies::Copy(Message message, std::vector<Piece> pieces, std::functi
 }
 
 void PayloadCopies::Copy(std::function<void()> copy, std::function<void()> done) {
-  loop_->OffloadCopy(
+  loop_->Offload(
+      Lane::kCopies,
       [run = run_, copy = std::move(copy)] {
         {
           MutexLock lock(&run->mutex);

@@ -19,11 +19,11 @@ namespace shoal {
 namespace {
 
 // The max number of labels to check, and of numbers in them: about a second of work.
-constexpr uint64_t kMostLabels = 1 << 20;
-constexpr uint64_t kMostNumbers = 1 << 26;
+constexpr uint64_t kMaxLabels = 1 << 20;
+constexpr uint64_t kMaxNumbers = 1 << 26;
 // The same for labels that are read with their records, and the max bytes of these records.
-constexpr uint64_t kMostRecords = 1 << 12;
-constexpr uint64_t kMostRecordBytes = 256 << 20;
+constexpr uint64_t kMaxRecords = 1 << 12;
+constexpr uint64_t kMaxRecordBytes = 256 << 20;
 constexpr uint64_t kNumbersAtOnce = 64 << 10;
 
 uint64_t NumbersOfLabel(const Dataset& dataset) {
@@ -113,8 +113,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
 uint64_t LabelsLookedAt(const Dataset& dataset) {
   const uint64_t bytes = dataset.bytes_for_label();
   const uint64_t most =
-      bytes == 0 ? kMostLabels : std::clamp<uint64_t>(kMostRecordBytes / bytes, 1, kMostRecords);
-  return std::min({dataset.size(), most, kMostNumbers / NumbersOfLabel(dataset)});
+      bytes == 0 ? kMaxLabels : std::clamp<uint64_t>(kMaxRecordBytes / bytes, 1, kMaxRecords);
+  return std::min({dataset.size(), most, kMaxNumbers / NumbersOfLabel(dataset)});
 }
 
 std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data) {

@@ -13,7 +13,7 @@ namespace {
 constexpr char kImageFolder[] = "image_folder";
 constexpr char kCsv[] = "csv";
 // The max size of all names in a job: the job is sent to every task and stored in every checkpoint.
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 
 bool HasNamedColumns(const DataSource& data) { return data.format == kCsv && data.header; }
 
@@ -50,7 +50,7 @@ bool FitJob(const std::vector<std::string>& names) {
     bytes += name.size();
     if (name.empty() || Printable(name, name.size()) != name) return false;
   }
-  return bytes <= kMostBytes;
+  return bytes <= kMaxBytes;
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ absl::Status CheckClassesOfTraining(const Job& job) {
   for (const std::string& name : job.training.class_names) {
     if (std::binary_search(folders->begin(), folders->end(), name)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(job.training.paths[0], ": has no folder \"", Printable(name, kMostNameBytes),
+        absl::StrCat(job.training.paths[0], ": has no folder \"", Printable(name, kMaxNameBytes),
                      "\", which \"class_names\" name; the training set must have one for each"));
   }
   return absl::OkStatus();

@@ -50,7 +50,7 @@ void EvaluatorSession::Start() {
 void EvaluatorSession::Watch() {
   watch_ = options_.loop->CallAfter(kEvaluatorWatchPeriod, [this] { Watch(); });
   const Time now = options_.loop->Now();
-  if (welcomed_ && activity_ == Activity::kComputing) SayProgress();
+  if (welcomed_ && activity_ == Activity::kComputing) SendProgress();
   if (now < say_wait_at_ || preparing_) return;
   const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
   say_wait_at_ = now + kSayWaitAfter;
@@ -108,7 +108,7 @@ void EvaluatorSession::OnClosed(const absl::Status& status) {
   // One that refuses ends the stream in order.
   if (!refused_ || !status.ok()) {
     refused_ = false;
-    last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
+    last_error_ = Printable(std::string(status.message()), kMaxReasonBytes);
   }
   if (over_) {
     if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
@@ -139,7 +139,7 @@ void EvaluatorSession::OnMessage(const Message& message) {
     case proto::EvaluatorOrder::kWelcome:
       return OnWelcome(order.welcome());
     case proto::EvaluatorOrder::kRejected: {
-      const std::string reason = PrintableLines(order.rejected().reason(), kMostReasonBytes);
+      const std::string reason = PrintableLines(order.rejected().reason(), kMaxReasonBytes);
       const std::string why = "the coordinator says: " + reason;
       if (order.rejected().other_job()) return Over(absl::UnavailableError(why));
       if (order.rejected().final()) return Over(absl::FailedPreconditionError(why));
@@ -156,7 +156,7 @@ void EvaluatorSession::OnMessage(const Message& message) {
       return OnValues(order.values());
     case proto::EvaluatorOrder::kJobDone:
       if (const std::string& failure = order.job_done().failure(); !failure.empty())
-        LogInfo("the job has failed: " + PrintableLines(failure, kMostReasonBytes));
+        LogInfo("the job has failed: " + PrintableLines(failure, kMaxReasonBytes));
       return Over(absl::OkStatus());
     case proto::EvaluatorOrder::KIND_NOT_SET:
       return;
@@ -170,7 +170,7 @@ void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
   const uint32_t job = JobFingerprint(welcome.job());
   if ((prepared_.has_value() || preparing_) && job != job_fingerprint_)
     return Over(absl::UnavailableError(OtherJob(options_.chief, job, job_fingerprint_)));
-  if (prepared_.has_value()) return SayReady();
+  if (prepared_.has_value()) return SendReady();
   if (std::exchange(preparing_, true)) return;
   job_fingerprint_ = job;
   LogInfo("taking part as the evaluator");
@@ -186,10 +186,10 @@ void EvaluatorSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepare
   preparing_ = false;
   if (!prepared.ok()) return Leave(prepared.status());
   prepared_ = *std::move(prepared);
-  if (welcomed_) SayReady();
+  if (welcomed_) SendReady();
 }
 
-void EvaluatorSession::SayReady() {
+void EvaluatorSession::SendReady() {
   Begin(Activity::kIdle);
   proto::EvaluatorReport report;
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
@@ -203,7 +203,7 @@ void EvaluatorSession::OnEvaluate(const proto::EvaluateCheckpoint& evaluate) {
   if (!prepared_.has_value()) return;  // no coordinator does that
   Drop();
   evaluation_ = evaluate.evaluation();
-  checkpoint_ = Printable(evaluate.checkpoint(), kMostNameBytes);
+  checkpoint_ = Printable(evaluate.checkpoint(), kMaxNameBytes);
   LogInfo("evaluating checkpoint " + checkpoint_);
   Begin(Activity::kReading);
   // Values may not change under a batch that is still being computed of the former ones.
@@ -240,7 +240,7 @@ void EvaluatorSession::AskForValues() {
   Begin(Activity::kComputing);
   for (uint64_t batch = 0; batch < prepared_->test_batches; ++batch)
     options_.computer->ExpectEvaluation(batch);
-  SayProgress();
+  SendProgress();
   Compute();
 }
 
@@ -295,7 +295,7 @@ void EvaluatorSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
   Drop();
 }
 
-void EvaluatorSession::SayProgress() {
+void EvaluatorSession::SendProgress() {
   proto::EvaluatorReport report;
   report.mutable_progress()->set_evaluation(evaluation_);
   report.mutable_progress()->set_batches_done(batches_done_);
@@ -339,8 +339,7 @@ void EvaluatorSession::Leave(const absl::Status& why) {
   if (over_) return;
   proto::EvaluatorReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
-  report.mutable_leaving()->set_reason(
-      PrintableLines(std::string(why.message()), kMostReasonBytes));
+  report.mutable_leaving()->set_reason(PrintableLines(std::string(why.message()), kMaxReasonBytes));
   Report(report);
   if (stream_ == nullptr) return Over(why);
   over_ = true;

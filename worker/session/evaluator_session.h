@@ -72,14 +72,14 @@ class EvaluatorSession {
 
   void OnWelcome(const proto::EvaluatorWelcome& welcome);
   void OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared);
-  void SayReady();
+  void SendReady();
   void OnEvaluate(const proto::EvaluateCheckpoint& evaluate);
   // Asks for values as long as few are on their way.
   void AskForValues();
   void OnValues(const proto::Values& values);
   void Compute();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
-  void SayProgress();
+  void SendProgress();
   void Begin(Activity activity);
   // What is going on is void.
   void Drop();

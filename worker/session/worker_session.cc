@@ -18,8 +18,8 @@ namespace {
 constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 
 // No ps takes part among more, and no address is longer.
-constexpr int kMostPs = 65536;
-constexpr size_t kMostAddressBytes = 512;
+constexpr int kMaxPs = 65536;
+constexpr size_t kMaxAddressBytes = 512;
 
 // A stream that lasted this long was a good one.
 constexpr Time kSettled = std::chrono::seconds(1);
@@ -151,7 +151,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   // One that refuses ends the stream in order.
   if (!refused_ || !status.ok()) {
     refused_ = false;
-    last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
+    last_error_ = Printable(std::string(status.message()), kMaxReasonBytes);
   }
   if (over_) return FinishLeaving();
   const bool was_welcomed = std::exchange(welcomed_, false);
@@ -185,7 +185,7 @@ void WorkerSession::OnMessage(const Message& message) {
     case proto::WorkerOrder::kWelcome:
       return OnWelcome(order.welcome());
     case proto::WorkerOrder::kRejected: {
-      const std::string reason = PrintableLines(order.rejected().reason(), kMostReasonBytes);
+      const std::string reason = PrintableLines(order.rejected().reason(), kMaxReasonBytes);
       const std::string why = "the coordinator says: " + reason;
       if (order.rejected().other_job()) return OverOfOtherCluster(why);
       if (order.rejected().final()) return Over(End::kFailed, absl::FailedPreconditionError(why));
@@ -203,18 +203,18 @@ void WorkerSession::OnMessage(const Message& message) {
       return OnLease(order.lease());
     case proto::WorkerOrder::kHalt:
       return OnHalt(order.halt());
-    case proto::WorkerOrder::kGoOn:
-      return OnGoOn(order.go_on());
+    case proto::WorkerOrder::kResume:
+      return OnResume(order.resume());
     case proto::WorkerOrder::kEvaluate:
       return OnEvaluate(order.evaluate());
     case proto::WorkerOrder::kDrain:
       no_more_leases_ = true;
       if (draining_) return MayLeave() ? Leave(absl::OkStatus()) : Next();
       return Drain("the coordinator says: " +
-                   PrintableLines(order.drain().reason(), kMostReasonBytes));
+                   PrintableLines(order.drain().reason(), kMaxReasonBytes));
     case proto::WorkerOrder::kJobDone:
       if (const std::string& failure = order.job_done().failure(); !failure.empty())
-        LogInfo("the job has failed: " + PrintableLines(failure, kMostReasonBytes));
+        LogInfo("the job has failed: " + PrintableLines(failure, kMaxReasonBytes));
       return Over(End::kJobDone, absl::OkStatus());
     case proto::WorkerOrder::KIND_NOT_SET:
       return;
@@ -267,13 +267,13 @@ absl::Status WorkerSession::CheckWelcome(const proto::Welcome& welcome) const {
   if (options_.index.has_value() && welcome.index() != *options_.index) {
     return wrong(absl::StrCat("calls worker ", *options_.index, " by the index ", welcome.index()));
   }
-  if (welcome.ps().empty() || welcome.ps_size() > kMostPs) {
-    return wrong(absl::StrCat("names ", welcome.ps_size(), " ps, where there are 1 to ", kMostPs));
+  if (welcome.ps().empty() || welcome.ps_size() > kMaxPs) {
+    return wrong(absl::StrCat("names ", welcome.ps_size(), " ps, where there are 1 to ", kMaxPs));
   }
   for (const std::string& address : welcome.ps()) {
-    if (address.empty() || address.size() > kMostAddressBytes) {
+    if (address.empty() || address.size() > kMaxAddressBytes) {
       return wrong(absl::StrCat("names a ps by an address of ", address.size(),
-                                " bytes, where one has 1 to ", kMostAddressBytes));
+                                " bytes, where one has 1 to ", kMaxAddressBytes));
     }
   }
   return absl::OkStatus();
@@ -322,7 +322,7 @@ void WorkerSession::SendReady() {
   report.mutable_ready()->set_shard_map_fingerprint(prepared_->shard_map->Fingerprint());
   report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
   Report(report);
-  if (draining_) SayDraining();
+  if (draining_) SendDraining();
   // Finished while there was no coordinator: still facts.
   ReportSteps();
 }
@@ -345,7 +345,7 @@ void WorkerSession::OnTimelineOpened(uint64_t timeline) {
 
 // Rule 4: this timeline is over; everything of it is dropped.
 void WorkerSession::OnTimelineLost(const std::string& why) {
-  LogWarning("the timeline is over: " + Printable(why, kMostReasonBytes));
+  LogWarning("the timeline is over: " + Printable(why, kMaxReasonBytes));
   proto::WorkerReport report;
   report.mutable_timeline_lost()->set_timeline(timeline_);
   Report(report);
@@ -379,32 +379,32 @@ void WorkerSession::Drain(const std::string& reason) {
   drain_deadline_ = options_.loop->CallAfter(options_.drain_timeout, [this] {
     drain_deadline_ = 0;
     if (over_) return FinishLeaving();
-    SayLeaving(absl::OkStatus());
+    SendLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
   });
   if (MayLeave()) return Leave(absl::OkStatus());
-  SayDraining();
+  SendDraining();
 }
 
-void WorkerSession::SayDraining() {
+void WorkerSession::SendDraining() {
   proto::WorkerReport report;
   report.mutable_draining();
   Report(report);
 }
 
-void WorkerSession::SayLeaving(const absl::Status& why) {
+void WorkerSession::SendLeaving(const absl::Status& why) {
   if (welcomed_) ReportSteps();
   proto::WorkerReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
   report.mutable_leaving()->set_reason(
-      why.ok() ? drain_reason_ : PrintableLines(std::string(why.message()), kMostReasonBytes));
+      why.ok() ? drain_reason_ : PrintableLines(std::string(why.message()), kMaxReasonBytes));
   report.mutable_leaving()->set_failed(!why.ok());
   Report(report);
 }
 
 void WorkerSession::Leave(const absl::Status& why) {
   if (over_) return;
-  SayLeaving(why);
+  SendLeaving(why);
   const End end = why.ok() ? End::kDrained : End::kFailed;
   if (stream_ == nullptr) return Over(end, why);
   // The coordinator hears of it before the process ends: it closes the stream when it has read

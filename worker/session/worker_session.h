@@ -120,7 +120,7 @@ class WorkerSession {
   void OnTimelineOpened(uint64_t timeline);
   void OnLease(const proto::Lease& lease);
   void OnHalt(const proto::Halt& halt);
-  void OnGoOn(const proto::GoOn& go_on);
+  void OnResume(const proto::Resume& resume);
   void OnEvaluate(const proto::Evaluate& evaluate);
   void OnTimelineLost(const std::string& why);
   // Forgets all that is going on; in `timeline` from now on, 0 = none.
@@ -172,8 +172,8 @@ class WorkerSession {
     return draining_ && !preparing_ && activity_ != Activity::kTraining && leases_.empty() &&
            (welcomed_ ? no_more_leases_ : unreported_.steps_size() == 0);
   }
-  void SayDraining();
-  void SayLeaving(const absl::Status& why);
+  void SendDraining();
+  void SendLeaving(const absl::Status& why);
   // Tells the coordinator, then ends.
   void Leave(const absl::Status& why);
   void FinishLeaving();

@@ -13,8 +13,8 @@ namespace shoal {
 namespace {
 
 // No coordinator hands out more work ahead.
-constexpr uint64_t kMostLeases = 1 << 14;
-constexpr size_t kMostEvaluations = 1 << 10;
+constexpr uint64_t kMaxLeases = 1 << 14;
+constexpr size_t kMaxEvaluations = 1 << 10;
 
 // A step that is over is reported within this time, or earlier, when it is a quarter of those that
 // this worker holds: a message for each would cost both ends more than a tiny step does, and one
@@ -33,12 +33,12 @@ uint64_t Microseconds(Time time) {
 void WorkerSession::OnLease(const proto::Lease& lease) {
   if (timeline_ == 0 || lease.timeline() != timeline_) return;
   const uint64_t total = prepared_->total_steps;
-  const uint64_t room = kMostLeases - std::min<uint64_t>(leases_.size(), kMostLeases);
+  const uint64_t room = kMaxLeases - std::min<uint64_t>(leases_.size(), kMaxLeases);
   if (lease.first() >= total || lease.count() == 0 || lease.count() > total - lease.first() ||
       lease.count() > room) {
     return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
                                    lease.first(), " on; the job has ", total, ", ", leases_.size(),
-                                   " are held, and a worker holds ", kMostLeases, " at most"));
+                                   " are held, and a worker holds ", kMaxLeases, " at most"));
   }
   const std::optional<Round> round = RoundOf(lease);
   if (round &&
@@ -65,14 +65,14 @@ void WorkerSession::OnHalt(const proto::Halt& halt) {
   Report(report);
 }
 
-void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
-  if (timeline_ == 0 || go_on.timeline() != timeline_) return;
+void WorkerSession::OnResume(const proto::Resume& resume) {
+  if (timeline_ == 0 || resume.timeline() != timeline_) return;
   const size_t dropped = std::erase_if(
-      leases_, [&go_on](const LeasedStep& leased) { return leased.step >= go_on.below(); });
+      leases_, [&resume](const LeasedStep& leased) { return leased.step >= resume.below(); });
   if (activity_ == Activity::kPulling && pulled_for_.has_value() &&
-      pulled_for_->step >= go_on.below())
+      pulled_for_->step >= resume.below())
     pulled_for_.reset();
-  if (activity_ == Activity::kTraining && step_ >= begun_below_ && step_ >= go_on.below()) {
+  if (activity_ == Activity::kTraining && step_ >= begun_below_ && step_ >= resume.below()) {
     AbandonStep();
   } else if (dropped > 0) {
     ExpectLeasesAnew();
@@ -108,7 +108,7 @@ void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
   if (timeline_ == 0 || evaluate.timeline() != timeline_ || draining_) return;
   const uint64_t batches = prepared_->test_batches;
   if (evaluate.cut_step() == 0 || evaluate.batch() >= batches ||
-      evaluations_.size() >= kMostEvaluations) {
+      evaluations_.size() >= kMaxEvaluations) {
     return LogWarning(absl::StrCat("not taken: to evaluate batch ", evaluate.batch(),
                                    " on the cut at step ", evaluate.cut_step(),
                                    "; the test set has ", batches, ", and ", evaluations_.size(),

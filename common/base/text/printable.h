@@ -8,8 +8,8 @@ namespace shoal {
 
 // Max bytes of a peer's text that are kept: of a reason, and of a name. A peer's message may be
 // longer than any readable text.
-inline constexpr size_t kMostReasonBytes = 4096;
-inline constexpr size_t kMostNameBytes = 255;
+inline constexpr size_t kMaxReasonBytes = 4096;
+inline constexpr size_t kMaxNameBytes = 255;
 
 // Returns `text` in a form that is safe to show and bounded in length. A peer's text may contain
 // escape sequences that move a terminal's cursor, newlines that forge lines, and any number of

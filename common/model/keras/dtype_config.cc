@@ -10,11 +10,11 @@
 namespace shoal {
 namespace {
 
-constexpr int64_t kMost = 1 << 24;
+constexpr int64_t kMax = 1 << 24;
 constexpr std::pair<const char*, WholeNumbers> kWholeNumbers[] = {
-    {"int8", {-128, 127}},      {"int16", {-32768, 32767}}, {"int32", {-kMost, kMost}},
-    {"int64", {-kMost, kMost}}, {"uint8", {0, 255}},        {"uint16", {0, 65535}},
-    {"uint32", {0, kMost}},     {"uint64", {0, kMost}},
+    {"int8", {-128, 127}},    {"int16", {-32768, 32767}}, {"int32", {-kMax, kMax}},
+    {"int64", {-kMax, kMax}}, {"uint8", {0, 255}},        {"uint16", {0, 65535}},
+    {"uint32", {0, kMax}},    {"uint64", {0, kMax}},
 };
 
 // Of a policy object, its name; Keras 2 calls the class Policy, Keras 3.0 FloatDTypePolicy.
@@ -41,7 +41,7 @@ absl::Status Lacking(const JsonNode& name) {
 
 }  // namespace
 
-bool HaveRoom(const WholeNumbers& numbers) { return numbers.least == -kMost; }
+bool HaveRoom(const WholeNumbers& numbers) { return numbers.least == -kMax; }
 
 absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype) {
   SHOAL_ASSIGN_OR_RETURN(const JsonNode name, NameOf(dtype));

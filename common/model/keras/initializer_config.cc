@@ -233,12 +233,13 @@ absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
 absl::Status CheckShape(const InitializerConfig& initializer, const Shape& shape) {
   const InitializerKind kind = initializer.initializer.kind;
   if (kind == InitializerKind::kFourier) return CheckFourierShape(initializer, shape);
-  if (kind != InitializerKind::kIdentity && kind != InitializerKind::kOrthogonal) return absl::OkStatus();
+  if (kind != InitializerKind::kIdentity && kind != InitializerKind::kOrthogonal)
+    return absl::OkStatus();
   const bool fits = kind == InitializerKind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
   if (!fits) {
-    return initializer.json.Invalid(
-        absl::StrCat("this initializer needs ", kind == InitializerKind::kIdentity ? "" : "at least ",
-                     "two axes; the variable has shape ", ShapeToString(shape)));
+    return initializer.json.Invalid(absl::StrCat(
+        "this initializer needs ", kind == InitializerKind::kIdentity ? "" : "at least ",
+        "two axes; the variable has shape ", ShapeToString(shape)));
   }
   if (kind == InitializerKind::kOrthogonal && ElementCount(shape) > kMaxOrthogonalElements) {
     return initializer.json.Unimplemented(

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostBoundaries = 10'000;
+constexpr size_t kMaxBoundaries = 10'000;
 
 // Reads a list of numbers in `range`; empty after an error.
 std::vector<double> ReadNumbers(KerasOptions& options, const char* key, const char* meaning,
@@ -21,7 +21,7 @@ std::vector<double> ReadNumbers(KerasOptions& options, const char* key, const ch
   std::vector<double> numbers;
   const json* value = given.Require(key, meaning);
   const bool list = value != nullptr && value->is_array() && !value->empty() &&
-                    value->size() <= kMostBoundaries + 1;
+                    value->size() <= kMaxBoundaries + 1;
   if (list) {
     for (const json& number : *value) {
       const bool right = number.is_number() && number >= range.min && number <= range.max;
@@ -31,7 +31,7 @@ std::vector<double> ReadNumbers(KerasOptions& options, const char* key, const ch
   if (value != nullptr && (!list || numbers.size() != value->size())) {
     given.AddWrong(key, *value,
                    absl::StrCat("a list of numbers from ", NumberText(range.min), " to ",
-                                NumberText(range.max), ", at most ", kMostBoundaries));
+                                NumberText(range.max), ", at most ", kMaxBoundaries));
     numbers.clear();
   }
   options.Resolve(key, numbers, description);

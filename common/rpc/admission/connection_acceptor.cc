@@ -81,7 +81,7 @@ void ConnectionAcceptor::Run() {
   }
 }
 
-void ConnectionAcceptor::SayCrowded() {
+void ConnectionAcceptor::WarnCrowded() {
   const auto now = std::chrono::steady_clock::now();
   if (!options_.warn || (crowded_said_.has_value() && now - *crowded_said_ < kCrowdedPeriod))
     return;
@@ -102,7 +102,7 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
   while (!ending_ && AwaitClient(0)) {
     const ClientConnections::Room room = options_.connections->MakeRoom();
     if (room == ClientConnections::Room::kSoon) {
-      SayCrowded();
+      WarnCrowded();
       return {kShortPauseMs, std::nullopt};
     }
     if (room == ClientConnections::Room::kLater) return {kPauseMs, std::nullopt};

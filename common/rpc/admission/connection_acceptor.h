@@ -49,7 +49,7 @@ class ConnectionAcceptor {
   void Run();
   // Whether one wants to connect within that time (-1: any).
   bool AwaitClient(int timeout_ms);
-  void SayCrowded();
+  void WarnCrowded();
   // Accepts what waits.
   Next AcceptAll();
   void SetDeaf(const std::string& reason);

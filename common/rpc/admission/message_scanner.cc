@@ -9,14 +9,14 @@ namespace {
 
 constexpr uint32_t kPrefixBytes = 5;
 // A connection has fewer streams. Messages of streams that the server has ended stay until then.
-constexpr size_t kMostOpen = 64;
+constexpr size_t kMaxOpen = 64;
 
 }  // namespace
 
 bool MessageScanner::Accept(uint32_t stream, const uint8_t* data, size_t size) {
   while (size > 0) {
     OpenMessage& message = open_[stream];
-    if (open_.size() > kMostOpen)
+    if (open_.size() > kMaxOpen)
       open_.erase(open_.begin()->first == stream ? std::next(open_.begin()) : open_.begin());
     if (message.prefix_bytes < kPrefixBytes) {
       // The flag first, which is lost when the length has come.
@@ -37,9 +37,9 @@ bool MessageScanner::Accept(uint32_t stream, const uint8_t* data, size_t size) {
 }
 
 bool MessageScanner::Check(OpenMessage* message) {
-  if (message->length <= max_bytes_ || message->come <= kMostUnasked) return true;
+  if (message->length <= max_bytes_ || message->come <= kMaxUnasked) return true;
   if (!std::exchange(message->too_long, true)) too_long_ = message->length;
-  return message->come <= kMostUnasked + kMostIgnored;
+  return message->come <= kMaxUnasked + kMaxIgnored;
 }
 
 uint64_t MessageScanner::TakeTooLong() { return std::exchange(too_long_, 0); }

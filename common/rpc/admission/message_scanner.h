@@ -14,10 +14,10 @@ class MessageScanner {
   // Bytes of a message that may arrive before its length is judged: more than the window of HTTP/2
   // that a stream begins with. When more arrive, the server has accepted the stream, and so has
   // told the limit of its method.
-  static constexpr uint64_t kMostUnasked = 128 << 10;
+  static constexpr uint64_t kMaxUnasked = 128 << 10;
   // Bytes of a rejected message that may still arrive: the client has sent some of them before it
   // hears of the rejection.
-  static constexpr uint64_t kMostIgnored = 16 << 20;
+  static constexpr uint64_t kMaxIgnored = 16 << 20;
 
   // The max length of a message.
   void set_max_bytes(uint64_t bytes) { max_bytes_ = bytes; }

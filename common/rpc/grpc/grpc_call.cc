@@ -14,7 +14,7 @@ namespace {
 
 // After a message of more bytes the next is read at once, as HTTP/2's window, of 64 KiB, may be
 // in the sender's way.
-constexpr size_t kMostBytesBeforePause = size_t{16} << 10;
+constexpr size_t kMaxBytesBeforePause = size_t{16} << 10;
 
 }  // namespace
 
@@ -187,7 +187,7 @@ void GrpcCall::OnRead(bool ok) {
   grpc::ByteBuffer received;
   received.Swap(&read_buffer_);
   // A large one before the callback, so that the peer may go on sending while it runs.
-  if (received.Length() > kMostBytesBeforePause) {
+  if (received.Length() > kMaxBytesBeforePause) {
     ReadOn();
   } else {
     limits_.reads->Add(this);

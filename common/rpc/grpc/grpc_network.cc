@@ -98,9 +98,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   }
   void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
   void Post(std::function<void()> callback) override;
-  void Offload(std::function<void()> work, std::function<void()> done) override;
-  void OffloadBrief(std::function<void()> work, std::function<void()> done) override;
-  void OffloadCopy(std::function<void()> work, std::function<void()> done) override;
+  void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override;
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
   Figures figures() const override;
@@ -227,22 +225,11 @@ void GrpcNetworkImpl::Wake::Complete(bool) {
   network_->waking_ = false;
 }
 
-void GrpcNetworkImpl::Offload(std::function<void()> work, std::function<void()> done) {
-  offload_.Add([this, work = std::move(work), done = std::move(done)] {
-    work();
-    Post(done);
-  });
-}
-
-void GrpcNetworkImpl::OffloadBrief(std::function<void()> work, std::function<void()> done) {
-  offload_brief_.Add([this, work = std::move(work), done = std::move(done)] {
-    work();
-    Post(done);
-  });
-}
-
-void GrpcNetworkImpl::OffloadCopy(std::function<void()> work, std::function<void()> done) {
-  offload_copies_.Add([this, work = std::move(work), done = std::move(done)] {
+void GrpcNetworkImpl::Offload(Lane lane, std::function<void()> work, std::function<void()> done) {
+  OffloadThreads& threads = lane == Lane::kFiles   ? offload_
+                            : lane == Lane::kBrief ? offload_brief_
+                                                   : offload_copies_;
+  threads.Add([this, work = std::move(work), done = std::move(done)] {
     work();
     Post(done);
   });
@@ -395,7 +382,7 @@ void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
   };
   // By another thread: the loop's, which may be this one, does not look at what itself posts while
   // it waits.
-  OffloadCopy([] {}, refuse);
+  Offload(Lane::kCopies, [] {}, refuse);
 }
 
 void GrpcNetworkImpl::AwaitClient() {

@@ -10,9 +10,9 @@
 
 namespace shoal {
 
-// Of one message that a worker sends a ps: the largest chunk (kMostChunkBytes of
+// Of one message that a worker sends a ps: the largest chunk (kMaxChunkBytes of
 // common/sharding/chunk_limits.h, whose test compares the two) and what is said of it.
-inline constexpr size_t kMostExchangeBytes = size_t{17} << 20;
+inline constexpr size_t kMaxExchangeBytes = size_t{17} << 20;
 
 // Both ends ask one that is silent whether it is there: a machine that vanished is noticed after 15
 // seconds.
@@ -49,7 +49,7 @@ class GrpcNetwork : public EventLoop, public Network {
     // Streams on which a server shares memory with a client of its machine (shared_payloads.h),
     // twice kSharedHalfBytes each; what is beyond goes through loopback.
     size_t max_shared_streams = 16;
-    // For OffloadCopy; 0: one for every four cores, but one at least and four at most.
+    // For Lane::kCopies; 0: one for every four cores, but one at least and four at most.
     size_t copying_threads = 0;
     // Connections of clients, of which there may be fewer where the limit of open files is low
     // (connection_acceptor.h). More have to wait, for silent ones to be ended if there are any

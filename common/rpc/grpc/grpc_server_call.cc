@@ -25,7 +25,7 @@ std::string ReadablePeer(const std::string& peer) {
 // example.
 size_t MaxRequestBytes(const std::string& method) {
   if (method == kControlMethod) return SIZE_MAX;
-  if (method == kExchangeMethod) return kMostExchangeBytes;
+  if (method == kExchangeMethod) return kMaxExchangeBytes;
   const bool of_task = method == kWorkMethod || method == kEvaluateMethod;
   return of_task ? size_t{4} << 20 : size_t{64} << 10;
 }

@@ -11,7 +11,7 @@ namespace shoal {
 // Not thread-safe.
 class MemoryTrim {
  public:
-  static constexpr size_t kMostFreeBytes = size_t{256} << 20;
+  static constexpr size_t kMaxFreeBytes = size_t{256} << 20;
   static constexpr int kLooks = 6;
 
   struct Options {

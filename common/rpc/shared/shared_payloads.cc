@@ -20,8 +20,8 @@ namespace {
 // A smaller one costs no more in its message.
 constexpr size_t kLeastBytes = size_t{16} << 10;
 // A payload of more pieces is copied; and what a message says besides its payload is never so long.
-constexpr int kMostLentPieces = 4096;
-constexpr size_t kMostFieldsBytes = size_t{1} << 20;
+constexpr int kMaxLentPieces = 4096;
+constexpr size_t kMaxFieldsBytes = size_t{1} << 20;
 
 constexpr char kHalvesTaken[] = "halves";
 constexpr char kLentTaken[] = "halves,lent";
@@ -117,7 +117,7 @@ std::optional<SharedPayloads::Placed> SharedPayloads::Room(size_t bytes) {
 }
 
 bool SharedPayloads::Lends(const std::vector<Slice>& payload) const {
-  return lends_ && payload.size() <= kMostLentPieces &&
+  return lends_ && payload.size() <= kMaxLentPieces &&
          std::ranges::all_of(payload, [this](const Slice& slice) {
            const char* const begin = lent_->data();
            return slice.data >= begin && slice.data + slice.size <= begin + lent_->size_bytes();
@@ -155,10 +155,10 @@ void SharedPayloads::Place(Message* message) {
 
 absl::Status SharedPayloads::Find(Message* message) {
   Release();
-  if (message->fields.size() > kMostFieldsBytes) {
+  if (message->fields.size() > kMaxFieldsBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a message of ", message->fields.size(),
                                                    " bytes beside its payload; the most is ",
-                                                   kMostFieldsBytes));
+                                                   kMaxFieldsBytes));
   }
   proto::WithSharedPayload with;
   if (!with.ParseFromString(message->fields) || !with.has_shared_payload()) return absl::OkStatus();
@@ -174,7 +174,7 @@ absl::Status SharedPayloads::Find(Message* message) {
   for (const proto::SharedPayload::Range& range : place.lent()) {
     if (range.size() == 0 || range.size() > lent_bytes - bytes ||
         range.offset() > lent_bytes - range.size() || place.size() > 0 ||
-        place.lent_size() > kMostLentPieces) {
+        place.lent_size() > kMaxLentPieces) {
       return CannotLie(range.size(), range.offset(), "lent by");
     }
     bytes += range.size();

@@ -66,7 +66,7 @@ class CheckpointStoreTest : public testing::Test {
 
 TEST_F(CheckpointStoreTest, NothingThereIsNoError) {
   EXPECT_THAT(Steps(), IsEmpty());
-  EXPECT_FALSE(store_.NewestWhole({}, nullptr)->has_value());
+  EXPECT_FALSE(store_.NewestVerified({}, nullptr)->has_value());
   EXPECT_TRUE(store_.RemoveOld(1).ok());
 }
 
@@ -132,9 +132,9 @@ TEST_F(CheckpointStoreTest, NewestIsOfTheNewestTimeline) {
   WriteSmallCheckpoint(&store_, 1, 90);
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, 2, 30);
   EXPECT_THAT(Steps(), ElementsAre(30, 90, 10));
-  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, newest.directory);
+  EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, newest.directory);
   std::vector<std::string> problems;
-  const auto second = store_.NewestWhole({newest.directory}, &problems);
+  const auto second = store_.NewestVerified({newest.directory}, &problems);
   EXPECT_EQ((*second)->manifest.cut_step, 90u);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_THAT(problems[0], HasSubstr(newest.directory));
@@ -150,7 +150,7 @@ TEST_F(CheckpointStoreTest, OfOneStepTheNewestIsThatOfTheLastTerm) {
     std::filesystem::rename(written.back().directory, directory);
     written.back().directory = directory;
   }
-  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, written[2].directory);
+  EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, written[2].directory);
   ASSERT_TRUE(store_.RemoveOld(2).ok());
   EXPECT_FALSE(std::filesystem::exists(written[0].directory));
   EXPECT_TRUE(std::filesystem::exists(written[2].directory));
@@ -161,7 +161,7 @@ TEST_F(CheckpointStoreTest, WhatANewerShoalHasWrittenIsNotGoneBackBehind) {
   StoredCheckpoint newer = WriteSmallCheckpoint(&store_, 1, 20);
   newer.manifest.format_version = 7;
   WriteAll(newer.directory + "/" + kManifestName, newer.manifest.ToText());
-  const absl::Status status = store_.NewestWhole({}, nullptr).status();
+  const absl::Status status = store_.NewestVerified({}, nullptr).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr(newer.directory));
   EXPECT_THAT(std::string(status.message()), HasSubstr("format version 7"));
@@ -349,12 +349,12 @@ TEST_F(CheckpointStoreTest, NewestWholePrefersWhatIsFinite) {
   WriteSmallCheckpoint(&store_, 1, 10);
   const StoredCheckpoint bad = WriteNotFinite(1, 20, "dense/kernel", NAN);
   std::vector<std::string> problems;
-  const auto finite = store_.NewestWhole({}, &problems);
+  const auto finite = store_.NewestVerified({}, &problems);
   EXPECT_EQ((*finite)->manifest.cut_step, 10u);
   EXPECT_THAT(problems, ElementsAre(AllOf(HasSubstr(bad.directory), HasSubstr("\"dense/kernel\""),
                                           HasSubstr("passed over"))));
   problems.clear();
-  const auto best = store_.NewestWhole({(*finite)->directory}, &problems);
+  const auto best = store_.NewestVerified({(*finite)->directory}, &problems);
   EXPECT_EQ((*best)->directory, bad.directory) << "there is no other";
   EXPECT_THAT(problems.back(), HasSubstr("there is no better one"));
 }
@@ -412,7 +412,7 @@ TEST_F(CheckpointStoreTest, ALinkedCheckpointIsGoneOnFrom) {
   const std::string from = WriteSmallCheckpoint(&backups, 1, 10).directory;
   std::filesystem::create_directories(root_);
   std::filesystem::create_directory_symlink(from, root_ + "/step-000000000010-0-00000001");
-  const auto newest = store_.NewestWhole({}, nullptr);
+  const auto newest = store_.NewestVerified({}, nullptr);
   ASSERT_TRUE(newest.ok()) << newest.status();
   ASSERT_TRUE(newest->has_value());
   EXPECT_EQ((*newest)->manifest.cut_step, 10);

@@ -28,7 +28,7 @@ class DamageTest : public testing::Test {
     ASSERT_THAT(std::string(status.message()), HasSubstr(newer_.directory + "/" + name));
 
     std::vector<std::string> problems;
-    const auto newest = store_.NewestWhole({}, &problems);
+    const auto newest = store_.NewestVerified({}, &problems);
     ASSERT_TRUE(newest.ok()) << newest.status();
     ASSERT_TRUE(newest->has_value());
     ASSERT_EQ((*newest)->directory, older_.directory);
@@ -84,7 +84,7 @@ TEST_F(DamageTest, EveryMissingFileIsFound) {
     if (name == kManifestName) {
       // Not a damaged checkpoint but none at all.
       EXPECT_EQ(store_.List(nullptr)->size(), 1u);
-      EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, older_.directory);
+      EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, older_.directory);
       EXPECT_EQ(store_.Verify(newer_).code(), absl::StatusCode::kNotFound);
     } else {
       ASSERT_NO_FATAL_FAILURE(ExpectFoundAndPassedOver(name));
@@ -108,7 +108,7 @@ TEST_F(DamageTest, AManifestOfAnotherCheckpoint) {
   const std::string path = newer_.directory + "/manifest.json";
   WriteAll(path, ReadAll(older_.directory + "/manifest.json"));
   std::vector<std::string> problems;
-  const auto newest = store_.NewestWhole({}, &problems);
+  const auto newest = store_.NewestVerified({}, &problems);
   ASSERT_TRUE(newest.ok() && newest->has_value());
   EXPECT_EQ((*newest)->directory, older_.directory);
   EXPECT_THAT(problems, testing::ElementsAre(HasSubstr(newer_.directory)));
@@ -133,11 +133,11 @@ TEST_F(DamageTest, AManifestThatIsADirectory) {
 TEST_F(DamageTest, TwoCheckpointsOfOneCut) {
   const std::string copy = newer_.directory + "-copy";
   std::filesystem::copy(newer_.directory, copy);
-  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->manifest.cut_step, 20u);
+  EXPECT_EQ((*store_.NewestVerified({}, nullptr))->manifest.cut_step, 20u);
   for (const auto& [damaged, whole] :
        {std::pair(copy, newer_.directory), std::pair(newer_.directory, copy)}) {
     std::filesystem::resize_file(damaged + "/" + newer_.manifest.files[0].name, 1);
-    EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, whole);
+    EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, whole);
     std::filesystem::copy_file(whole + "/" + newer_.manifest.files[0].name,
                                damaged + "/" + newer_.manifest.files[0].name,
                                std::filesystem::copy_options::overwrite_existing);
@@ -149,7 +149,7 @@ TEST_F(DamageTest, AManifestThatIsNotNamedSoIsNone) {
   WriteAll(newer_.directory + "/manifest.json.new", ReadAll(older_.directory + "/manifest.json"));
   EXPECT_EQ(store_.List(nullptr)->size(), 2u);
   EXPECT_TRUE(store_.Verify(older_).ok());
-  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, newer_.directory);
+  EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, newer_.directory);
 }
 
 TEST_F(DamageTest, JobOfAnotherFingerprint) {

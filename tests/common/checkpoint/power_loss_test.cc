@@ -41,7 +41,7 @@ TEST_F(PowerLossTest, WhatWasFoundWholeLasts) {
     ASSERT_TRUE(disk_.SyncDirectory(stored.directory).ok());
     ASSERT_TRUE(disk_.Rename(manifest + ".tmp", manifest).ok());
     CheckpointStore successor("/run/checkpoints", &disk_);
-    const auto found = successor.NewestWhole({}, nullptr);
+    const auto found = successor.NewestVerified({}, nullptr);
     ASSERT_TRUE(found.ok() && found->has_value());
     ASSERT_EQ((*found)->directory, stored.directory);
     LosePower(seed);

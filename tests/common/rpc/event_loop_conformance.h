@@ -84,7 +84,10 @@ TYPED_TEST_P(EventLoopConformance, TimersThatAreAlwaysDueLeaveTimeForOthers) {
   };
   this->loop_->Post(tick);
   Event offloaded;
-  this->node_->OnLoop([&] { this->loop_->Offload([] {}, [&] { offloaded.Set(); }); });
+  this->node_->OnLoop([&] {
+    this->loop_->Offload(
+        Lane::kFiles, [] {}, [&] { offloaded.Set(); });
+  });
   EXPECT_TRUE(offloaded.Wait());
   this->node_->OnLoop([&] { stop = true; });
   this->node_.reset();
@@ -138,6 +141,7 @@ TYPED_TEST_P(EventLoopConformance, OffloadedWorkRunsInOrderBesideTheLoop) {
     const auto loop_thread = std::this_thread::get_id();
     for (int i = 0; i < kPieces; ++i) {
       this->loop_->Offload(
+          Lane::kFiles,
           [&, i, loop_thread] {
             EXPECT_NE(std::this_thread::get_id(), loop_thread);
             worked.push_back(i);
@@ -161,8 +165,10 @@ TYPED_TEST_P(EventLoopConformance, BriefWorkDoesNotWaitForTheOther) {
   Event brief_done;
   Event both_done;
   this->node_->OnLoop([&] {
-    this->loop_->Offload([&] { EXPECT_TRUE(brief_done.Wait()); }, [&] { both_done.Set(); });
-    this->loop_->OffloadBrief([] {}, [&] { brief_done.Set(); });
+    this->loop_->Offload(
+        Lane::kFiles, [&] { EXPECT_TRUE(brief_done.Wait()); }, [&] { both_done.Set(); });
+    this->loop_->Offload(
+        Lane::kBrief, [] {}, [&] { brief_done.Set(); });
   });
   EXPECT_TRUE(both_done.Wait());
 }
@@ -175,7 +181,8 @@ TYPED_TEST_P(EventLoopConformance, CopiesAreMadeBesideTheLoop) {
   this->node_->OnLoop([&] {
     const auto loop_thread = std::this_thread::get_id();
     for (int i = 0; i < kCopies; ++i) {
-      this->loop_->OffloadCopy(
+      this->loop_->Offload(
+          Lane::kCopies,
           [&, i, loop_thread] {
             EXPECT_NE(std::this_thread::get_id(), loop_thread);
             copied[i] = i;
@@ -201,9 +208,12 @@ TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
     this->loop_->Stop();
     this->loop_->CallAfter(Time(0), never);
     this->loop_->Post(never);
-    this->loop_->Offload([] {}, never);
-    this->loop_->OffloadBrief([] {}, never);
-    this->loop_->OffloadCopy([] {}, never);
+    this->loop_->Offload(
+        Lane::kFiles, [] {}, never);
+    this->loop_->Offload(
+        Lane::kBrief, [] {}, never);
+    this->loop_->Offload(
+        Lane::kCopies, [] {}, never);
     stopped.Set();
   });
   EXPECT_TRUE(stopped.Wait());

@@ -67,8 +67,8 @@ TEST(ChunkLimitsTest, AVariableThatMustBeOneChunkIsRefusedWhereItIsLarger) {
 
 // With what else a push says.
 TEST(ChunkLimitsTest, TheTransportHasRoomForTheLargestChunk) {
-  EXPECT_GE(kMostExchangeBytes, kMostChunkBytes + (64 << 10));
-  EXPECT_GE(GrpcNetwork::Options().max_message_bytes, kMostChunkBytes + (64 << 10));
+  EXPECT_GE(kMaxExchangeBytes, kMaxChunkBytes + (64 << 10));
+  EXPECT_GE(GrpcNetwork::Options().max_message_bytes, kMaxChunkBytes + (64 << 10));
 }
 
 TEST(ChunkLimitsTest, AnAppliedSetHasABitForEachStepOfTheWindow) {

@@ -61,9 +61,9 @@ class RunViewTest : public RunPartsTest {
                     .requests = requests_.get()});
   }
   void Wait(Time time) {
-    handout_.NoteWhoIsThere();
+    handout_.UpdateIdleSince();
     loop_.Advance(time);
-    handout_.NoteWhoIsThere();
+    handout_.UpdateIdleSince();
   }
 
   const Job job_ = {};
@@ -138,7 +138,7 @@ TEST_F(RunViewTest, APsThatWasReachedAndIsGoneIsLost) {
   EXPECT_EQ(View().Status().tasks(1).state(), "up");
   loop_.Advance(seconds(2));
   EXPECT_EQ(View().Status().tasks(0).state(), "lost") << "it tries again";
-  SayHello(0);
+  SendHello(0);
   EXPECT_EQ(View().Status().tasks(0).state(), "up");
 }
 

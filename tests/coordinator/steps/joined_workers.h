@@ -36,7 +36,7 @@ class JoinedWorkers {
   // It has said hello and is ready.
   Worker& Join(int index, const proto::WorkerHello& known = {}) {
     Connect(index);
-    SayHello(index, known);
+    SendHello(index, known);
     proto::WorkerReport ready;
     ready.mutable_ready();
     far_[index]->Send(ready);
@@ -44,7 +44,7 @@ class JoinedWorkers {
     far_[index]->Take<proto::WorkerOrder>();
     return *Find(index);
   }
-  void SayHello(int index, const proto::WorkerHello& known = {}) {
+  void SendHello(int index, const proto::WorkerHello& known = {}) {
     proto::WorkerReport report;
     *report.mutable_hello() = known;
     report.mutable_hello()->set_index(index);

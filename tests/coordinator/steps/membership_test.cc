@@ -55,7 +55,7 @@ class MembershipTest : public testing::Test {
     uint64_t incarnation = 1;
     std::string version = kVersion;
   };
-  void SayHello(FarEnd& worker, const Hello& hello) {
+  void SendHello(FarEnd& worker, const Hello& hello) {
     proto::WorkerReport report;
     if (hello.index.has_value()) report.mutable_hello()->set_index(*hello.index);
     report.mutable_hello()->set_version(hello.version);
@@ -67,7 +67,7 @@ class MembershipTest : public testing::Test {
   }
   std::shared_ptr<FarEnd> ConnectAs(const Hello& hello) {
     auto worker = Connect();
-    SayHello(*worker, hello);
+    SendHello(*worker, hello);
     return worker;
   }
   static proto::WorkerOrder OneOrder(FarEnd& worker) {
@@ -311,7 +311,7 @@ TEST_F(MembershipTest, TheFirstMessageMustBeAHello) {
 TEST_F(MembershipTest, GarbageAndASecondHelloEndTheStream) {
   auto worker = ConnectAs({.index = 0});
   worker->Take<proto::WorkerOrder>();
-  SayHello(*worker, {.index = 1});
+  SendHello(*worker, {.index = 1});
   EXPECT_THAT(Rejection(*worker), HasSubstr("hello twice"));
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 0: said hello twice")));
 
@@ -355,7 +355,7 @@ TEST_F(MembershipTest, AStreamThatEndsBeforeItsHelloLeavesNoTrace) {
 TEST_F(MembershipTest, AStreamIsAWorkerFromItsHelloOn) {
   auto worker = Connect();
   EXPECT_THAT(membership_->workers(), IsEmpty());
-  SayHello(*worker, {.index = 1});
+  SendHello(*worker, {.index = 1});
   ExpectWelcome(*worker, 1);
   ASSERT_THAT(membership_->workers(), SizeIs(1));
   EXPECT_EQ(membership_->workers().begin()->second->index, 1);

@@ -73,7 +73,7 @@ TEST_F(FirstCheckpointTest, HoldsWhatWasSavedAndFirstSlots) {
   const auto stored = Write();
   ASSERT_TRUE(stored.ok()) << stored.status();
   EXPECT_EQ(stored->manifest.cut_step, 0u);
-  const auto newest = store_->NewestWhole({}, nullptr);
+  const auto newest = store_->NewestVerified({}, nullptr);
   ASSERT_TRUE(newest.ok() && newest->has_value()) << newest.status();
   EXPECT_EQ((*newest)->directory, stored->directory);
   EXPECT_THAT(Values(*stored, "shared/kernel", {2, 3}), ElementsAre(0, .25, .5, .75, 1, 1.25));

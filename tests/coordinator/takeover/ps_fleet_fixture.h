@@ -102,7 +102,7 @@ class PsFleetTest : public testing::Test {
     std::optional<uint32_t> index;
     std::string version = kVersion;
   };
-  void SayHello(int index, const Hello& hello) {
+  void SendHello(int index, const Hello& hello) {
     proto::ControlReply reply;
     reply.mutable_hello()->set_incarnation(hello.incarnation);
     reply.mutable_hello()->set_promised_term(hello.promised);
@@ -111,7 +111,7 @@ class PsFleetTest : public testing::Test {
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
-  void SayHello(int index) { SayHello(index, Hello()); }
+  void SendHello(int index) { SendHello(index, Hello()); }
   struct Applied {
     uint64_t timeline = 0;
     uint64_t base = 0;
@@ -203,7 +203,7 @@ class PsFleetTest : public testing::Test {
   }
   // All ps are empty and answer; the fleet sends Loads.
   void ClaimAllEmpty() {
-    for (int i = 0; i < kPsCount; ++i) SayHello(i, {.incarnation = uint64_t{10} + i});
+    for (int i = 0; i < kPsCount; ++i) SendHello(i, {.incarnation = uint64_t{10} + i});
     for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
   }
   // In office, in a timeline that was loaded.

@@ -61,8 +61,8 @@ TEST_F(PsFleetTest, LoadsTheNewestCheckpointWhereTheTimelinesDiffer) {
   WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 60);
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40);
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(0, {.timeline = MakeTerm(2, 1), .base = 44});
   AnswerClaim(1);  // it was started anew
   for (int i = 0; i < kPsCount; ++i) {
@@ -78,8 +78,8 @@ TEST_F(PsFleetTest, LoadsTheNewestCheckpointWhereTheTimelinesDiffer) {
 // Or the next to be loaded would be that one again, and all since would be lost.
 TEST_F(PsFleetTest, ATimelineIsAboveThatOfACheckpointWhichAnotherWroteMeanwhile) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, kCoordinator + 1), 40);
   for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming) << "under a new term";
@@ -95,8 +95,8 @@ TEST_F(PsFleetTest, ATimelineIsAboveThatOfACheckpointWhichAnotherWroteMeanwhile)
 TEST_F(PsFleetTest, ATimelineOfAnotherNumberOfPsIsNotAdopted) {
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40);
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   for (int i = 0; i < kPsCount; ++i) {
     AnswerClaim(i, {.timeline = MakeTerm(2, 1), .base = 44, .shard_map = 0x12121212});
   }
@@ -252,8 +252,8 @@ TEST_F(PsFleetTest, ALoadForAnotherLifeStartsAllOver) {
 
 TEST_F(PsFleetTest, ALoadThatIsNeverForThatLifeIsTriedMoreAndMoreRarely) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   const uint32_t first = TermNumber(fleet_->term());
   for (int i = 0; i < 1000; ++i) {
     for (int each = 0; each < kPsCount; ++each) {
@@ -280,7 +280,7 @@ TEST_F(PsFleetTest, ALostStreamWhileLoadingGetsTheLoadAgain) {
   TakeLoad(0);
   ps(0).Close(absl::UnavailableError("reset"));
   loop_.Advance(seconds(1));
-  SayHello(0, {.incarnation = 10, .promised = fleet_->term()});
+  SendHello(0, {.incarnation = 10, .promised = fleet_->term()});
   EXPECT_EQ(TakeLoad(0).term(), fleet_->term());
   AnswerLoaded(0, fleet_->term());
   AnswerLoaded(1, fleet_->term());
@@ -294,7 +294,7 @@ TEST_F(PsFleetTest, APsStartedAnewWhileLoadingMeansAFreshTerm) {
   AnswerLoaded(1, term);
   ps(0).Close(absl::UnavailableError("reset"));
   loop_.Advance(seconds(1));
-  SayHello(0, {.incarnation = 77});
+  SendHello(0, {.incarnation = 77});
   EXPECT_GT(fleet_->term(), term);
   AnswerClaim(0);
   AnswerClaim(1, {.timeline = term});
@@ -306,7 +306,7 @@ TEST_F(PsFleetTest, APsStartedAnewWhileLoadingMeansAFreshTerm) {
 
 TEST_F(PsFleetTest, AFinishedJobIsFoundWhileAPsIsSilent) {
   Start();
-  SayHello(0);
+  SendHello(0);
   loop_.Advance(seconds(3));
   EXPECT_THAT(TakeEvents(), IsEmpty());
   WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 60);
@@ -341,7 +341,7 @@ TEST_F(PsFleetTest, AnEndThatIsDamagedIsReadOnce) {
   files_.values_read = 0;
   testing::internal::CaptureStderr();
   Start();
-  SayHello(0);
+  SendHello(0);
   loop_.Advance(seconds(1));
   const int read = files_.values_read;
   EXPECT_GT(read, 0);

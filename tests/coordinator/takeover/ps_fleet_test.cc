@@ -23,8 +23,8 @@ using testing::IsEmpty;
 TEST_F(PsFleetTest, ClaimsEveryPsUnderOneFreshTerm) {
   Start();
   EXPECT_EQ(fleet_->term(), MakeTerm(1, kCoordinator));
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   for (int i = 0; i < kPsCount; ++i) {
     const auto requests = ps(i).Take<proto::ControlRequest>();
     ASSERT_EQ(requests.size(), 1u);
@@ -45,7 +45,7 @@ TEST_F(PsFleetTest, ItsTermIsAboveEveryStoredTimeline) {
 
 TEST_F(PsFleetTest, WaitsForEveryPs) {
   Start();
-  SayHello(0);
+  SendHello(0);
   AnswerClaim(0);
   loop_.Advance(seconds(30));
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
@@ -54,7 +54,7 @@ TEST_F(PsFleetTest, WaitsForEveryPs) {
 
 TEST_F(PsFleetTest, ItsWaitingLinesNameThePs) {
   Start();
-  SayHello(0);
+  SendHello(0);
   loop_.Advance(seconds(4));
   EXPECT_THAT(fleet_->Waiting(),
               ElementsAre("ps 0 at ps-0:1: has not answered the claim since 4 s",
@@ -65,7 +65,7 @@ TEST_F(PsFleetTest, ItsWaitingLinesNameThePs) {
   EXPECT_THAT(fleet_->Waiting(),
               ElementsAre("ps 1 at ps-1:1: not reachable since 4 s (connection refused)"));
   loop_.Advance(seconds(2));
-  SayHello(1);
+  SendHello(1);
   loop_.set_hold_offloads(true);
   AnswerClaim(1);
   EXPECT_THAT(fleet_->Waiting(), ElementsAre("verifying checkpoints since 0 s"));
@@ -79,8 +79,8 @@ TEST_F(PsFleetTest, ItsWaitingLinesNameThePs) {
 
 TEST_F(PsFleetTest, OutbidWhileClaimingItTakesAHigherTerm) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   RefuseTerm(0, MakeTerm(6, 999));
   RefuseTerm(1, MakeTerm(4, 999));
   EXPECT_EQ(fleet_->term(), MakeTerm(1, kCoordinator)) << "after a pause";
@@ -95,8 +95,8 @@ TEST_F(PsFleetTest, OutbidWhileClaimingItTakesAHigherTerm) {
 // A stray Claim at a ps that knew of no term: there would be nothing above it before long.
 TEST_F(PsFleetTest, ItWaitsForAnotherRunUntilThatIsSureToBeAlive) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(0);
   for (int second = 0; second < 12; ++second) {
     RefuseClaim(1, 500);
@@ -115,8 +115,8 @@ TEST_F(PsFleetTest, ItWaitsForAnotherRunUntilThatIsSureToBeAlive) {
 // Its coordinator was killed.
 TEST_F(PsFleetTest, APsThatAnotherRunHasLeftIsClaimed) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(0);
   for (int second = 0; second < 10; ++second) {
     RefuseClaim(1, 1000 * second);
@@ -130,8 +130,8 @@ TEST_F(PsFleetTest, APsThatAnotherRunHasLeftIsClaimed) {
 
 TEST_F(PsFleetTest, ARefusalOfAnEarlierClaimIsNoNews) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   const uint64_t first = fleet_->term();
   RefuseTerm(0, MakeTerm(6, 999));
   loop_.Advance(seconds(1));
@@ -143,8 +143,8 @@ TEST_F(PsFleetTest, ItsClaimsSayWhoItIsAndWhetherItLeads) {
   self_.set_run_id("ours");
   take_over_ = true;
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   const auto claim_of = [this] {
     const auto requests = ps(0).Take<proto::ControlRequest>();
     EXPECT_FALSE(requests.empty());
@@ -184,7 +184,7 @@ TEST_F(PsFleetTest, DestroyedItDoesNotResign) {
 
 TEST_F(PsFleetTest, ATermThatNoCoordinatorCameToIsNotOutbid) {
   Start();
-  SayHello(0, {.promised = UINT64_MAX});
+  SendHello(0, {.promised = UINT64_MAX});
   EXPECT_THAT(
       TakeEvents(),
       ElementsAre(AllOf(HasSubstr("failed: ps 0 at ps-0:1 has promised the term 4294967295-"),
@@ -195,12 +195,12 @@ TEST_F(PsFleetTest, ATermThatNoCoordinatorCameToIsNotOutbid) {
 
 TEST_F(PsFleetTest, NorIsOneThatFarAboveItsOwn) {
   Start();
-  SayHello(0);
-  RefuseTerm(0, MakeTerm(1 + kMostTermsAhead, 1));
+  SendHello(0);
+  RefuseTerm(0, MakeTerm(1 + kMaxTermsAhead, 1));
   EXPECT_THAT(TakeEvents(), IsEmpty());
   loop_.Advance(seconds(1));
-  EXPECT_EQ(fleet_->term(), MakeTerm(2 + kMostTermsAhead, kCoordinator));
-  RefuseTerm(0, MakeTerm(3 + 2 * kMostTermsAhead, 1));
+  EXPECT_EQ(fleet_->term(), MakeTerm(2 + kMaxTermsAhead, kCoordinator));
+  RefuseTerm(0, MakeTerm(3 + 2 * kMaxTermsAhead, 1));
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: ps 0 at ps-0:1 has promised the term")));
 }
 
@@ -208,7 +208,7 @@ TEST_F(PsFleetTest, TermsNeverWrap) {
   WriteSmallCheckpoint(&store_, MakeTerm(kMaxTermNumber - 1, 999), 20);
   Start();
   EXPECT_EQ(fleet_->term(), MakeTerm(kMaxTermNumber, kCoordinator));
-  SayHello(0);
+  SendHello(0);
   RefuseTerm(0, MakeTerm(kMaxTermNumber, kCoordinator + 1));
   loop_.Advance(seconds(1));
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: there is no term above")));
@@ -225,14 +225,14 @@ TEST_F(PsFleetTest, ACheckpointAboveWhichThereIsNoTermIsNamed) {
 
 TEST_F(PsFleetTest, AHelloThatHasPromisedMoreIsOutbidToo) {
   Start();
-  SayHello(0, {.promised = MakeTerm(9, 1)});
+  SendHello(0, {.promised = MakeTerm(9, 1)});
   loop_.Advance(seconds(1));
   EXPECT_EQ(fleet_->term(), MakeTerm(10, kCoordinator));
 }
 
 TEST_F(PsFleetTest, ARefusalOfAnOlderClaimOfItsOwnIsNoNews) {
   Start();
-  SayHello(0);
+  SendHello(0);
   RefuseTerm(0, MakeTerm(5, 1));
   loop_.Advance(seconds(1));
   const uint64_t term = fleet_->term();
@@ -246,8 +246,8 @@ TEST_F(PsFleetTest, ARefusalOfAnOlderClaimOfItsOwnIsNoNews) {
 // void.
 TEST_F(PsFleetTest, AnOutbidClaimDoesNotCountAnyMore) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(1);
   RefuseTerm(0, MakeTerm(6, 999));
   AnswerClaim(0);  // of the term that was refused
@@ -261,8 +261,8 @@ TEST_F(PsFleetTest, AnOutbidClaimDoesNotCountAnyMore) {
 
 TEST_F(PsFleetTest, AnAnswerToAnEarlierTermDoesNotCount) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   proto::ControlReply stale;
   stale.mutable_claimed()->set_promised_term(fleet_->term());
   RefuseTerm(0, MakeTerm(6, 999));
@@ -275,7 +275,7 @@ TEST_F(PsFleetTest, AnAnswerToAnEarlierTermDoesNotCount) {
 
 TEST_F(PsFleetTest, AProcessOfAnotherIndexIsAMistakeInTheClusterSpec) {
   Start();
-  SayHello(1, {.index = 0});
+  SendHello(1, {.index = 0});
   EXPECT_THAT(TakeEvents(),
               ElementsAre(AllOf(HasSubstr("failed: the process at ps-1:1 says it is ps 0"),
                                 HasSubstr("has ps 1 there"))));
@@ -285,7 +285,7 @@ TEST_F(PsFleetTest, AProcessOfAnotherIndexIsAMistakeInTheClusterSpec) {
 
 TEST_F(PsFleetTest, AnotherVersionIsNamed) {
   Start();
-  SayHello(1, {.version = "9.8.7"});
+  SendHello(1, {.version = "9.8.7"});
   EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("9.8.7"),
                                               HasSubstr(kVersion))));
 }
@@ -296,8 +296,8 @@ TEST_F(PsFleetTest, AdoptsTheTimelineThatAllAreIn) {
   const uint64_t timeline = MakeTerm(3, 9);
   WriteSmallCheckpoint(&store_, timeline, 40);
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(0, {.timeline = timeline, .base = 50, .after_base = {52, 53, 57}});
   AnswerClaim(1, {.timeline = timeline, .base = 53, .after_base = {54, 57, 60}});
   EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
@@ -316,8 +316,8 @@ TEST_F(PsFleetTest, AdoptsTheTimelineThatAllAreIn) {
 // memory.
 TEST_F(PsFleetTest, AdoptsAPsThatHasNothingToApply) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(0, {.timeline = 5, .base = 0, .after_base = {UINT64_MAX}});
   AnswerClaim(1, {.timeline = 5, .base = UINT64_MAX, .after_base = {}});
   EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
@@ -327,8 +327,8 @@ TEST_F(PsFleetTest, AdoptsAPsThatHasNothingToApply) {
 
 TEST_F(PsFleetTest, APsOfAnotherJobIsRefusedWithBothFingerprints) {
   Start();
-  SayHello(0);
-  SayHello(1);
+  SendHello(0);
+  SendHello(1);
   AnswerClaim(0);
   AnswerClaim(1, {.timeline = 5, .job = 0xabcdef01});
   EXPECT_THAT(TakeEvents(),
@@ -410,7 +410,7 @@ TEST_F(PsFleetTest, FencedOffByAHelloItFailsToo) {
   Lead();
   ps(0).Close(absl::UnavailableError("reset"));
   loop_.Advance(seconds(1));
-  SayHello(0, {.incarnation = 10, .promised = MakeTerm(8, 1)});
+  SendHello(0, {.incarnation = 10, .promised = MakeTerm(8, 1)});
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: fenced off")));
 }
 
@@ -418,7 +418,7 @@ TEST_F(PsFleetTest, APsThatComesBackWithItsVariablesIsNoLoss) {
   Lead();
   ps(0).Close(absl::UnavailableError("reset"));
   loop_.Advance(seconds(1));
-  SayHello(0, {.incarnation = 10, .promised = fleet_->term()});
+  SendHello(0, {.incarnation = 10, .promised = fleet_->term()});
   EXPECT_THAT(TakeEvents(), ElementsAre("reconnected 0"));
   AnswerClaim(0, {.timeline = fleet_->timeline(), .base = 3});
   EXPECT_THAT(TakeEvents(), IsEmpty());
@@ -432,7 +432,7 @@ TEST_F(PsFleetTest, APsStartedAnewStartsAllOverUnderAFreshTerm) {
   ps(1).Close(absl::UnavailableError("reset"));
   loop_.Advance(seconds(1));
   ps(0).Take<proto::ControlRequest>();
-  SayHello(1, {.incarnation = 99});
+  SendHello(1, {.incarnation = 99});
   EXPECT_THAT(TakeEvents(), ElementsAre("over: ps 1 was started again and has lost its variables"));
   EXPECT_EQ(fleet_->timeline(), 0u);
   AnswerClaim(0, {.timeline = timeline, .base = 55});

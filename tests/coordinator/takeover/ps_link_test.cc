@@ -44,7 +44,7 @@ class PsLinkTest : public testing::Test {
   }
 
   FarEnd& ps() { return network_.Newest("ps-3:1"); }
-  void SayHello(uint64_t incarnation = 7) {
+  void SendHello(uint64_t incarnation = 7) {
     proto::ControlReply reply;
     reply.mutable_hello()->set_incarnation(incarnation);
     ps().Send(reply);
@@ -83,7 +83,7 @@ TEST_F(PsLinkTest, IsConnectedFromTheHelloOn) {
   early.mutable_loaded();
   ps().Send(early);  // before its hello: of no stream that can be trusted
   loop_.Advance(seconds(2));
-  SayHello();
+  SendHello();
   EXPECT_TRUE(link_->connected());
   EXPECT_EQ(link_->since(), loop_.Now());
   EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7"));
@@ -109,7 +109,7 @@ TEST_F(PsLinkTest, ReconnectsWithGrowingPauses) {
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "it was never there, so it was not lost";
   EXPECT_EQ(link_->since(), std::chrono::seconds(1000)) << "not connected since the start";
   // After success, short pauses again.
-  SayHello();
+  SendHello();
   EXPECT_EQ(link_->last_error(), "");
   loop_.Advance(seconds(1));
   Break("reset");
@@ -120,19 +120,19 @@ TEST_F(PsLinkTest, ReconnectsWithGrowingPauses) {
 }
 
 TEST_F(PsLinkTest, APeerThatSpeaksAnotherLanguageIsDroppedAndTriedAgain) {
-  SayHello();
+  SendHello();
   FarEnd& before = ps();
   before.SendGarbage();
   loop_.RunUntilIdle();
   EXPECT_TRUE(before.gone());
   EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7", HasSubstr("lost 3 ps-3:1 does not speak")));
   EXPECT_LE(Pause(), milliseconds(51));
-  SayHello(8);
+  SendHello(8);
   EXPECT_TRUE(link_->connected());
 }
 
 TEST_F(PsLinkTest, MoreElementsThanAPsHasEndTheStream) {
-  SayHello();
+  SendHello();
   TakeEvents();
   proto::ControlReply reply;
   for (int i = 0; i < 2; ++i) reply.mutable_written()->add_ranges();
@@ -149,31 +149,31 @@ TEST_F(PsLinkTest, MoreElementsThanAPsHasEndTheStream) {
 
 TEST_F(PsLinkTest, APeerThatSaysHelloAndBreaksIsNotTriedAtOnceForEver) {
   for (int i = 0; i < 10; ++i) {
-    SayHello();
+    SendHello();
     Break("refused");
     Pause();
   }
-  SayHello();
+  SendHello();
   Break("refused");
   EXPECT_GE(Pause(), milliseconds(500));
 }
 
 TEST_F(PsLinkTest, ASecondHelloOnAStreamEndsIt) {
-  SayHello(7);
+  SendHello(7);
   FarEnd& before = ps();
-  SayHello(8);
+  SendHello(8);
   EXPECT_TRUE(before.gone());
   EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7", "lost 3 ps-3:1 said hello twice"));
 }
 
 TEST_F(PsLinkTest, WhyItEndedIsCut) {
-  SayHello();
+  SendHello();
   Break(std::string(1 << 20, 'x'));
   EXPECT_LT(link_->last_error().size(), 5000u);
 }
 
 TEST_F(PsLinkTest, NothingHappensAfterClose) {
-  SayHello();
+  SendHello();
   TakeEvents();
   FarEnd& stream = ps();
   link_->Close();
@@ -194,7 +194,7 @@ TEST_F(PsLinkTest, CloseEndsThePauseToo) {
 
 TEST_F(PsLinkTest, MayBeClosedFromItsOwnCallback) {
   on_hello_ = [this] { link_->Close(); };
-  SayHello();
+  SendHello();
   loop_.Advance(seconds(10));
   EXPECT_EQ(network_.opened().size(), 1u);
   EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7"));

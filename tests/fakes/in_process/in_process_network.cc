@@ -72,14 +72,9 @@ class NodeImpl : public InProcessHub::Node {
   }
   void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
   void Post(std::function<void()> callback) override { mailbox_->Post(std::move(callback)); }
-  void Offload(std::function<void()> work, std::function<void()> done) override {
-    offload_.Add([mailbox = mailbox_, work = std::move(work), done = std::move(done)] {
-      work();
-      mailbox->Post(done);
-    });
-  }
-  void OffloadBrief(std::function<void()> work, std::function<void()> done) override {
-    offload_brief_.Add([mailbox = mailbox_, work = std::move(work), done = std::move(done)] {
+  void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override {
+    OffloadThreads& threads = lane == Lane::kFiles ? offload_ : offload_brief_;
+    threads.Add([mailbox = mailbox_, work = std::move(work), done = std::move(done)] {
       work();
       mailbox->Post(done);
     });

@@ -72,7 +72,7 @@ TEST_F(ExchangeCompressionTest, AfterABrokenStreamTheSameBytesAreSent) {
 
   Break(index);
   ps(index).Take<proto::ExchangeRequest>();
-  ExchangePeer::SayHello(ps(index), kTimeline);
+  ExchangePeer::SendHello(ps(index), kTimeline);
   loop_.RunUntilIdle();
   const auto again = ps(index).TakeWithPayload<proto::ExchangeRequest>();
   ASSERT_EQ(again.size(), 1u);

@@ -43,7 +43,7 @@ struct SmallModel {
 
 // What a ps says on an Exchange stream.
 struct ExchangePeer {
-  static void SayHello(FarEnd& stream, uint64_t timeline) {
+  static void SendHello(FarEnd& stream, uint64_t timeline) {
     proto::ExchangeReply reply;
     reply.mutable_hello()->set_version(kVersion);
     reply.mutable_hello()->set_timeline(timeline);

@@ -42,7 +42,7 @@ TEST_F(ExchangeRoundTest, APullNamesTheVersionAlsoOverAnotherStream) {
   }
   Break(0);
   ps(0).Take<proto::ExchangeRequest>();
-  ExchangePeer::SayHello(ps(0), kTimeline);
+  ExchangePeer::SendHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
   EXPECT_EQ(ps(0).Take<proto::ExchangeRequest>().at(0).pull().version(), 10u);
   SendAll(0, 5, 10);

@@ -49,7 +49,7 @@ TEST_F(ParameterExchangeTest, AHelloOfAnotherTimelineLosesIt) {
   Connect();
   exchange_->PullAll([this] { events_.push_back("pulled"); });
   Break(0);
-  ExchangePeer::SayHello(ps(0), 0);  // it was started anew
+  ExchangePeer::SendHello(ps(0), 0);  // it was started anew
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("lost: ps 0")));
   for (int i = 0; i < 2; ++i) {
@@ -59,7 +59,7 @@ TEST_F(ParameterExchangeTest, AHelloOfAnotherTimelineLosesIt) {
 }
 
 TEST_F(ParameterExchangeTest, WithoutATimelineThereIsNoneToLose) {
-  for (int i = 0; i < 2; ++i) ExchangePeer::SayHello(ps(i), 0);
+  for (int i = 0; i < 2; ++i) ExchangePeer::SendHello(ps(i), 0);
   ExchangePeer::Refuse(ps(0), {}, 3, "of whatever");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), IsEmpty());
@@ -76,7 +76,7 @@ TEST_F(ParameterExchangeTest, AStepBeyondTheWindowIsNotPushedAgain) {
   loop_.RunUntilIdle();
   EXPECT_THAT(events_, ElementsAre("lost: step 12 is beyond the window"));
   loop_.Advance(seconds(2));
-  ExchangePeer::SayHello(ps(index), kTimeline);
+  ExchangePeer::SendHello(ps(index), kTimeline);
   loop_.RunUntilIdle();
   for (const proto::ExchangeRequest& request : ps(index).Take<proto::ExchangeRequest>())
     EXPECT_FALSE(request.has_push());

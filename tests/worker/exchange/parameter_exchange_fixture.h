@@ -57,7 +57,7 @@ class ParameterExchangeTest : public testing::Test {
   // Both ps say hello; their first messages are taken.
   void Connect() {
     for (int i = 0; i < 2; ++i) {
-      ExchangePeer::SayHello(ps(i), kTimeline);
+      ExchangePeer::SendHello(ps(i), kTimeline);
       ps(i).Take<proto::ExchangeRequest>();
     }
     loop_.RunUntilIdle();

@@ -30,7 +30,7 @@ TEST_F(ParameterExchangeTest, IntroducesItself) {
   exchange_->PullAll([] {});
   EXPECT_THAT(ps(0).Take<proto::ExchangeRequest>(), IsEmpty())
       << "not before the ps has said hello";
-  ExchangePeer::SayHello(ps(0), kTimeline);
+  ExchangePeer::SendHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
   EXPECT_THAT(ps(0).Take<proto::ExchangeRequest>(), SizeIs(1));
 }
@@ -86,7 +86,7 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   Break(0);
   EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no connection: connection reset)");
   ps(0).Take<proto::ExchangeRequest>();
-  ExchangePeer::SayHello(ps(0), kTimeline);
+  ExchangePeer::SendHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
   EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no answer)");
   const auto requests = ps(0).Take<proto::ExchangeRequest>();
@@ -138,7 +138,7 @@ TEST_F(ParameterExchangeTest, ParametersArePulledInTheOrderOfTheModel) {
   exchange.PullAll([] {});
   for (int stream = 0; stream < 2; ++stream) {
     FarEnd& peer = network_.Newest("ps-9:1");
-    ExchangePeer::SayHello(peer, kTimeline);
+    ExchangePeer::SendHello(peer, kTimeline);
     loop_.RunUntilIdle();
     std::vector<int> asked;  // variables
     for (const proto::ExchangeRequest& request : peer.Take<proto::ExchangeRequest>()) {
@@ -199,7 +199,7 @@ TEST_F(ParameterExchangeTest, AStepThatComesToNothingIsPushedAsThatChunkByChunk)
   expect_nothing(first_ps, first);
   Break(first_ps);
   ps(first_ps).Take<proto::ExchangeRequest>();
-  ExchangePeer::SayHello(ps(first_ps), kTimeline);
+  ExchangePeer::SendHello(ps(first_ps), kTimeline);
   loop_.RunUntilIdle();
   expect_nothing(first_ps, first);
   for (const auto& [i, k] : PushedChunks()) {
@@ -313,7 +313,7 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItPushesWhatIsNotAcknowledged) {
   const auto hello = ps(0).Take<proto::ExchangeRequest>();
   ASSERT_THAT(hello, SizeIs(1));
   EXPECT_TRUE(hello[0].has_hello());
-  ExchangePeer::SayHello(ps(0), kTimeline);
+  ExchangePeer::SendHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
   const auto again = ps(0).TakeWithPayload<proto::ExchangeRequest>();
   ASSERT_EQ(again.size(), 2u);
@@ -386,7 +386,7 @@ TEST_F(ValuesCopiedAsideTest, WhatIsAnsweredIsNotPushedAgain) {
   Acknowledge(i, k, 1);
   Break(i);
   ps(i).Take<proto::ExchangeRequest>();
-  ExchangePeer::SayHello(ps(i), kTimeline);
+  ExchangePeer::SendHello(ps(i), kTimeline);
   loop_.RunPosted();
   for (const auto& request : ps(i).Take<proto::ExchangeRequest>())
     EXPECT_NE(request.push().chunk(), static_cast<uint32_t>(k));

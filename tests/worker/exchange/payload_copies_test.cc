@@ -25,7 +25,7 @@ constexpr int kThreads = 3;
 
 class LoopWithThreads : public PostedLoop {
  public:
-  void OffloadCopy(std::function<void()> work, std::function<void()> done) override {
+  void Offload(Lane, std::function<void()> work, std::function<void()> done) override {
     threads_.Add([this, work = std::move(work), done = std::move(done)] {
       work();
       Post(done);
@@ -137,7 +137,9 @@ TEST(PayloadCopiesTest, WhatHasNotBegunWhenDroppedNeverDoes) {
   Event release;
   LoopWithThreads loop;
   PayloadCopies copies(&loop);
-  for (int i = 0; i < kThreads; ++i) loop.OffloadCopy([&] { release.Wait(); }, [] {});
+  for (int i = 0; i < kThreads; ++i)
+    loop.Offload(
+        Lane::kCopies, [&] { release.Wait(); }, [] {});
   copies.Copy([] { ADD_FAILURE() << "begun after Drop"; }, [] {});
   copies.Drop();
   int done = 0;

@@ -160,7 +160,7 @@ TEST_F(WorkerSessionArrivalTest, ALostTimelineDropsIt) {
 TEST_F(WorkerSessionArrivalTest, ADrainingWorkerFinishesIt) {
   BeginEarly();
   session_->Drain("SIGTERM");
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   EXPECT_FALSE(chief().finished().has_value());
   SendAll();
   FinishStep();
@@ -186,8 +186,8 @@ TEST_F(WorkerSessionArrivalTest, AStepThatIsGivenUpAfterAHaltIsPulledForAnew) {
     proto::WorkerOrder order;
     order.mutable_halt()->set_timeline(timeline_);
     Order(order);
-    order.mutable_go_on()->set_timeline(timeline_);
-    order.mutable_go_on()->set_below(6);
+    order.mutable_resume()->set_timeline(timeline_);
+    order.mutable_resume()->set_below(6);
     Order(order);
     EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "forget"));
     of_round ? LeaseOfRound(6, 1, 6, 3) : Lease(6, 1);
@@ -212,7 +212,7 @@ TEST_F(WorkerSessionArrivalTest, NoStepIsBegunThatWouldNotBeLater) {
   Halt();
   SendOne();
   EXPECT_FALSE(computer_.busy());
-  GoOn(20);
+  Resume(20);
   SendOne();
   EXPECT_TRUE(computer_.busy());
   SendAll();

@@ -42,7 +42,7 @@ TEST_F(WorkerSessionTest, HaltsUntilItMayGoOn) {
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7")) << "what is begun is finished,";
   EXPECT_FALSE(computer_.busy()) << "and nothing else begun";
   computer_.TakeCalls();
-  GoOn(9);
+  Resume(9);
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget", "expect 8 1", "train 8"));
   FinishStep();
   EXPECT_FALSE(computer_.busy()) << "9 and 10 are not its own any more";
@@ -59,7 +59,7 @@ TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
   Halt();
   EXPECT_EQ(BegunBelow(), 0u);
   computer_.FinishChunks();
-  GoOn(7);
+  Resume(7);
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "forget"));
   EXPECT_THAT(computer_.expected_evaluations, ElementsAre(2)) << "that goes on";
   computer_.Finish(absl::CancelledError("abandoned"));
@@ -72,7 +72,7 @@ TEST_F(WorkerSessionTest, ComputesAStepAnewThatItGaveUp) {
   StartStep(7, 1);
   Halt();
   computer_.FinishChunks();
-  GoOn(7);
+  Resume(7);
   computer_.Finish(absl::CancelledError("abandoned"));
   Lease(7, 1);
   ServePs();
@@ -88,7 +88,7 @@ TEST_F(WorkerSessionTest, PushesAfterAHaltWhatIsNeeded) {
   Halt();
   FinishStep();
   EXPECT_THAT(pushes_, IsEmpty()) << "not before it is known";
-  GoOn(8);
+  Resume(8);
   ServePs();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget")) << "and is not computed twice";
@@ -101,7 +101,7 @@ TEST_F(WorkerSessionTest, AHaltHoldsBackAStepThatComesToNothing) {
   computer_.Finish(BatchOutcome{.examples = 16, .metric_sums = {8}, .nothing = true});
   ServePs();
   EXPECT_THAT(pushes_, IsEmpty());
-  GoOn(8);
+  Resume(8);
   ServePs();
   EXPECT_GT(nothings_[7], 0);
   EXPECT_EQ(nothings_[7], pushes_[7]);
@@ -155,9 +155,9 @@ TEST_F(WorkerSessionTest, DrainsWhenItMayGoOn) {
   session_->Drain("SIGTERM");
   FinishStep();
   EXPECT_FALSE(chief().finished().has_value()) << "8 may be needed";
-  GoOn(9);
+  Resume(9);
   ServePs();
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
   ExpectLeaving("SIGTERM", false);
@@ -192,7 +192,7 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsThatAreOnTheWay) {
   EXPECT_FALSE(chief().finished().has_value());
   Lease(7, 1);
   ServePs();
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   EXPECT_FALSE(chief().finished().has_value());
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
@@ -203,7 +203,7 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsThatAreOnTheWay) {
 TEST_F(WorkerSessionTest, DrainsAtOnceWhenIdle) {
   GetReady();
   session_->Drain("SIGTERM");
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);
 }
@@ -212,7 +212,7 @@ TEST_F(WorkerSessionTest, DrainsAtOnceWhenIdle) {
 TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
   StartStep(7, 2);
   session_->Drain("SIGTERM");
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   LoseChief();
   Reconnect();
   Welcome();
@@ -221,7 +221,7 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
   FinishStep();
   FinishStep();
   EXPECT_FALSE(chief().finished().has_value());
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);
 }
@@ -238,7 +238,7 @@ TEST_F(WorkerSessionTest, DrainsOnceWhatItHasDoneIsReported) {
   bool reported = false;
   for (const auto& report : TakeReports()) reported = reported || report.has_steps_done();
   EXPECT_TRUE(reported);
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);
 }
@@ -270,7 +270,7 @@ TEST_F(WorkerSessionTest, DrainsWhenPrepared) {
 TEST_F(WorkerSessionTest, DrainsWhenTheTimelineOfTheStepAtHandIsLost) {
   StartStep(7);
   session_->Drain("SIGTERM");
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   computer_.FinishChunks();
   computer_.Finish();
   ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");

@@ -201,10 +201,10 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_halt()->set_timeline(timeline);
     Order(order);
   }
-  void GoOn(uint64_t below) {
+  void Resume(uint64_t below) {
     proto::WorkerOrder order;
-    order.mutable_go_on()->set_timeline(kTimeline);
-    order.mutable_go_on()->set_below(below);
+    order.mutable_resume()->set_timeline(kTimeline);
+    order.mutable_resume()->set_below(below);
     Order(order);
   }
   // What it answers to a halt, alone since the last reports were taken.
@@ -236,7 +236,7 @@ class WorkerSessionTest : public testing::Test {
     }
   }
   void Serve(int i, const proto::ExchangeRequest& request) {
-    if (request.has_hello()) return ExchangePeer::SayHello(ps(i), timeline_);
+    if (request.has_hello()) return ExchangePeer::SendHello(ps(i), timeline_);
     if (request.has_push()) {
       ++pushes_[request.push().step()];
       if (request.push().nothing()) ++nothings_[request.push().step()];
@@ -307,7 +307,7 @@ class WorkerSessionTest : public testing::Test {
     loop_.RunUntilIdle();
   }
   // The coordinator's answer to Draining.
-  void SayThatNoLeaseFollows() {
+  void SendNoLeaseFollows() {
     proto::WorkerOrder order;
     order.mutable_drain()->set_reason("as it says itself");
     Order(order);

@@ -72,7 +72,7 @@ TEST_F(WorkerSessionRoundTest, EachRoundIsPulled) {
 
 // A step that is begun early, and given up, goes back to the leases.
 TEST_F(WorkerSessionRoundTest, AWorkerTakesNoMoreLeasesThanItMayHold) {
-  constexpr uint64_t kMostLeases = 1 << 14;
+  constexpr uint64_t kMaxLeases = 1 << 14;
   computer_.begins_early = true;
   GetReady();
   complete_below_ = 3;
@@ -82,8 +82,8 @@ TEST_F(WorkerSessionRoundTest, AWorkerTakesNoMoreLeasesThanItMayHold) {
   Serve(0, asked.back());
   loop_.RunUntilIdle();
   EXPECT_THAT(computer_.TakeCalls(), Contains("train 0"));
-  for (uint64_t held = 0; held < kMostLeases;) {
-    const uint64_t count = std::min<uint64_t>(kMostLeases - held, kTotalSteps - 3);
+  for (uint64_t held = 0; held < kMaxLeases;) {
+    const uint64_t count = std::min<uint64_t>(kMaxLeases - held, kTotalSteps - 3);
     LeaseOfRound(3, count, 3, kTotalSteps - 3);
     held += count;
   }
@@ -160,7 +160,7 @@ TEST_F(WorkerSessionRoundTest, ADrainingWorkerLeavesWhenAllItHoldsWasIn) {
   complete_below_ = 9;
   LeaseOfRound(7, 2, 6, 3);
   session_->Drain("SIGTERM");
-  SayThatNoLeaseFollows();
+  SendNoLeaseFollows();
   ServePs();
   EXPECT_THAT(TakeDone(), ElementsAre("7 was in", "8 was in"));
   EXPECT_TRUE(chief().finished().has_value());

@@ -28,7 +28,7 @@ class PostedLoop : public EventLoop {
   // Who has posted last.
   std::thread::id poster() const { return poster_; }
   int posts() const { return posts_; }
-  void Offload(std::function<void()>, std::function<void()>) override { std::abort(); }
+  void Offload(Lane, std::function<void()>, std::function<void()>) override { std::abort(); }
   void Stop() override { std::abort(); }
 
   // The test fails after a minute in vain.

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-constexpr int kMostPlans = 8;
+constexpr int kMaxPlans = 8;
 
 struct Size {
   int64_t examples;
@@ -27,7 +27,7 @@ absl::StatusOr<int64_t> LargestFittingBatch(
   if (of_one > available) return 0;
   Size fits = {1, of_one};
   int misses = 0;  // in a row
-  for (int plans = 1; plans < kMostPlans && none.examples - fits.examples > 1; ++plans) {
+  for (int plans = 1; plans < kMaxPlans && none.examples - fits.examples > 1; ++plans) {
     // Guess on the line through both points. After a miss, guess below it: memory that grows in
     // steps may lie above the line repeatedly.
     const double below = misses == 0 ? 0 : std::ldexp(1.0, 2 * misses) / 256;

@@ -12,7 +12,7 @@ namespace shoal {
 class LossScale {
  public:
   static constexpr float kFirst = 0x1p15f;
-  static constexpr float kMost = 0x1p127f;
+  static constexpr float kMax = 0x1p127f;
   static constexpr int kGrowthSteps = 2000;
 
   float value() const { return value_; }
@@ -21,7 +21,7 @@ class LossScale {
   void NoteFinite() {
     if (++finite_steps_ < kGrowthSteps) return;
     finite_steps_ = 0;
-    value_ = std::min(2 * value_, kMost);
+    value_ = std::min(2 * value_, kMax);
   }
   // The gradient is not finite; the caller drops it.
   void NoteOverflow() {

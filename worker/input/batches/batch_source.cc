@@ -30,10 +30,10 @@ struct Begun {
   bool contains(uint64_t step) const { return prepared.contains(step) || reading.contains(step); }
 };
 
-// Bytes to prefetch, but at least kLeastPrefetch and at most kMostPrefetch batches.
+// Bytes to prefetch, but at least kLeastPrefetch and at most kMaxPrefetch batches.
 constexpr uint64_t kPrefetchBytes = 64 << 10;
 constexpr uint64_t kLeastPrefetch = 4;
-constexpr uint64_t kMostPrefetch = 16;
+constexpr uint64_t kMaxPrefetch = 16;
 
 uint64_t BatchBytes(const BatchSource::Options& options) {
   constexpr int64_t kBytes = sizeof(float);
@@ -314,7 +314,7 @@ class BatchSource::Impl {
 
 int BatchSource::Prefetch(uint64_t batch_bytes) {
   return static_cast<int>(std::clamp(kPrefetchBytes / std::max<uint64_t>(batch_bytes, 1),
-                                     kLeastPrefetch, kMostPrefetch));
+                                     kLeastPrefetch, kMaxPrefetch));
 }
 
 int BatchSource::ThreadsFor(const Dataset& dataset) {

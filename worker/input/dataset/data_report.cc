@@ -3,13 +3,13 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostNamed = 100;
+constexpr size_t kMaxNamed = 100;
 
 }  // namespace
 
 void DataReport::AddDamage(const absl::Status& status) {
   ++damaged_count;
-  if (damaged.size() < kMostNamed) damaged.push_back(std::string(status.message()));
+  if (damaged.size() < kMaxNamed) damaged.push_back(std::string(status.message()));
 }
 
 }  // namespace shoal

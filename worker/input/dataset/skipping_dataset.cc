@@ -6,9 +6,9 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kMostInARow = 100;
-constexpr uint64_t kMostNamed = 100;
-constexpr size_t kMostKnown = 1 << 16;
+constexpr uint64_t kMaxInARow = 100;
+constexpr uint64_t kMaxNamed = 100;
+constexpr size_t kMaxKnown = 1 << 16;
 
 }  // namespace
 
@@ -33,15 +33,15 @@ absl::Status SkippingDataset::Read(uint64_t index, std::span<const FeatureSpan> 
   }
   const absl::Status first = original().Read(begin, features, label);
   if (!IsDamage(first)) return first;
-  for (uint64_t i = 1; i < kMostInARow; ++i) {
+  for (uint64_t i = 1; i < kMaxInARow; ++i) {
     const uint64_t next = (begin + i) % size();
     const absl::Status status = original().Read(next, features, label);
     if (IsDamage(status)) continue;
     if (status.ok()) Note(index, first, next);
     return status;
   }
-  return absl::DataLossError(absl::StrCat(std::string(first.message()), "; and so are the ",
-                                          kMostInARow - 1, " after it"));
+  return absl::DataLossError(
+      absl::StrCat(std::string(first.message()), "; and so are the ", kMaxInARow - 1, " after it"));
 }
 
 absl::Status SkippingDataset::ReadLabel(uint64_t index, std::span<float> label) const {
@@ -59,10 +59,10 @@ void SkippingDataset::Note(uint64_t index, const absl::Status& status, uint64_t 
     MutexLock lock(&mutex_);
     if (stand_ins_.contains(index)) return;  // another thread recorded it
     count = ++skipped_;
-    if (stand_ins_.size() < kMostKnown) stand_ins_.emplace(index, stand_in);
+    if (stand_ins_.size() < kMaxKnown) stand_ins_.emplace(index, stand_in);
   }
   // Logs each of the first ones, then every thousandth, because a large set may have thousands.
-  if (count > kMostNamed && count % 1000 != 0) return;
+  if (count > kMaxNamed && count % 1000 != 0) return;
   LogWarning(absl::StrCat("skipped a damaged example: ", std::string(status.message())),
              {{"skipped", absl::StrCat(count)}});
 }

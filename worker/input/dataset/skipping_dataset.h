@@ -38,7 +38,7 @@ class SkippingDataset : public DecoratedDataset {
   mutable Mutex mutex_;
   mutable uint64_t skipped_ ABSL_GUARDED_BY(mutex_) = 0;
   // Damaged examples and their replacements, so that each is logged once and not read again. At
-  // most kMostKnown.
+  // most kMaxKnown.
   mutable std::map<uint64_t, uint64_t> stand_ins_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -15,27 +15,27 @@ thread_local std::vector<uint8_t> kept_bytes;
 
 }  // namespace
 
-int ReadingThreads() { return std::min(UsableCores(), kMostReadingThreads); }
+int ReadingThreads() { return std::min(UsableCores(), kMaxReadingThreads); }
 
 EncodedBytes::EncodedBytes(ReadingMemory* memory)
     : memory_(*memory), bytes_(std::move(kept_bytes)) {}
 
 EncodedBytes::~EncodedBytes() {
-  if (bytes_.capacity() <= ReadingMemory::kMostKept) kept_bytes = std::move(bytes_);
+  if (bytes_.capacity() <= ReadingMemory::kMaxKept) kept_bytes = std::move(bytes_);
 }
 
 absl::Status EncodedBytes::Resize(uint64_t size, const std::string& name) {
-  if (size > ReadingMemory::kMostEncoded) {
+  if (size > ReadingMemory::kMaxEncoded) {
     return absl::DataLossError(absl::StrCat(name, ": has ", size, " bytes; expected at most ",
-                                            ReadingMemory::kMostEncoded));
+                                            ReadingMemory::kMaxEncoded));
   }
   // Releases the old buffer first. This avoids a copy of its content, and holds no more than `size`
   // if that comes from the budget.
-  if (size > bytes_.capacity() || bytes_.capacity() > ReadingMemory::kMostKept) {
+  if (size > bytes_.capacity() || bytes_.capacity() > ReadingMemory::kMaxKept) {
     std::vector<uint8_t>().swap(bytes_);  // assigning {} would keep it
   }
   piece_ = {};
-  if (size > ReadingMemory::kMostKept) piece_ = memory_.encoded.Take(size);
+  if (size > ReadingMemory::kMaxKept) piece_ = memory_.encoded.Take(size);
   try {
     bytes_.reserve(size);
     bytes_.resize(size);

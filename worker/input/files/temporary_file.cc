@@ -37,11 +37,11 @@ bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space) {
 
 int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes, const MeasureDisk& measure) {
   constexpr uint64_t kShareLeftFree = 20;
-  constexpr uint64_t kMostLeftFree = uint64_t{256} << 20;
+  constexpr uint64_t kMaxLeftFree = uint64_t{256} << 20;
   DiskSpace space;
   if (!measure(file, &space)) return errno;
   if (space.bytes == 0) return 0;
-  const uint64_t left_free = std::min(space.bytes / kShareLeftFree, kMostLeftFree);
+  const uint64_t left_free = std::min(space.bytes / kShareLeftFree, kMaxLeftFree);
   return space.free_bytes < left_free || space.free_bytes - left_free < bytes ? ENOSPC : 0;
 }
 

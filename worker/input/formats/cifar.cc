@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kSide = 32;
 constexpr int kChannels = 3;
 constexpr uint64_t kPlane = kSide * kSide;
-constexpr uint64_t kMostRecordBytes = 2 + kChannels * kPlane;
+constexpr uint64_t kMaxRecordBytes = 2 + kChannels * kPlane;
 
 struct Version {
   const char* name;
@@ -55,7 +55,7 @@ class Cifar : public Dataset {
 
   absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
-    uint8_t record[kMostRecordBytes];
+    uint8_t record[kMaxRecordBytes];
     SHOAL_RETURN_IF_ERROR(ReadRecord(index, version_.record_bytes(), record, label));
     const uint8_t* const pixels = record + version_.label_bytes;
     if (features[0].bytes.empty()) {
@@ -67,7 +67,7 @@ class Cifar : public Dataset {
   }
 
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
-    uint8_t record[kMostRecordBytes];
+    uint8_t record[kMaxRecordBytes];
     return ReadRecord(index, version_.label_bytes, record, label);
   }
 

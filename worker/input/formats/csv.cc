@@ -24,8 +24,8 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostShownBytes = 40;
-constexpr size_t kMostShownNames = 20;
+constexpr size_t kMaxShownBytes = 40;
+constexpr size_t kMaxShownNames = 20;
 
 absl::Status Named(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
@@ -94,7 +94,7 @@ class CsvTable : public Dataset {
 absl::Status TwoColumns(size_t first, size_t second, const std::string& name) {
   return absl::InvalidArgumentError(
       absl::StrCat("columns ", first, " and ", second, ", counted from 0, are both called \"",
-                   Printable(name, kMostNameBytes), "\"; give each a name of its own"));
+                   Printable(name, kMaxNameBytes), "\"; give each a name of its own"));
 }
 
 absl::StatusOr<float> ParseNumber(const std::string& field) {
@@ -105,8 +105,8 @@ absl::StatusOr<float> ParseNumber(const std::string& field) {
   float number = 0;
   const auto [rest, error] = std::from_chars(field.data() + begin, field.data() + end, number);
   if (error == std::errc() && rest == field.data() + end && std::isfinite(number)) return number;
-  return absl::InvalidArgumentError(absl::StrCat("\"", Printable(field, kMostShownBytes),
-                                                 "\" is no number that a float32 holds"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", Printable(field, kMaxShownBytes), "\" is no number that a float32 holds"));
 }
 
 // A hint about the likely cause if the first row lacks the wanted names.
@@ -131,10 +131,10 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
     if (again == names.end()) return static_cast<size_t>(found - names.begin());
     return TwoColumns(found - names.begin(), again - names.begin(), name);
   }
-  const size_t shown = std::min(names.size(), kMostShownNames);
+  const size_t shown = std::min(names.size(), kMaxShownNames);
   return absl::InvalidArgumentError(absl::StrCat(
       "has no column \"", name, "\"; there is ",
-      Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMostReasonBytes),
+      Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMaxReasonBytes),
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "",
       HintOfHeader(names)));
 }
@@ -220,11 +220,11 @@ class TableReader {
     if (columns_.chosen.size() < columns_.names.size()) return "";
     const size_t features = columns_.chosen.size() - (source_.unlabelled ? 0 : 1);
     std::string names;
-    for (size_t i = 0; i < features && i < kMostShownNames; ++i)
+    for (size_t i = 0; i < features && i < kMaxShownNames; ++i)
       absl::StrAppend(&names, i == 0 ? "" : ", ", columns_.names[columns_.chosen[i]]);
-    if (features > kMostShownNames) absl::StrAppend(&names, ", ...");
+    if (features > kMaxShownNames) absl::StrAppend(&names, ", ...");
     return absl::StrCat(
-        "; all columns are taken as features: ", Printable(names, kMostReasonBytes),
+        "; all columns are taken as features: ", Printable(names, kMaxReasonBytes),
         ". Name those that are features, in the job or by --set 'data.training.features=[...]', of "
         "the test set by --set 'data.test.features=[...]'");
   }
@@ -346,7 +346,7 @@ absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
   report.lines.push_back(absl::StrCat(rows, " rows of ", columns.size(), " columns"));
   for (const Column& column : columns) {
     report.lines.push_back(absl::StrCat(
-        Printable(column.name, kMostNameBytes), ": ",
+        Printable(column.name, kMaxNameBytes), ": ",
         column.numbers == 0
             ? "no numbers"
             : absl::StrCat("from ", column.least, " to ", column.most,

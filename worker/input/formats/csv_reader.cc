@@ -45,8 +45,8 @@ absl::StatusOr<bool> CsvReader::Next(std::vector<std::string>* fields) {
   row_line_ = line_;
   for (;;) {
     SHOAL_ASSIGN_OR_RETURN(const int byte, Get());
-    if (++bytes > kMostCsvRowBytes) {
-      return Error(absl::StrCat("a row of more than ", kMostCsvRowBytes, " bytes"));
+    if (++bytes > kMaxCsvRowBytes) {
+      return Error(absl::StrCat("a row of more than ", kMaxCsvRowBytes, " bytes"));
     }
     if (in == In::kQuotes) {
       if (byte < 0) {
@@ -78,8 +78,8 @@ absl::StatusOr<bool> CsvReader::Next(std::vector<std::string>* fields) {
         bytes = 0;
         continue;
       }
-      if (fields->size() == kMostCsvFields) {
-        return Error(absl::StrCat("more than ", kMostCsvFields, " fields"));
+      if (fields->size() == kMaxCsvFields) {
+        return Error(absl::StrCat("more than ", kMaxCsvFields, " fields"));
       }
       fields->push_back(std::move(field));
       field.clear();

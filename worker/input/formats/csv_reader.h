@@ -10,8 +10,8 @@
 namespace shoal {
 
 // Max bytes of a row and max fields in it. They keep any input from exhausting memory.
-inline constexpr size_t kMostCsvRowBytes = 16 << 20;
-inline constexpr size_t kMostCsvFields = 1 << 20;
+inline constexpr size_t kMaxCsvRowBytes = 16 << 20;
+inline constexpr size_t kMaxCsvFields = 1 << 20;
 
 // Reads comma-separated values row by row (RFC 4180):
 //   file   = row ((CR LF | LF) row)* [CR LF | LF]

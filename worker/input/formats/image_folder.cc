@@ -84,12 +84,11 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
 
 // Names for a message, at most as many as a user reads.
 std::string SomeOf(const std::vector<std::string>& names) {
-  constexpr size_t kMostShown = 20;
+  constexpr size_t kMaxShown = 20;
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i)
-    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(names[i], kMostNameBytes));
-  if (names.size() > kMostShown)
-    absl::StrAppend(&text, " and ", names.size() - kMostShown, " more");
+  for (size_t i = 0; i < std::min(names.size(), kMaxShown); ++i)
+    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(names[i], kMaxNameBytes));
+  if (names.size() > kMaxShown) absl::StrAppend(&text, " and ", names.size() - kMaxShown, " more");
   return text;
 }
 
@@ -194,7 +193,7 @@ class ImageFolder : public Dataset {
   std::string LabelSource() const override { return "the folders of " + folder_; }
   bool IsWorkToRead() const override { return true; }
   DatasetMemory memory() const override {
-    return {.held = list_.bytes(), .at_times = ReadingMemory::kMostBytes};
+    return {.held = list_.bytes(), .at_times = ReadingMemory::kMaxBytes};
   }
 
   absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
@@ -277,7 +276,7 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   for (uint32_t i = 0; i < classes.size(); ++i) {
     const size_t before = list.size();
     SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
-    class_lines.push_back(absl::StrCat("class ", i, ", ", Printable(classes[i], kMostNameBytes),
+    class_lines.push_back(absl::StrCat("class ", i, ", ", Printable(classes[i], kMaxNameBytes),
                                        ": ", list.size() - before));
   }
   DataReport report;

@@ -53,7 +53,7 @@ absl::StatusOr<DataReport> InspectNpz(const DataSource& source) {
   DataReport report;
   for (const std::string& member : archive.Names()) {
     if (!member.ends_with(".npy")) {
-      report.lines.push_back(Printable(member, kMostNameBytes) + ": no .npy, so it is not read");
+      report.lines.push_back(Printable(member, kMaxNameBytes) + ": no .npy, so it is not read");
       continue;
     }
     const std::string name = member.substr(0, member.size() - 4);
@@ -62,7 +62,7 @@ absl::StatusOr<DataReport> InspectNpz(const DataSource& source) {
       report.AddDamage(array.status());
     } else {
       report.lines.push_back(
-          absl::StrCat(Printable(name, kMostNameBytes), ": ", (*array)->ToString()));
+          absl::StrCat(Printable(name, kMaxNameBytes), ": ", (*array)->ToString()));
     }
   }
   return report;

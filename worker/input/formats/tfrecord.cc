@@ -21,10 +21,10 @@ namespace {
 
 // The place of a record, in 64 bits: the file's number, then the offset in it.
 constexpr int kOffsetBits = 48;
-constexpr size_t kMostFiles = 1 << (64 - kOffsetBits);
+constexpr size_t kMaxFiles = 1 << (64 - kOffsetBits);
 
-constexpr size_t kMostKeys = 1000;  // in a report
-constexpr size_t kMostKinds = 100;  // of each key in a report
+constexpr size_t kMaxKeys = 1000;  // in a report
+constexpr size_t kMaxKinds = 100;  // of each key in a report
 
 // The key of an input, and how to read it.
 struct Part {
@@ -49,7 +49,7 @@ class TfRecord : public Dataset {
   const std::vector<Feature>& features() const override { return content_.features; }
   const Shape& label_shape() const override { return content_.label_shape; }
   bool IsWorkToRead() const override { return true; }
-  DatasetMemory memory() const override { return {.at_times = ReadingMemory::kMostBytes}; }
+  DatasetMemory memory() const override { return {.at_times = ReadingMemory::kMaxBytes}; }
   uint64_t bytes_for_label() const override {
     uint64_t bytes = 0;
     for (const RecordFile& file : content_.files) bytes += file.size_bytes();
@@ -131,10 +131,10 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
       if (status.ok()) {
         status = ExampleRecord(data.bytes())
                      .Describe([&](std::string_view key, const std::string& kind) {
-                       const std::string name = Printable(key, kMostNameBytes);
-                       if (keys.size() >= kMostKeys && !keys.contains(name)) return;
+                       const std::string name = Printable(key, kMaxNameBytes);
+                       if (keys.size() >= kMaxKeys && !keys.contains(name)) return;
                        auto& kinds = keys[name];
-                       if (kinds.size() < kMostKinds || kinds.contains(kind)) ++kinds[kind];
+                       if (kinds.size() < kMaxKinds || kinds.contains(kind)) ++kinds[kind];
                      });
         if (!status.ok()) {
           status = absl::DataLossError(absl::StrCat(path, ": the record at byte ", offset, ": ",
@@ -169,9 +169,9 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
 absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
                                                       const std::vector<Feature>& inputs) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
-  if (paths.size() > kMostFiles) {
+  if (paths.size() > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(paths[0], ": is one of ", paths.size(),
-                                                   " files; expected at most ", kMostFiles));
+                                                   " files; expected at most ", kMaxFiles));
   }
   SHOAL_ASSIGN_OR_RETURN(TemporaryTable index, TemporaryTable::Make(paths[0]));
   TfRecord::Content content{.index = std::move(index),

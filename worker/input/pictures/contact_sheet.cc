@@ -31,9 +31,9 @@ absl::StatusOr<std::string> DrawContactSheet(std::span<const float> values, cons
   const int64_t rows = (pictures + columns - 1) / columns;
   const int64_t sheet_height = rows * (height + kGap) - kGap;
   const int64_t sheet_width = columns * (width + kGap) - kGap;
-  if (pictures == 0 || sheet_height > kMostPixels / sheet_width) {
+  if (pictures == 0 || sheet_height > kMaxPixels / sheet_width) {
     return absl::InvalidArgumentError(absl::StrCat(pictures, " pictures of ", height, " x ", width,
-                                                   " make no sheet of 1 to ", kMostPixels,
+                                                   " make no sheet of 1 to ", kMaxPixels,
                                                    " pixels"));
   }
   const auto [least, most] = std::minmax_element(values.begin(), values.end());

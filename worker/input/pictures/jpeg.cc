@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 // A progressive JPEG goes over the whole picture once a scan; ordinary ones have about ten.
-constexpr int kMostScans = 100;
+constexpr int kMaxScans = 100;
 
 // libjpeg's way out of an error is a jump, so nothing between setjmp and the library has a
 // destructor.
@@ -71,8 +71,8 @@ void Skip(j_decompress_ptr info, long count) {
 
 void Progress(j_common_ptr info) {
   JpegDecoder* decoder = DecoderOf(info);
-  if (decoder->info.input_scan_number <= kMostScans) return;
-  std::snprintf(decoder->message, sizeof(decoder->message), "more than %d scans", kMostScans);
+  if (decoder->info.input_scan_number <= kMaxScans) return;
+  std::snprintf(decoder->message, sizeof(decoder->message), "more than %d scans", kMaxScans);
   std::longjmp(decoder->failed, 1);
 }
 
@@ -149,7 +149,7 @@ bool Decode(uint64_t file_bytes, const DecodeOptions& options, JpegDecoder* deco
   info->progress = &decoder->progress;
   jpeg_read_header(info, TRUE);
   // Of its own size: what is held of a progressive one does not shrink with the scale.
-  if (int64_t{info->image_height} * info->image_width > kMostPixels) {
+  if (int64_t{info->image_height} * info->image_width > kMaxPixels) {
     *status = MakeRoomForPicture({.height = info->image_height, .width = info->image_width},
                                  options.memory, out);
     return true;

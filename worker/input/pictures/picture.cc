@@ -41,23 +41,23 @@ absl::Status DecodePicture(std::span<const uint8_t> file, const DecodeOptions& o
 
 absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory, Picture* out) {
   const int64_t height = needs.height, width = needs.width;
-  if (height < 1 || width < 1 || height > kMostPixels / width) {
+  if (height < 1 || width < 1 || height > kMaxPixels / width) {
     return absl::DataLossError(absl::StrCat("its header says ", width, " x ", height,
-                                            " pixels; expected 1 to ", kMostPixels, " in all"));
+                                            " pixels; expected 1 to ", kMaxPixels, " in all"));
   }
   const auto size = static_cast<size_t>(height * width * needs.channels);
   const uint64_t bytes = size + needs.beside_bytes;
-  if (bytes > ReadingMemory::kMostDecoding) {
+  if (bytes > ReadingMemory::kMaxDecoding) {
     return absl::DataLossError(
         absl::StrCat("its header says ", width, " x ", height, " pixels, which take ", bytes,
-                     " bytes to decode; expected at most ", ReadingMemory::kMostDecoding));
+                     " bytes to decode; expected at most ", ReadingMemory::kMaxDecoding));
   }
   out->height = height;
   out->width = width;
   out->channels = needs.channels;
   if (size > out->pixels.capacity()) out->pixels = {};  // avoids a copy of the old pixels
   out->memory = {};
-  if (memory != nullptr && bytes > ReadingMemory::kMostKept) out->memory = memory->Take(bytes);
+  if (memory != nullptr && bytes > ReadingMemory::kMaxKept) out->memory = memory->Take(bytes);
   try {
     out->pixels.reserve(size);
     out->pixels.resize(size);

@@ -12,9 +12,9 @@
 
 namespace shoal {
 
-// Larger pictures are refused, and those that take more than ReadingMemory::kMostDecoding to
+// Larger pictures are refused, and those that take more than ReadingMemory::kMaxDecoding to
 // decode: 1 to 4 bytes a pixel, and for a progressive JPEG 2 to 6 more.
-inline constexpr int64_t kMostPixels = 64 << 20;
+inline constexpr int64_t kMaxPixels = 64 << 20;
 
 // A decoded picture: rows from the top, channels next to each other (RGB, RGBA, or grey alone).
 struct Picture {

@@ -55,7 +55,7 @@ absl::Status PictureLoader::Load(std::span<const uint8_t> encoded, MemoryBudget*
   struct Decoded : Picture {
     Decoded() { pixels = std::move(kept); }
     ~Decoded() {
-      if (pixels.capacity() <= ReadingMemory::kMostKept) kept = std::move(pixels);
+      if (pixels.capacity() <= ReadingMemory::kMaxKept) kept = std::move(pixels);
     }
   } picture;
   DecodeOptions decoding = decoding_;

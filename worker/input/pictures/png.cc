@@ -15,10 +15,10 @@ namespace shoal {
 namespace {
 
 // Of texts and profiles, which are not pixels: nothing inflates beyond this.
-constexpr png_alloc_size_t kMostChunkBytes = 8 << 20;
-constexpr png_uint_32 kMostChunks = 1000;
+constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;
+constexpr png_uint_32 kMaxChunks = 1000;
 // What deflate makes of a byte at best.
-constexpr int64_t kMostInflation = 1032;
+constexpr int64_t kMaxInflation = 1032;
 // The weights in grey, of ITU-R BT.601; blue has the rest.
 constexpr double kRed = 0.299;
 constexpr double kGreen = 0.587;
@@ -85,15 +85,15 @@ bool Decode(const DecodeOptions& options, png_structp png, png_infop info, PngDe
   if (setjmp(decoder->failed) != 0) return false;
   png_set_read_fn(png, decoder, Read);
   png_set_user_limits(png, 1 << 24, 1 << 24);  // so that the message is ours
-  png_set_chunk_malloc_max(png, kMostChunkBytes);
-  png_set_chunk_cache_max(png, kMostChunks);
+  png_set_chunk_malloc_max(png, kMaxChunkBytes);
+  png_set_chunk_cache_max(png, kMaxChunks);
   png_read_info(png, info);
   const int64_t height = png_get_image_height(png, info);
   const int64_t width = png_get_image_width(png, info);
-  if (height * width <= kMostPixels) {
+  if (height * width <= kMaxPixels) {
     // A header that lies is found before there is memory for what it says.
     const auto stored = static_cast<int64_t>(png_get_rowbytes(png, info)) * height;
-    if (stored / kMostInflation > static_cast<int64_t>(decoder->file.size())) {
+    if (stored / kMaxInflation > static_cast<int64_t>(decoder->file.size())) {
       *status = CannotHold(height, width, decoder->file.size());
       return true;
     }

@@ -11,7 +11,7 @@ namespace shoal {
 namespace {
 
 // Ids are stored as float32, which does not represent every whole number beyond this.
-constexpr int64_t kMostIds = 1 << 24;
+constexpr int64_t kMaxIds = 1 << 24;
 
 class Embedding : public LayerConfig {
  public:
@@ -19,7 +19,7 @@ class Embedding : public LayerConfig {
       : ids_(options.Integer("input_dim", kCounts)),
         width_(options.Integer("output_dim", kCounts)),
         table_(options.Variable("embeddings", "uniform")) {
-    if (ids_ > kMostIds) {
+    if (ids_ > kMaxIds) {
       options.Take(options["input_dim"].Unimplemented(absl::StrCat(
           ids_, " ids are more than 2^24: Shoal holds ids as float32, which tells no more apart")));
     }

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMax = 200 << 10;  // above MessageScanner::kMostUnasked
+constexpr size_t kMax = 200 << 10;  // above MessageScanner::kMaxUnasked
 
 // As it travels: its flag and length before it.
 std::string MessageOf(size_t bytes) {
@@ -45,9 +45,9 @@ TEST_F(MessageScannerTest, MessagesUpToTheMaximumPass) {
 TEST_F(MessageScannerTest, ALongerOneIsToldOnceItBeginsToCome) {
   for (const size_t piece : {7, 16384}) {
     const std::string message = MessageOf(kMax + 1);
-    EXPECT_TRUE(Accept(1, MessageOf(10) + message.substr(0, MessageScanner::kMostUnasked), piece));
+    EXPECT_TRUE(Accept(1, MessageOf(10) + message.substr(0, MessageScanner::kMaxUnasked), piece));
     EXPECT_EQ(scanner_.TakeTooLong(), 0u);
-    EXPECT_TRUE(Accept(1, message.substr(MessageScanner::kMostUnasked), piece));
+    EXPECT_TRUE(Accept(1, message.substr(MessageScanner::kMaxUnasked), piece));
     EXPECT_EQ(scanner_.TakeTooLong(), kMax + 1);
     EXPECT_EQ(scanner_.TakeTooLong(), 0u);
   }
@@ -75,8 +75,8 @@ TEST_F(MessageScannerTest, AMessageThatGoesOnIsAFlood) {
   EXPECT_EQ(scanner_.TakeTooLong(), size_t{64} << 20);
   size_t taken = 1 << 20;
   while (taken < (size_t{64} << 20) && Accept(1, rest, 16384)) taken += rest.size();
-  EXPECT_GE(taken, MessageScanner::kMostIgnored);
-  EXPECT_LE(taken, MessageScanner::kMostIgnored + (2 << 20));
+  EXPECT_GE(taken, MessageScanner::kMaxIgnored);
+  EXPECT_LE(taken, MessageScanner::kMaxIgnored + (2 << 20));
 }
 
 TEST_F(MessageScannerTest, MessagesThatNeverEndTakeNoMoreMemory) {

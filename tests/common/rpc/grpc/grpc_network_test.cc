@@ -115,7 +115,8 @@ TEST_F(GrpcNetworkTest, CopiesAreMadeSideBySide) {
   Start();
   client_->OnLoop([&] {
     for (int i = 0; i < 2; ++i) {
-      client_->loop()->OffloadCopy(
+      client_->loop()->Offload(
+          Lane::kCopies,
           [&, i] {
             begun[i].Set();
             begun[1 - i].Wait();

@@ -16,7 +16,7 @@ class MemoryTrimTest : public ::testing::Test {
     for (int i = 0; i < times; ++i) trim_.Look();
   }
 
-  static constexpr size_t kMuch = MemoryTrim::kMostFreeBytes + 1;
+  static constexpr size_t kMuch = MemoryTrim::kMaxFreeBytes + 1;
   size_t free_bytes_ = 0;
   int trims_ = 0;
   MemoryTrim trim_{{.free_bytes = [this] { return free_bytes_; }, .trim = [this] { ++trims_; }}};
@@ -32,7 +32,7 @@ TEST_F(MemoryTrimTest, WhatIsFreeForLongIsGivenBack) {
 TEST_F(MemoryTrimTest, WhatIsTakenMeanwhileStays) {
   for (int i = 0; i < 10; ++i) {
     Look(kMuch, MemoryTrim::kLooks - 1);
-    Look(MemoryTrim::kMostFreeBytes, 1);
+    Look(MemoryTrim::kMaxFreeBytes, 1);
   }
   EXPECT_EQ(trims_, 0);
 }

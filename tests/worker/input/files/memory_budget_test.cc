@@ -60,20 +60,20 @@ TEST(MemoryBudgetTest, APieceIsGivenBackWithItsLastOwner) {
 TEST(EncodedBytesTest, AreNoMoreThanAFileMayHave) {
   ReadingMemory memory;
   EncodedBytes bytes(&memory);
-  const absl::Status status = bytes.Resize(ReadingMemory::kMostEncoded + 1, "huge.jpg");
+  const absl::Status status = bytes.Resize(ReadingMemory::kMaxEncoded + 1, "huge.jpg");
   EXPECT_EQ(status.message(), "huge.jpg: has 134217729 bytes; expected at most 134217728");
-  ASSERT_TRUE(bytes.Resize(ReadingMemory::kMostEncoded, "").ok());
-  ASSERT_TRUE(bytes.Resize(ReadingMemory::kMostEncoded, "").ok()) << "of its own piece";
-  EXPECT_EQ(bytes.bytes().size(), ReadingMemory::kMostEncoded);
+  ASSERT_TRUE(bytes.Resize(ReadingMemory::kMaxEncoded, "").ok());
+  ASSERT_TRUE(bytes.Resize(ReadingMemory::kMaxEncoded, "").ok()) << "of its own piece";
+  EXPECT_EQ(bytes.bytes().size(), ReadingMemory::kMaxEncoded);
 }
 
 TEST(EncodedBytesTest, HoldNoMoreThanIsTakenFromTheBudget) {
   ReadingMemory memory;
   EncodedBytes bytes(&memory);
   for (const uint64_t size :
-       {4 * ReadingMemory::kMostKept, 2 * ReadingMemory::kMostKept, uint64_t{1}}) {
+       {4 * ReadingMemory::kMaxKept, 2 * ReadingMemory::kMaxKept, uint64_t{1}}) {
     ASSERT_TRUE(bytes.Resize(size, "").ok());
-    EXPECT_LE(bytes.held_bytes(), std::max(size, ReadingMemory::kMostKept));
+    EXPECT_LE(bytes.held_bytes(), std::max(size, ReadingMemory::kMaxKept));
   }
 }
 

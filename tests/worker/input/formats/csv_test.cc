@@ -52,8 +52,8 @@ TEST(CsvReaderTest, SaysOnWhichLineSomethingIsWrong) {
                                           HasSubstr("began on line 2")));
   EXPECT_THAT(ReadAll("\"a\"b"), HasSubstr("line 1: text after the quote"));
   EXPECT_THAT(ReadAll("a\rb"), HasSubstr("line 1: a carriage return"));
-  EXPECT_THAT(ReadAll("\"" + std::string(kMostCsvRowBytes, 'x')), HasSubstr("16777216 bytes"));
-  EXPECT_THAT(ReadAll(std::string(kMostCsvFields, ',')), HasSubstr("1048576 fields"));
+  EXPECT_THAT(ReadAll("\"" + std::string(kMaxCsvRowBytes, 'x')), HasSubstr("16777216 bytes"));
+  EXPECT_THAT(ReadAll(std::string(kMaxCsvFields, ',')), HasSubstr("1048576 fields"));
 }
 
 class CsvTest : public FormatTest {

@@ -160,7 +160,7 @@ TEST(PictureLoaderTest, KeepsLittleMemoryAlsoAfterAnError) {
   MemoryBudget memory(100 << 20);
   const size_t before = LargePieces();
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(loader->Load(truncated, &memory, out).ok());
-  EXPECT_LE(LargePieces(), before + ReadingMemory::kMostKept);
+  EXPECT_LE(LargePieces(), before + ReadingMemory::kMaxKept);
 }
 
 TEST(PictureLoaderTest, LargePicturesWaitForTheMemoryOfOthers) {

@@ -14,7 +14,7 @@ namespace {
 using Pass = ConvolutionGraph::Pass;
 
 // The max number of products to compute, over all places.
-constexpr int64_t kMostProducts = 4 << 20;
+constexpr int64_t kMaxProducts = 4 << 20;
 constexpr int64_t kLeastPlaces = 2;
 
 // The indices of the element at `offset`.
@@ -165,7 +165,7 @@ absl::Status ConvolutionCheck::Check(const Trial& trial) {
     return absl::InternalError(absl::StrCat("a sample of ", trial.sample.size()));
   if (places_.empty()) {
     const Definition definition(graph_);
-    const int64_t count = std::clamp(kMostProducts / std::max<int64_t>(1, definition.products()),
+    const int64_t count = std::clamp(kMaxProducts / std::max<int64_t>(1, definition.products()),
                                      std::min(kLeastPlaces, sampled.count), sampled.count);
     for (int64_t i = 0; i < count; ++i) {
       // Spread from the first to the last sample.

@@ -20,12 +20,12 @@ namespace shoal::cuda {
 struct ColumnSlices {
   static constexpr int kThreads = 256;
   static constexpr int kBlocksAtOnce = 2;  // per multiprocessor; up to 128 registers per thread
-  static constexpr int kMostLanes = 32;
+  static constexpr int kMaxLanes = 32;
 
   ColumnSlices(int64_t rows, int64_t packs, int64_t blocks)
       : rows(rows),
         packs(static_cast<int32_t>(packs)),
-        tiles(static_cast<int32_t>((packs + kMostLanes - 1) / kMostLanes)),
+        tiles(static_cast<int32_t>((packs + kMaxLanes - 1) / kMaxLanes)),
         lanes(static_cast<int32_t>((packs + tiles - 1) / tiles)) {
     const int64_t wanted = std::clamp<int64_t>(blocks / tiles, 1, std::max<int64_t>(1, rows));
     slice_rows = (rows + wanted - 1) / wanted;

@@ -113,7 +113,7 @@ struct GluBackwardKernel {
 // are all channels, packs may span them.
 template <typename Element, int width>
 struct RescaleKernel {
-  static constexpr int kMostChannels = 64;
+  static constexpr int kMaxChannels = 64;
 
   const float* x;
   Element* y;
@@ -122,8 +122,8 @@ struct RescaleKernel {
   int64_t first;        // channel
   int32_t channels;     // channels from `first` on; all of them if width is not 1
   Divisor by_channels;  // `channels`
-  float scale[kMostChannels];
-  float offset[kMostChannels];
+  float scale[kMaxChannels];
+  float offset[kMaxChannels];
 
   int64_t items() const { return rows * channels / width; }
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {

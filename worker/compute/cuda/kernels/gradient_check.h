@@ -31,9 +31,9 @@ constexpr int kGradientWidth = 4;
 // As many ranges as fit into a kernel's arguments besides its pointers: every device allows at
 // least 4 KB.
 struct GradientRanges {
-  static constexpr int kMost = 64;
+  static constexpr int kMax = 64;
 
-  GradientRange ranges[kMost];
+  GradientRange ranges[kMax];
   int32_t count = 0;
   int64_t packs = 0;  // of all ranges; the last pack of a range may not be full
 
@@ -45,7 +45,7 @@ struct GradientRanges {
       packs = last.first_pack + PacksOf(last.size);
       return true;
     }
-    if (count == kMost) return false;
+    if (count == kMax) return false;
     ranges[count++] = {offset, size, packs};
     packs += PacksOf(size);
     return true;

@@ -24,11 +24,11 @@ namespace shoal::cuda {
 // Axes in row-major order of the walk, with the stride of a tensor along each: 0 for repeated
 // values.
 struct StridedAxes {
-  static constexpr int kMost = 6;
+  static constexpr int kMax = 6;
 
   int32_t count = 0;
-  int64_t extents[kMost] = {};  // innermost first
-  int64_t strides[kMost] = {};
+  int64_t extents[kMax] = {};  // innermost first
+  int64_t strides[kMax] = {};
 
   // The offset in the tensor of step `i` of the walk.
   SHOAL_HOST_DEVICE int64_t Offset(int64_t i) const {
@@ -56,7 +56,7 @@ struct StridedAxes {
       extents[count - 1] *= extent;
       return true;
     }
-    if (count == kMost) return false;
+    if (count == kMax) return false;
     extents[count] = extent;
     strides[count++] = stride;
     return true;
@@ -67,9 +67,9 @@ struct StridedAxes {
 struct PaddedAxes {
   int32_t count = 0;
   // Of both boxes, innermost first; in elements.
-  int64_t extents[StridedAxes::kMost] = {};
-  int64_t before[StridedAxes::kMost] = {};
-  int64_t inside[StridedAxes::kMost] = {};
+  int64_t extents[StridedAxes::kMax] = {};
+  int64_t before[StridedAxes::kMax] = {};
+  int64_t inside[StridedAxes::kMax] = {};
 
   bool HasPacks(int width) const {
     return count > 0 && extents[0] % width == 0 && before[0] % width == 0 && inside[0] % width == 0;
@@ -77,7 +77,7 @@ struct PaddedAxes {
   // Adds an axis outside the existing ones; false if there is no room.
   bool AddOuter(int64_t extent, int64_t first, int64_t box) {
     const bool all = count > 0 && before[count - 1] == 0 && inside[count - 1] == extents[count - 1];
-    if (!all && count == StridedAxes::kMost) return false;
+    if (!all && count == StridedAxes::kMax) return false;
     const int axis = all ? count - 1 : count++;
     const int64_t unit = all ? extents[axis] : 1;
     extents[axis] = extent * unit;
@@ -171,8 +171,8 @@ struct PackedAxes {
   }
 
   int32_t count;
-  Divisor by_extent[StridedAxes::kMost];
-  int64_t strides[StridedAxes::kMost];
+  Divisor by_extent[StridedAxes::kMax];
+  int64_t strides[StridedAxes::kMax];
 };
 
 // Calls use(width) with the widest pack of Element for which fits(width), or one element.
@@ -221,10 +221,10 @@ struct PadKernel {
   int64_t count;  // packs
   const Element* from;
   Element* to;
-  Divisor by_extent[StridedAxes::kMost];  // of `to`, innermost first
-  int32_t before[StridedAxes::kMost];
-  int32_t inside[StridedAxes::kMost];
-  int64_t strides[StridedAxes::kMost];  // of `from`
+  Divisor by_extent[StridedAxes::kMax];  // of `to`, innermost first
+  int32_t before[StridedAxes::kMax];
+  int32_t inside[StridedAxes::kMax];
+  int64_t strides[StridedAxes::kMax];  // of `from`
 
   int64_t items() const { return count; }
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {

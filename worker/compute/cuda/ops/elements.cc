@@ -222,9 +222,9 @@ absl::Status Rescale(int index, CudaProgram& program) {
   }
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     using Kernel = RescaleKernel<Element, width>;
-    for (int64_t first = 0; first < extents.columns; first += Kernel::kMostChannels) {
+    for (int64_t first = 0; first < extents.columns; first += Kernel::kMaxChannels) {
       const auto channels =
-          static_cast<int32_t>(std::min<int64_t>(extents.columns - first, Kernel::kMostChannels));
+          static_cast<int32_t>(std::min<int64_t>(extents.columns - first, Kernel::kMaxChannels));
       Kernel kernel = {.rows = extents.rows,
                        .columns = extents.columns,
                        .first = first,
@@ -246,7 +246,7 @@ absl::Status Rescale(int index, CudaProgram& program) {
     }
   };
   // Width one if the channels are split into several parts.
-  const bool whole = extents.columns <= RescaleKernel<float, 1>::kMostChannels;
+  const bool whole = extents.columns <= RescaleKernel<float, 1>::kMaxChannels;
   WithPacks(kept, whole ? extents.rows * extents.columns : 1, add);
   return absl::OkStatus();
 }

@@ -56,7 +56,7 @@ std::string FileText(const Entries& entries) {
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     lines.push_back(EntryText(*entry));
     size += lines.back().size();
-    if (size > PlanCache::kMostBytes) {
+    if (size > PlanCache::kMaxBytes) {
       lines.pop_back();
       break;
     }
@@ -68,7 +68,7 @@ std::string FileText(const Entries& entries) {
 
 // Returns nothing if the file is damaged; no entries if it does not exist.
 absl::StatusOr<std::optional<Entries>> ReadEntries(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadSmallFile(path, PlanCache::kMostBytes);
+  const absl::StatusOr<std::string> content = ReadSmallFile(path, PlanCache::kMaxBytes);
   if (absl::IsNotFound(content.status())) return Entries();
   if (absl::IsDataLoss(content.status())) return std::nullopt;  // too large
   SHOAL_RETURN_IF_ERROR(content.status());

@@ -28,11 +28,11 @@ struct PlanKey {
 //   checksum = ChecksumText of all before it                  choice: in the libraries' own terms
 //
 // A bad file stops nothing: a file that does not match this form to the last byte is ignored, and
-// the next choice replaces it. It has at most kMostBytes; the oldest entries are dropped to fit.
+// the next choice replaces it. It has at most kMaxBytes; the oldest entries are dropped to fit.
 class PlanCache {
  public:
   // A few thousand entries: ResNet-50 has about 170 for each batch size.
-  static constexpr size_t kMostBytes = 1 << 20;
+  static constexpr size_t kMaxBytes = 1 << 20;
 
   // Reads the file at `path`, which need not exist yet. With an empty path there is no file.
   explicit PlanCache(std::string path);

@@ -20,7 +20,7 @@ namespace {
 constexpr int kRunsOfGraph = 4;
 // A try lasts long compared to the cost of a launch and an event.
 constexpr double kSecondsOfTry = 1e-3;
-constexpr int kMostLaunches = 50;
+constexpr int kMaxLaunches = 50;
 constexpr int kTries = 3;
 // Plans that take longer than this are run only once: they are not the fastest, or the time is
 // precise enough.
@@ -131,7 +131,7 @@ absl::StatusOr<Trial> TryRun(const Stream& stream, std::span<const TrialTensor> 
   SHOAL_ASSIGN_OR_RETURN(least, TimeLaunches(stream, graph, 1));
   if (least > kLongSeconds) return trial;
   const int launches = std::clamp(
-      static_cast<int>(kSecondsOfTry / kRunsOfGraph / std::max(least, 1e-9)), 1, kMostLaunches);
+      static_cast<int>(kSecondsOfTry / kRunsOfGraph / std::max(least, 1e-9)), 1, kMaxLaunches);
   for (int i = 0; i < kTries; ++i) {
     SHOAL_ASSIGN_OR_RETURN(const double seconds, TimeLaunches(stream, graph, launches));
     least = std::min(least, seconds);

@@ -9,7 +9,7 @@ namespace shoal::cuda {
 namespace {
 
 constexpr int64_t kPrimes[] = {65521, 65519, 65497, 65479};
-constexpr int64_t kMostSampled = 512;
+constexpr int64_t kMaxSampled = 512;
 
 const std::vector<float>& Numbers() {
   static const std::vector<float> numbers = [] {
@@ -32,7 +32,7 @@ float TrialNumber(size_t tensor, int64_t element) {
 int64_t TrialNumbers(size_t tensor) { return kPrimes[tensor % std::size(kPrimes)]; }
 
 SamplePlaces::SamplePlaces(int64_t elements)
-    : count(std::min(kMostSampled, elements)),
+    : count(std::min(kMaxSampled, elements)),
       // Odd, because extents are often even: an even distance could sample only one channel.
       apart(std::max<int64_t>(1, elements / std::max<int64_t>(1, count) - 1) | 1) {}
 

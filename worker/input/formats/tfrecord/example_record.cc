@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-constexpr size_t kMostKeysShown = 20;
+constexpr size_t kMaxKeysShown = 20;
 
 absl::Status NoExample() { return absl::DataLossError("is no tf.train.Example"); }
 
@@ -211,7 +211,7 @@ std::string Joined(std::vector<std::string> keys) {
   std::sort(keys.begin(), keys.end());
   std::string text;
   for (const std::string& key : keys) absl::StrAppend(&text, text.empty() ? "" : ", ", key);
-  return text.empty() ? "nothing" : Printable(text, kMostNameBytes);
+  return text.empty() ? "nothing" : Printable(text, kMaxNameBytes);
 }
 
 // Finds the values of `key` in `example`, and writes numbers into `out`.
@@ -223,7 +223,7 @@ absl::StatusOr<ValueList> FindValues(Bytes example, const std::string& key, std:
   if (!found.has_value()) {
     std::vector<std::string> keys;  // the first keys
     SHOAL_RETURN_IF_ERROR(ForEachFeature(example, [&](std::string_view each, Bytes) {
-      if (keys.size() < kMostKeysShown) keys.emplace_back(each.substr(0, kMostNameBytes));
+      if (keys.size() < kMaxKeysShown) keys.emplace_back(each.substr(0, kMaxNameBytes));
     }));
     return absl::DataLossError(
         absl::StrCat("has no key \"", key, "\"; there is ", Joined(std::move(keys))));

@@ -49,10 +49,10 @@ absl::StatusOr<uint64_t> RecordFile::Length(uint64_t offset, const uint8_t* head
         path_, ": at byte ", offset, ": the checksum of a record's length is ",
         absl::Hex(stored, absl::kZeroPad8), "; expected ", absl::Hex(computed, absl::kZeroPad8)));
   }
-  if (length > ReadingMemory::kMostEncoded) {
+  if (length > ReadingMemory::kMaxEncoded) {
     return absl::DataLossError(absl::StrCat(path_, ": at byte ", offset, ": a record of ", length,
                                             " bytes; expected at most ",
-                                            ReadingMemory::kMostEncoded));
+                                            ReadingMemory::kMaxEncoded));
   }
   if (length > size_ - offset - kHeadBytes || size_ - offset - kHeadBytes - length < kTailBytes) {
     return absl::DataLossError(absl::StrCat(path_, ": ends at byte ", size_,

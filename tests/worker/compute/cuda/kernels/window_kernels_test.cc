@@ -46,9 +46,9 @@ class WindowKernelsTest : public KernelTest {
 SHOAL_KERNEL_TEST_SUITE(WindowKernelsTest);
 
 TEST(DivisorTest, DividesAsDivisionDoes) {
-  constexpr int32_t kMost = INT32_MAX;
+  constexpr int32_t kMax = INT32_MAX;
   std::mt19937_64 random(TestSeed());
-  std::vector<int32_t> numbers = {1, 2, 3, 5, 6, 7, 9, 112, 641, 65535, 65537, kMost - 1, kMost};
+  std::vector<int32_t> numbers = {1, 2, 3, 5, 6, 7, 9, 112, 641, 65535, 65537, kMax - 1, kMax};
   for (int bits = 2; bits < 31; ++bits) {
     for (const int32_t more : {-1, 0, 1}) numbers.push_back((1 << bits) + more);
     numbers.push_back(std::uniform_int_distribution<int32_t>(1, 1 << bits)(random));
@@ -57,10 +57,10 @@ TEST(DivisorTest, DividesAsDivisionDoes) {
     const Divisor by(divisor);
     std::vector<int32_t> dividends = numbers;
     // Where the quotient changes.
-    for (const int64_t quotient : {int64_t{1}, int64_t{2}, int64_t{kMost} / divisor}) {
+    for (const int64_t quotient : {int64_t{1}, int64_t{2}, int64_t{kMax} / divisor}) {
       for (const int64_t more : {-1, 0, 1}) {
         const int64_t dividend = quotient * divisor + more;
-        if (dividend >= 0 && dividend <= kMost) dividends.push_back(static_cast<int32_t>(dividend));
+        if (dividend >= 0 && dividend <= kMax) dividends.push_back(static_cast<int32_t>(dividend));
       }
     }
     for (const int32_t dividend : dividends) {

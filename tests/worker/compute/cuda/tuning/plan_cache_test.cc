@@ -152,18 +152,18 @@ TEST_F(PlanCacheTest, SoIsWhatSomethingElseWrote) {
   for (const std::string& content :
        {std::string("A letter.\n"), std::string("\n"), std::string(1, '\0'),
         FileOf(entry + "\tmore\n"), FileOf("gpu\tgraph\tdemands\t1\n"), FileOf(entry),
-        FileOf(entry + "\n") + "\n", std::string(PlanCache::kMostBytes + 1, '\n')}) {
+        FileOf(entry + "\n") + "\n", std::string(PlanCache::kMaxBytes + 1, '\n')}) {
     Write(content);
     EXPECT_THAT(PlanCache(path_).warning(), HasSubstr("is ignored")) << content.substr(0, 100);
   }
 }
 
 TEST_F(PlanCacheTest, NeverGrowsBeyondItsLimit) {
-  const std::string long_text(PlanCache::kMostBytes / 10, 'x');
+  const std::string long_text(PlanCache::kMaxBytes / 10, 'x');
   PlanCache cache(path_);
   for (int i = 0; i < 15; ++i) {
     ASSERT_TRUE(cache.Keep(Key(absl::StrCat(long_text, i)), absl::StrCat(i)).ok());
-    EXPECT_LE(Content().size(), PlanCache::kMostBytes);
+    EXPECT_LE(Content().size(), PlanCache::kMaxBytes);
   }
   const PlanCache other(path_);
   EXPECT_THAT(other.warning(), IsEmpty());
@@ -173,7 +173,7 @@ TEST_F(PlanCacheTest, NeverGrowsBeyondItsLimit) {
   }
   EXPECT_EQ(other.Find(Key(absl::StrCat(long_text, 5))), std::nullopt);
   // One that is too large for any file leaves a whole one.
-  ASSERT_TRUE(cache.Keep(Key(std::string(PlanCache::kMostBytes, 'x')), kChoice).ok());
+  ASSERT_TRUE(cache.Keep(Key(std::string(PlanCache::kMaxBytes, 'x')), kChoice).ok());
   EXPECT_THAT(PlanCache(path_).warning(), IsEmpty());
 }
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -14,7 +14,7 @@
 #include "common/run/run_paths.h"
 #include "coordinator/steps/membership.h"
 #include "coordinator/takeover/ps_fleet.h"
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 
 namespace shoal {
 
@@ -30,7 +30,7 @@ namespace shoal {
 //     └─────── Over ─────▶ broken off
 //
 // No threads of its own; loop thread only; the model is written in Offload.
-class RunEnding {
+class Shutdown {
  public:
   enum class Phase {
     kWorking,
@@ -46,7 +46,7 @@ class RunEnding {
     FileSystem* files = nullptr;
     Membership* membership = nullptr;
     PsFleet* fleet = nullptr;
-    RunLease* lease = nullptr;
+    RunLock* lease = nullptr;
     RunPaths paths;
     std::string average_slot;  // as ExportModel has it
     // The run is not working any more; once.
@@ -62,8 +62,8 @@ class RunEnding {
     // All is on disk, or was waited for long enough; the last call.
     std::function<void(const absl::Status&)> on_over;
   };
-  explicit RunEnding(Options options);
-  ~RunEnding();
+  explicit Shutdown(Options options);
+  ~Shutdown();
 
   Phase phase() const { return phase_; }
   bool working() const { return phase_ == Phase::kWorking; }

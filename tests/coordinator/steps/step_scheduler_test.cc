@@ -1,4 +1,4 @@
-#include "coordinator/steps/work_handout.h"
+#include "coordinator/steps/step_scheduler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@ using testing::Le;
 
 constexpr uint64_t kTimeline = 9;
 
-class WorkHandoutTest : public testing::Test {
+class StepSchedulerTest : public testing::Test {
  protected:
-  WorkHandoutTest() {
+  StepSchedulerTest() {
     workers_.on_gone = [this](Worker& worker, const std::string& why) {
       gone_ = why;
       handout_.Forget(worker);
@@ -58,15 +58,15 @@ class WorkHandoutTest : public testing::Test {
   JoinedWorkers workers_{&loop_};
   std::vector<uint64_t> leased_;
   std::string gone_;
-  WorkHandout handout_{{.loop = &loop_,
-                        .membership = workers_.membership(),
-                        .window_steps = 64,
-                        .lease_timeout_seconds = 10,
-                        .speculate_after = 3,
-                        .on_leased = [this](uint64_t step) { leased_.push_back(step); }}};
+  StepScheduler handout_{{.loop = &loop_,
+                          .membership = workers_.membership(),
+                          .window_steps = 64,
+                          .lease_timeout_seconds = 10,
+                          .speculate_after = 3,
+                          .on_leased = [this](uint64_t step) { leased_.push_back(step); }}};
 };
 
-TEST_F(WorkHandoutTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThem) {
+TEST_F(StepSchedulerTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThem) {
   Worker& first = workers_.Join(0);
   workers_.Join(1);
   Begin();
@@ -81,7 +81,7 @@ TEST_F(WorkHandoutTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThem)
   EXPECT_EQ(handout_.counters().steps_repeated, 1u);
 }
 
-TEST_F(WorkHandoutTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
+TEST_F(StepSchedulerTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
   Worker& worker = workers_.Join(0);
   Begin();
   OfferAll();
@@ -95,7 +95,7 @@ TEST_F(WorkHandoutTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
   EXPECT_THAT(handout_.steps().held(worker.key), AllOf(Gt(15), Le(20)));
 }
 
-TEST_F(WorkHandoutTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
+TEST_F(StepSchedulerTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
   workers_.Join(0);
   Worker& second = workers_.Join(1);
   Begin();
@@ -113,7 +113,7 @@ TEST_F(WorkHandoutTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
 }
 
 // Rounds of 4 steps, in epochs of 10.
-class RoundHandoutTest : public WorkHandoutTest {
+class RoundHandoutTest : public StepSchedulerTest {
  protected:
   void Begin(uint64_t base = 0, const std::vector<uint64_t>& done_after_base = {}) {
     handout_.Open({.timeline = kTimeline,
@@ -243,7 +243,7 @@ TEST_F(RoundHandoutTest, AWorkerThatStandsStillGetsNoneOfTheNextRound) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
 }
 
-TEST_F(WorkHandoutTest, OneStepThatTakesLongSaysLittleOfTheNext) {
+TEST_F(StepSchedulerTest, OneStepThatTakesLongSaysLittleOfTheNext) {
   Worker& worker = workers_.Join(0);
   Begin();
   OfferAll();
@@ -274,7 +274,7 @@ TEST_F(RoundHandoutTest, WhereNobodyIsLeftACutIsBeforeTheRoundThatIsNotWhole) {
   EXPECT_EQ(handout_.CutTarget(), 8u);
 }
 
-TEST_F(WorkHandoutTest, WorkersShareTheStepsThatTheRuleLetsOut) {
+TEST_F(StepSchedulerTest, WorkersShareTheStepsThatTheRuleLetsOut) {
   workers_.Join(0);
   workers_.Join(1);
   handout_.Open(
@@ -285,7 +285,7 @@ TEST_F(WorkHandoutTest, WorkersShareTheStepsThatTheRuleLetsOut) {
   EXPECT_THAT(workers_.Leases(1), ElementsAre(1));
 }
 
-TEST_F(WorkHandoutTest, AStreamWithoutAHelloHasNoShare) {
+TEST_F(StepSchedulerTest, AStreamWithoutAHelloHasNoShare) {
   workers_.Join(0);
   workers_.Connect(1);
   handout_.Open(
@@ -295,7 +295,7 @@ TEST_F(WorkHandoutTest, AStreamWithoutAHelloHasNoShare) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
 }
 
-TEST_F(WorkHandoutTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
+TEST_F(StepSchedulerTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   Worker& worker = workers_.Join(0);
   OfferAll();
   handout_.Open({.timeline = kTimeline, .total_steps = 100});
@@ -312,7 +312,7 @@ TEST_F(WorkHandoutTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
 }
 
-TEST_F(WorkHandoutTest, WhoIsNotReadyOrHasLostTheTimelineGetsNothing) {
+TEST_F(StepSchedulerTest, WhoIsNotReadyOrHasLostTheTimelineGetsNothing) {
   workers_.Join(0).ready = false;
   workers_.Join(1).lost_timeline = true;
   workers_.Join(2);
@@ -325,7 +325,7 @@ TEST_F(WorkHandoutTest, WhoIsNotReadyOrHasLostTheTimelineGetsNothing) {
 }
 
 // Below the limit there are fewer than are wanted.
-TEST_F(WorkHandoutTest, WorkersTakeTurnsWhereThereAreTooFewSteps) {
+TEST_F(StepSchedulerTest, WorkersTakeTurnsWhereThereAreTooFewSteps) {
   workers_.Join(0);
   workers_.Join(1);
   Begin();
@@ -341,7 +341,7 @@ TEST_F(WorkHandoutTest, WorkersTakeTurnsWhereThereAreTooFewSteps) {
   EXPECT_THAT(got[1], ElementsAre(1, 3));
 }
 
-TEST_F(WorkHandoutTest, WhatAWorkerLosesIsLeasedAgain) {
+TEST_F(StepSchedulerTest, WhatAWorkerLosesIsLeasedAgain) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -355,7 +355,7 @@ TEST_F(WorkHandoutTest, WhatAWorkerLosesIsLeasedAgain) {
   EXPECT_EQ(handout_.leased_again(), 2u) << "of former timelines too";
 }
 
-TEST_F(WorkHandoutTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
+TEST_F(StepSchedulerTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
   proto::WorkerHello hello;
   hello.set_timeline(kTimeline);
   hello.add_held_steps(1);
@@ -370,7 +370,7 @@ TEST_F(WorkHandoutTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
   EXPECT_EQ(handout_.steps().held(stranger.key), 0u);
 }
 
-TEST_F(WorkHandoutTest, WhoReportsNothingForTooLongLosesItsStepsAndItsStream) {
+TEST_F(StepSchedulerTest, WhoReportsNothingForTooLongLosesItsStepsAndItsStream) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -386,7 +386,7 @@ TEST_F(WorkHandoutTest, WhoReportsNothingForTooLongLosesItsStepsAndItsStream) {
   EXPECT_THAT(workers_.Leases(1), ElementsAre(0, 1));
 }
 
-TEST_F(WorkHandoutTest, WhoSaysThatItComputesIsToldOfTheFieldOrWaitedFor) {
+TEST_F(StepSchedulerTest, WhoSaysThatItComputesIsToldOfTheFieldOrWaitedFor) {
   Worker& worker = workers_.Join(0);
   Begin();
   OfferAll();
@@ -404,7 +404,7 @@ TEST_F(WorkHandoutTest, WhoSaysThatItComputesIsToldOfTheFieldOrWaitedFor) {
   EXPECT_EQ(workers_.membership()->records().at(0).expiries, 1u);
 }
 
-TEST_F(WorkHandoutTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
+TEST_F(StepSchedulerTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
   Worker& worker = workers_.Join(0);
   Begin();
   handout_.BeginEvaluation(std::make_unique<Evaluation>(0, 13, 3, 0, seconds(10)));
@@ -425,7 +425,7 @@ TEST_F(WorkHandoutTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
   EXPECT_EQ(handout_.evaluation(), nullptr);
 }
 
-TEST_F(WorkHandoutTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarTheyAre) {
+TEST_F(StepSchedulerTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarTheyAre) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
   Begin();
@@ -446,10 +446,10 @@ TEST_F(WorkHandoutTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarTheyAr
   EXPECT_EQ(handout_.steps().first_unleased(), 1u) << "only step 0 was begun";
   const auto orders = workers_.Orders(0);
   ASSERT_EQ(orders.size(), 1u);
-  EXPECT_EQ(orders[0].go_on().below(), 1u);
+  EXPECT_EQ(orders[0].resume().below(), 1u);
 }
 
-TEST_F(WorkHandoutTest, WhoDoesNotSayHowFarItIsKeepsWhatItHolds) {
+TEST_F(StepSchedulerTest, WhoDoesNotSayHowFarItIsKeepsWhatItHolds) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -459,7 +459,7 @@ TEST_F(WorkHandoutTest, WhoDoesNotSayHowFarItIsKeepsWhatItHolds) {
   EXPECT_EQ(handout_.steps().first_unleased(), 2u);
 }
 
-TEST_F(WorkHandoutTest, NobodyWaitsForAWorkerThatIsGone) {
+TEST_F(StepSchedulerTest, NobodyWaitsForAWorkerThatIsGone) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -469,7 +469,7 @@ TEST_F(WorkHandoutTest, NobodyWaitsForAWorkerThatIsGone) {
 }
 
 // Its stream broke before it was told what it may do.
-TEST_F(WorkHandoutTest, WhoComesBackAfterATakeBackHearsWhatIsLeftOfItsSteps) {
+TEST_F(StepSchedulerTest, WhoComesBackAfterATakeBackHearsWhatIsLeftOfItsSteps) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -484,7 +484,7 @@ TEST_F(WorkHandoutTest, WhoComesBackAfterATakeBackHearsWhatIsLeftOfItsSteps) {
   handout_.Hold(again);
   const auto orders = workers_.Orders(0);
   ASSERT_EQ(orders.size(), 1u);
-  EXPECT_EQ(orders[0].go_on().below(), 1u);
+  EXPECT_EQ(orders[0].resume().below(), 1u);
   EXPECT_TRUE(handout_.steps().Holds(again.key, 0));
   EXPECT_FALSE(handout_.steps().Holds(again.key, 1));
 }

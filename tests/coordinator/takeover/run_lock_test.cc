@@ -1,4 +1,4 @@
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using testing::Not;
 
 // A coordinator with a lease, on the loop of all of them.
 struct Claimant {
-  std::unique_ptr<RunLease> lease;
+  std::unique_ptr<RunLock> lease;
   std::vector<std::string> answers;  // of Acquire; "" is OK
   std::string lost;
 
@@ -45,12 +45,12 @@ class UnlistedFileSystem : public PassingFileSystem {
   bool broken = false;
 };
 
-class RunLeaseTest : public testing::Test {
+class RunLockTest : public testing::Test {
  protected:
   // Its process is `name`.
   std::unique_ptr<Claimant> Make(const std::string& name, FileSystem* files = RealFileSystem()) {
     auto claimant = std::make_unique<Claimant>();
-    claimant->lease = std::make_unique<RunLease>(RunLease::Options{
+    claimant->lease = std::make_unique<RunLock>(RunLock::Options{
         .loop = &loop_,
         .files = files,
         .directory = directory_,
@@ -84,7 +84,7 @@ class RunLeaseTest : public testing::Test {
   FakeLoop loop_;
 };
 
-TEST_F(RunLeaseTest, TheFirstHasItAtOnceAndRenewsIt) {
+TEST_F(RunLockTest, TheFirstHasItAtOnceAndRenewsIt) {
   const auto a = Make("a");
   Acquire(*a, {1, 2});
   EXPECT_THAT(a->answers, ElementsAre(""));
@@ -100,7 +100,7 @@ TEST_F(RunLeaseTest, TheFirstHasItAtOnceAndRenewsIt) {
   EXPECT_THAT(a->answers, ElementsAre("")) << "once";
 }
 
-TEST_F(RunLeaseTest, OneWithOtherPsIsRefusedWhileTheHolderLives) {
+TEST_F(RunLockTest, OneWithOtherPsIsRefusedWhileTheHolderLives) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1, 2});
   Acquire(*b, {3, 4});
@@ -118,7 +118,7 @@ TEST_F(RunLeaseTest, OneWithOtherPsIsRefusedWhileTheHolderLives) {
 }
 
 // The terms have ended the holder's office.
-TEST_F(RunLeaseTest, OneThatHasClaimedAPsOfTheHolderTakesOverAtOnce) {
+TEST_F(RunLockTest, OneThatHasClaimedAPsOfTheHolderTakesOverAtOnce) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1, 2});
   Acquire(*b, {2, 3});
@@ -130,7 +130,7 @@ TEST_F(RunLeaseTest, OneThatHasClaimedAPsOfTheHolderTakesOverAtOnce) {
   EXPECT_EQ(b->lost, "");
 }
 
-TEST_F(RunLeaseTest, AfterADeadProcessOfThisMachineNobodyWaits) {
+TEST_F(RunLockTest, AfterADeadProcessOfThisMachineNobodyWaits) {
   auto a = Make("a");
   Acquire(*a, {1});
   Kill(a);
@@ -140,7 +140,7 @@ TEST_F(RunLeaseTest, AfterADeadProcessOfThisMachineNobodyWaits) {
   EXPECT_EQ(b->answer(), "");
 }
 
-TEST_F(RunLeaseTest, AfterAnOrderlyEndNobodyWaits) {
+TEST_F(RunLockTest, AfterAnOrderlyEndNobodyWaits) {
   auto a = Make("a");
   Acquire(*a, {1});
   a->lease->Release();
@@ -152,7 +152,7 @@ TEST_F(RunLeaseTest, AfterAnOrderlyEndNobodyWaits) {
   EXPECT_EQ(a->lost + b->lost, "");
 }
 
-TEST_F(RunLeaseTest, ADeadProcessOfAnotherMachineIsWaitedFor) {
+TEST_F(RunLockTest, ADeadProcessOfAnotherMachineIsWaitedFor) {
   auto a = Make("a");
   Acquire(*a, {1});
   loop_.Advance(seconds(100));
@@ -166,7 +166,7 @@ TEST_F(RunLeaseTest, ADeadProcessOfAnotherMachineIsWaitedFor) {
 }
 
 // It has lost its ps, and waits for them.
-TEST_F(RunLeaseTest, OneThatDoesNotLeadHoldsNobodyUpForLong) {
+TEST_F(RunLockTest, OneThatDoesNotLeadHoldsNobodyUpForLong) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1});
   loop_.Advance(seconds(5));
@@ -182,7 +182,7 @@ TEST_F(RunLeaseTest, OneThatDoesNotLeadHoldsNobodyUpForLong) {
   EXPECT_THAT(b->lost, HasSubstr("a:2222"));
 }
 
-TEST_F(RunLeaseTest, TheHolderThatClaimsAnewKeepsIt) {
+TEST_F(RunLockTest, TheHolderThatClaimsAnewKeepsIt) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1});
   a->lease->Pause();
@@ -194,7 +194,7 @@ TEST_F(RunLeaseTest, TheHolderThatClaimsAnewKeepsIt) {
   EXPECT_EQ(b->answer(), "") << "the file names the new ps";
 }
 
-TEST_F(RunLeaseTest, OfTwoThatFindItFreeOneAloneGetsIt) {
+TEST_F(RunLockTest, OfTwoThatFindItFreeOneAloneGetsIt) {
   auto a = Make("a");
   Acquire(*a, {1});
   Kill(a);
@@ -215,7 +215,7 @@ TEST_F(RunLeaseTest, OfTwoThatFindItFreeOneAloneGetsIt) {
   EXPECT_THAT(c->answer(), HasSubstr("b:2222"));
 }
 
-TEST_F(RunLeaseTest, ALeaseThatIsTornIsWaitedFor) {
+TEST_F(RunLockTest, ALeaseThatIsTornIsWaitedFor) {
   for (const std::string text : {"", "{", "[]", "{\"pid\": \"x\"}", "\x01\xff"}) {
     std::filesystem::remove_all(directory_);
     ASSERT_TRUE(MakeDirectories(directory_).ok());
@@ -229,7 +229,7 @@ TEST_F(RunLeaseTest, ALeaseThatIsTornIsWaitedFor) {
   }
 }
 
-TEST_F(RunLeaseTest, WhatItsFileSaysReachesNoTerminalAsItIs) {
+TEST_F(RunLockTest, WhatItsFileSaysReachesNoTerminalAsItIs) {
   ASSERT_TRUE(MakeDirectories(directory_).ok());
   WriteAll(directory_ + "/1",
            R"({"coordinator": "\u001b[2J\n", "host": ")" + std::string(100'000, 'x') +
@@ -242,7 +242,7 @@ TEST_F(RunLeaseTest, WhatItsFileSaysReachesNoTerminalAsItIs) {
   EXPECT_LT(a->lease->Waiting().size(), 1000u);
 }
 
-TEST_F(RunLeaseTest, WithoutADiskToWriteToTheJobGoesOn) {
+TEST_F(RunLockTest, WithoutADiskToWriteToTheJobGoesOn) {
   BareFileSystem bare;
   const auto a = Make("a", &bare);
   Acquire(*a, {1});
@@ -251,7 +251,7 @@ TEST_F(RunLeaseTest, WithoutADiskToWriteToTheJobGoesOn) {
   EXPECT_EQ(a->lost, "");
 }
 
-TEST_F(RunLeaseTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
+TEST_F(RunLockTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
   ASSERT_TRUE(MakeDirectories(directory_).ok());
   WriteAll(directory_ + "/4", R"({"pid": "1", "state": "left"})");
   const auto a = Make("a");
@@ -273,7 +273,7 @@ TEST_F(RunLeaseTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
 }
 
 // It would never be otherwise: who waits for it waits for ever.
-TEST_F(RunLeaseTest, WhatIsNoDirectoryIsRefusedAndNamed) {
+TEST_F(RunLockTest, WhatIsNoDirectoryIsRefusedAndNamed) {
   WriteAll(directory_, "not a directory");
   const auto claimant = Make("ada");
   Acquire(*claimant, {1});
@@ -283,7 +283,7 @@ TEST_F(RunLeaseTest, WhatIsNoDirectoryIsRefusedAndNamed) {
   EXPECT_THAT(claimant->lease->Waiting(), IsEmpty());
 }
 
-TEST_F(RunLeaseTest, NothingIsWrittenOrRemovedBehindALink) {
+TEST_F(RunLockTest, NothingIsWrittenOrRemovedBehindALink) {
   const std::string elsewhere = run_.path() + "/elsewhere";
   std::filesystem::create_directory(elsewhere);
   WriteAll(elsewhere + "/1", "kept");
@@ -296,7 +296,7 @@ TEST_F(RunLeaseTest, NothingIsWrittenOrRemovedBehindALink) {
   EXPECT_EQ(ReadAll(elsewhere + "/1"), "kept");
 }
 
-TEST_F(RunLeaseTest, ARenewalWritesThroughNoLink) {
+TEST_F(RunLockTest, ARenewalWritesThroughNoLink) {
   const auto a = Make("a");
   Acquire(*a, {1});
   const std::string elsewhere = run_.path() + "/elsewhere";
@@ -307,7 +307,7 @@ TEST_F(RunLeaseTest, ARenewalWritesThroughNoLink) {
   EXPECT_EQ(ReadAll(elsewhere), "kept");
 }
 
-TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
+TEST_F(RunLockTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
   UnlistedFileSystem disk;
   const auto a = Make("a", &disk);
   Acquire(*a, {1});
@@ -320,10 +320,11 @@ TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
 }
 
 // A checkpoint of gigabytes that is read back.
-TEST_F(RunLeaseTest, IsRenewedWhileLargeFilesAreRead) {
+TEST_F(RunLockTest, IsRenewedWhileLargeFilesAreRead) {
   const auto a = Make("a");
   loop_.set_hold_offloads(true);
-  loop_.Offload([] {}, [] {});
+  loop_.Offload(
+      Lane::kFiles, [] {}, [] {});
   Acquire(*a, {1, 2});
   const auto b = Make("b");
   Acquire(*b, {3, 4});
@@ -333,7 +334,7 @@ TEST_F(RunLeaseTest, IsRenewedWhileLargeFilesAreRead) {
 }
 
 // What hangs is a renewal; its holder claims anew, and meanwhile somebody else has taken over.
-TEST_F(RunLeaseTest, WhoeverClaimsAnewLooksFirst) {
+TEST_F(RunLockTest, WhoeverClaimsAnewLooksFirst) {
   const auto a = Make("a");
   Acquire(*a, {1});
   loop_.set_hold_brief(true);
@@ -352,7 +353,7 @@ TEST_F(RunLeaseTest, WhoeverClaimsAnewLooksFirst) {
   EXPECT_THAT(a->lease->Waiting(), HasSubstr("b:2222"));
 }
 
-TEST_F(RunLeaseTest, ALeaseThatIsGivenBackWhileItIsMadeHoldsNobodyUp) {
+TEST_F(RunLockTest, ALeaseThatIsGivenBackWhileItIsMadeHoldsNobodyUp) {
   const auto a = Make("a");
   loop_.set_hold_brief(true);
   Acquire(*a, {1});
@@ -367,7 +368,7 @@ TEST_F(RunLeaseTest, ALeaseThatIsGivenBackWhileItIsMadeHoldsNobodyUp) {
 }
 
 // As a network's file system may for ever.
-TEST_F(RunLeaseTest, ADiskThatDoesNotAnswerIsSpokenOf) {
+TEST_F(RunLockTest, ADiskThatDoesNotAnswerIsSpokenOf) {
   const auto a = Make("a");
   loop_.set_hold_brief(true);
   Acquire(*a, {1});
@@ -387,7 +388,7 @@ TEST_F(RunLeaseTest, ADiskThatDoesNotAnswerIsSpokenOf) {
 }
 
 // Between its look and its file, which takes a while where the disk is slow.
-TEST_F(RunLeaseTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
+TEST_F(RunLockTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
   const auto a = Make("a");
   loop_.set_hold_brief(true);
   Acquire(*a, {1});
@@ -404,7 +405,7 @@ TEST_F(RunLeaseTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
   EXPECT_EQ(a->lost, "");
 }
 
-TEST_F(RunLeaseTest, WhatWasSeenBeforeAPauseRefusesNobody) {
+TEST_F(RunLockTest, WhatWasSeenBeforeAPauseRefusesNobody) {
   auto a = Make("a");
   const auto b = Make("b");
   Acquire(*a, {1});
@@ -420,7 +421,7 @@ TEST_F(RunLeaseTest, WhatWasSeenBeforeAPauseRefusesNobody) {
 }
 
 // What a command compares with the status of the coordinator that it has found.
-TEST_F(RunLeaseTest, TheNewestFileSaysWhoLeads) {
+TEST_F(RunLockTest, TheNewestFileSaysWhoLeads) {
   const auto held_by = [this](const char* process, bool left) {
     const std::optional<LeaseHolder> holder = ReadLeaseHolder(directory_, RealFileSystem());
     return holder.has_value() && holder->process == process && holder->left == left;
@@ -447,7 +448,7 @@ TEST_F(RunLeaseTest, TheNewestFileSaysWhoLeads) {
   EXPECT_FALSE(ReadLeaseHolder(directory_, RealFileSystem()).has_value());
 }
 
-TEST_F(RunLeaseTest, ALeaseThatSomebodyRemovedIsMadeAgain) {
+TEST_F(RunLockTest, ALeaseThatSomebodyRemovedIsMadeAgain) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1});
   std::filesystem::remove_all(directory_);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "coordinator/cuts/checkpointer.h"
-#include "coordinator/run/run_ending.h"
+#include "coordinator/run/shutdown.h"
 #include "coordinator/steps/membership.h"
-#include "coordinator/steps/work_handout.h"
+#include "coordinator/steps/step_scheduler.h"
 #include "coordinator/takeover/ps_fleet.h"
 
 namespace shoal {
@@ -25,15 +25,15 @@ namespace shoal {
 //    └───────────────── a ps that may go has not ──────────────────────────────────┘
 //
 // No threads of its own; loop thread only.
-class ClosingCut {
+class DrainCheckpoint {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     PsFleet* fleet = nullptr;
     Membership* membership = nullptr;
-    WorkHandout* handout = nullptr;
+    StepScheduler* handout = nullptr;
     Checkpointer* checkpointer = nullptr;
-    RunEnding* ending = nullptr;
+    Shutdown* ending = nullptr;
     double lease_timeout_seconds = 0;
     std::string checkpoints;  // their directory, for people
     // The open timeline; null without one.
@@ -43,7 +43,7 @@ class ClosingCut {
     // Begins the cut.
     std::function<void(uint64_t step)> begin_cut;
   };
-  explicit ClosingCut(Options options) : options_(std::move(options)) {}
+  explicit DrainCheckpoint(Options options) : options_(std::move(options)) {}
 
   // An orderly stop of the coordinator: the run is over after it. Plan follows.
   void Stop();

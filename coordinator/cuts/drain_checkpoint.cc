@@ -1,4 +1,4 @@
-#include "coordinator/cuts/closing_cut.h"
+#include "coordinator/cuts/drain_checkpoint.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +24,7 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 
 }  // namespace
 
-void ClosingCut::Stop() {
+void DrainCheckpoint::Stop() {
   if (stopping() || options_.ending->over()) return;
   const Time now = options_.loop->Now();
   stop_asked_ = now;
@@ -43,22 +43,22 @@ void ClosingCut::Stop() {
       "signal ends at once"));
 }
 
-void ClosingCut::OnTimelineOpened() {
+void DrainCheckpoint::OnTimelineOpened() {
   was_open_ = true;
   // Who is on its way out may have been loaded once more, or has just been found by its claim.
   if (closing() && NothingToKeep()) Closed("there is nothing to keep");
 }
 
-void ClosingCut::OnTimelineOver(const std::string& why) {
+void DrainCheckpoint::OnTimelineOver(const std::string& why) {
   if (!stopping()) return;
   kept_ = false;
   options_.ending->Over(absl::CancelledError("stopped while the ps were being restored: " + why));
 }
 
-void ClosingCut::Plan() {
+void DrainCheckpoint::Plan() {
   if (!stopping() && !ps_asks_to_leave()) return;  // it is on its way
   if (options_.loop->Now() < write_again_at_) return;
-  WorkHandout& handout = *options_.handout;
+  StepScheduler& handout = *options_.handout;
   if (handout.begun() && !handout.TakeBack()) return;
   const uint64_t next = handout.CutTarget();
   // One whose stream has just broken may be on its way here with steps that it holds.
@@ -85,7 +85,7 @@ void ClosingCut::Plan() {
   options_.begin_cut(next);
 }
 
-void ClosingCut::BeforePlan() {
+void DrainCheckpoint::BeforePlan() {
   const Time now = options_.loop->Now();
   if (!stopping() && !ps_asks_to_leave()) ForgetFailure();
   ForgetDeparture(now);
@@ -93,14 +93,14 @@ void ClosingCut::BeforePlan() {
   EndEvaluationForDeparture(now);
 }
 
-void ClosingCut::AfterPlan() {
+void DrainCheckpoint::AfterPlan() {
   if (NoWorkerLeft()) CloseWithoutWorkers();
   CloseIfStalled(options_.loop->Now());
 }
 
 // A ps that has not said yet what it holds, or holds steps of a former coordinator while others are
 // still to be asked, has something to keep: OnTimelineOpened goes on with it.
-void ClosingCut::EndUnopenedStop(Time now) {
+void DrainCheckpoint::EndUnopenedStop(Time now) {
   if (!stopping() || options_.opened() != nullptr || options_.ending->over()) return;
   bool holds_steps = false;
   for (int ps = 0;
@@ -121,7 +121,7 @@ void ClosingCut::EndUnopenedStop(Time now) {
 
 // Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
 // successor begins there.
-void ClosingCut::OnPsDeparting(int ps) {
+void DrainCheckpoint::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
   // What it holds is not known yet: OnTimelineOpened comes back to it.
   if (options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
@@ -129,13 +129,13 @@ void ClosingCut::OnPsDeparting(int ps) {
 }
 
 // In a timeline of this coordinator nobody trains before a worker has come.
-bool ClosingCut::NothingToKeep() const {
+bool DrainCheckpoint::NothingToKeep() const {
   const PsFleet::Opened* const opened = options_.opened();
   return !options_.handout->begun() && !(opened != nullptr && opened->adopted);
 }
 
 // A ps that says it leaves, is told that it may, and does not go, must not keep all others waiting.
-void ClosingCut::ForgetDeparture(Time now) {
+void DrainCheckpoint::ForgetDeparture(Time now) {
   if (ps_asks_to_leave()) return;
   for (int ps = 0; ps < options_.fleet->size(); ++ps) {
     const PsFleet::Peer& peer = options_.fleet->peer(ps);
@@ -153,7 +153,7 @@ void ClosingCut::ForgetDeparture(Time now) {
 
 // While an evaluation keeps its cut there is no other one, and a ps that goes meanwhile takes all
 // steps since with it.
-void ClosingCut::EndEvaluationForDeparture(Time now) {
+void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   const std::optional<Time> since = options_.fleet->DepartureSince(PsFleet::Departure::kAsked);
   if (!since.has_value() || options_.handout->evaluation() == nullptr ||
       now - *since < kEvaluationPatience)
@@ -165,19 +165,19 @@ void ClosingCut::EndEvaluationForDeparture(Time now) {
 }
 
 // It was begun before, that of the job's end for one.
-void ClosingCut::GiveUpCutAhead() {
+void DrainCheckpoint::GiveUpCutAhead() {
   if (!stopping() && !ps_asks_to_leave()) return;
   if (options_.checkpointer->idle() || !options_.ending->working()) return;
-  WorkHandout& handout = *options_.handout;
+  StepScheduler& handout = *options_.handout;
   if (!handout.open() || !handout.begun() || !handout.TakeBack()) return;
   if (options_.checkpointer->step() > handout.CutTarget())
     options_.checkpointer->GiveUp("nobody has begun all steps below it, and no more are begun");
 }
 
-void ClosingCut::Closed(const std::string& outcome, bool kept) {
+void DrainCheckpoint::Closed(const std::string& outcome, bool kept) {
   const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
   ForgetFailure();
-  for (const int ps : options_.fleet->LetLeave())
+  for (const int ps : options_.fleet->ReleaseDeparting())
     say(absl::StrCat("ps ", ps, " may leave: ", outcome));
   if (!stopping()) return;
   kept_ = kept;
@@ -185,7 +185,7 @@ void ClosingCut::Closed(const std::string& outcome, bool kept) {
   options_.ending->Over(absl::CancelledError("stopped: " + outcome));
 }
 
-void ClosingCut::NotWritten(const std::string& why, bool too_late) {
+void DrainCheckpoint::NotWritten(const std::string& why, bool too_late) {
   // A ps that leaves has no time for a disk to get room, but a step of which it has some chunks, as
   // when a worker died over it and its successor left at once, is soon done by the next one.
   if (!stopping() && !too_late) return ClosedWithout(why);
@@ -203,18 +203,18 @@ void ClosingCut::NotWritten(const std::string& why, bool too_late) {
                           WholeSeconds(left), " s: ", helps, ". Else ", NotKept()));
 }
 
-void ClosingCut::ClosedWithout(const std::string& why) {
+void DrainCheckpoint::ClosedWithout(const std::string& why) {
   Closed(absl::StrCat("without a checkpoint of the last steps: ", why, "; ", NotKept()),
          /*kept=*/false);
 }
 
 // The next ps that leaves has all its time.
-void ClosingCut::ForgetFailure() {
+void DrainCheckpoint::ForgetFailure() {
   not_written_since_.reset();
   write_again_at_ = {};
 }
 
-std::string ClosingCut::NotKept() const {
+std::string DrainCheckpoint::NotKept() const {
   const std::optional<StoredCheckpoint>& newest = options_.checkpointer->newest();
   const uint64_t done = options_.handout->steps().done_count();
   const uint64_t kept = newest.has_value() ? std::min(newest->manifest.cut_step, done) : 0;
@@ -226,13 +226,13 @@ std::string ClosingCut::NotKept() const {
       "all of them");
 }
 
-bool ClosingCut::NoWorkerLeft() const {
+bool DrainCheckpoint::NoWorkerLeft() const {
   const std::optional<Time>& since = options_.handout->nobody_since();
   return since.has_value() && options_.loop->Now() - *since >= kStopPatience;
 }
 
 // Nobody is left to do what is waited for: what is done is kept, where that can be.
-void ClosingCut::CloseWithoutWorkers() {
+void DrainCheckpoint::CloseWithoutWorkers() {
   if (!(stopping() || ps_asks_to_leave()) || !options_.handout->open() || options_.ending->over()) {
     return;
   }
@@ -250,7 +250,7 @@ void ClosingCut::CloseWithoutWorkers() {
     options_.checkpointer->GiveUp("no worker is left to do the steps below it");
 }
 
-void ClosingCut::CountApplied() {
+void DrainCheckpoint::CountApplied() {
   for (int ps = 0; ps < options_.fleet->size(); ++ps) {
     if (options_.fleet->peer(ps).claimed->timeline() != options_.opened()->timeline) return;
   }
@@ -265,7 +265,7 @@ void ClosingCut::CountApplied() {
   }
 }
 
-void ClosingCut::CloseIfStalled(Time now) {
+void DrainCheckpoint::CloseIfStalled(Time now) {
   if (!stopping() || !options_.handout->open() || !options_.ending->working()) return;
   // Many workers that share a core finish no step for long, and then all of them at once.
   uint64_t applied_chunks = 0;
@@ -293,7 +293,7 @@ void ClosingCut::CloseIfStalled(Time now) {
                                 : ""));
 }
 
-Time ClosingCut::StallPatience(Time now) const {
+Time DrainCheckpoint::StallPatience(Time now) const {
   for (const auto& [key, worker] : options_.membership->workers()) {
     if (worker->Computing(now))
       return std::max(kStallPatience, FromSeconds(options_.lease_timeout_seconds));

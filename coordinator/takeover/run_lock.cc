@@ -1,4 +1,4 @@
-#include "coordinator/takeover/run_lease.h"
+#include "coordinator/takeover/run_lock.h"
 
 #include <unistd.h>
 
@@ -35,8 +35,8 @@ constexpr Time kLookEvery = std::chrono::milliseconds(500);
 // From when on a disk that does not answer is spoken of.
 constexpr Time kSlow = std::chrono::seconds(2);
 constexpr Time kExpiry = std::chrono::seconds(10);
-constexpr uint64_t kMostBytes = 1 << 20;
-constexpr size_t kMostTextBytes = 256;  // of what another has written, in a message
+constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr size_t kMaxTextBytes = 256;  // of what another has written, in a message
 
 struct Lease {
   LeaseHolder holder;
@@ -52,7 +52,7 @@ std::optional<Lease> ParseLease(const std::string& text) {
   const auto field = [&root](const char* name) {
     const auto found = root->find(name);
     return found != root->end() && found->is_string()
-               ? found->get<std::string>().substr(0, kMostTextBytes)
+               ? found->get<std::string>().substr(0, kMaxTextBytes)
                : std::string();
   };
   Lease lease{.holder = {.address = field("coordinator"),
@@ -114,20 +114,20 @@ LeaseHolder ThisProcess() {
 std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSystem* files) {
   const auto numbers = Numbers(directory, files);
   if (!numbers.ok() || numbers->empty()) return std::nullopt;
-  const auto text = ReadSmallFile(PathOf(directory, numbers->back()), kMostBytes, files);
+  const auto text = ReadSmallFile(PathOf(directory, numbers->back()), kMaxBytes, files);
   const std::optional<Lease> lease = text.ok() ? ParseLease(*text) : std::nullopt;
   if (!lease.has_value()) return std::nullopt;
   return lease->holder;
 }
 
-RunLease::RunLease(Options options) : options_(std::move(options)) {}
+RunLock::RunLock(Options options) : options_(std::move(options)) {}
 
-RunLease::~RunLease() {
+RunLock::~RunLock() {
   *alive_ = false;
   if (timer_ != 0) options_.loop->CancelTimer(timer_);
 }
 
-void RunLease::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
+void RunLock::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
   // What was seen before a pause does not say how long the holder has renewed its lease since.
   if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();
   ps_ = std::move(ps);
@@ -137,15 +137,16 @@ void RunLease::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::
   if (!look_again_) Look();
 }
 
-void RunLease::Pause() {
+void RunLock::Pause() {
   leading_ = false;
   done_ = nullptr;
 }
 
-void RunLease::Release() {
+void RunLock::Release() {
   Pause();
   // After what is being written: a file that is being made is given back, too.
-  options_.loop->OffloadBrief(
+  options_.loop->Offload(
+      Lane::kBrief,
       [files = options_.files, directory = options_.directory, number = std::exchange(number_, 0),
        creating = std::exchange(creating_, nullptr), text = Text(true)] {
         const uint64_t own = creating != nullptr && creating->file ? creating->number : number;
@@ -156,7 +157,7 @@ void RunLease::Release() {
       [] {});
 }
 
-std::string RunLease::Waiting() const {
+std::string RunLock::Waiting() const {
   if (done_ == nullptr) return "";
   const Time now = options_.loop->Now();
   // As on a network's file system whose server is gone.
@@ -175,7 +176,7 @@ std::string RunLease::Waiting() const {
                       WholeSeconds(kExpiry), " s it counts as gone");
 }
 
-void RunLease::LookAfter(Time delay) {
+void RunLock::LookAfter(Time delay) {
   if (timer_ != 0) options_.loop->CancelTimer(timer_);
   timer_ = options_.loop->CallAfter(delay, [this] {
     timer_ = 0;
@@ -183,18 +184,19 @@ void RunLease::LookAfter(Time delay) {
   });
 }
 
-void RunLease::Look() {
+void RunLock::Look() {
   if (busy_since_.has_value()) return;
   busy_since_ = options_.loop->Now();
   auto seen = std::make_shared<Seen>();
-  options_.loop->OffloadBrief(
+  options_.loop->Offload(
+      Lane::kBrief,
       [files = options_.files, directory = options_.directory, seen] {
         const auto numbers = Numbers(directory, files);
         seen->status = numbers.status();
         if (!numbers.ok() || numbers->empty()) return;
         seen->number = numbers->back();
         // What cannot be read says nothing of its holder.
-        seen->text = ReadSmallFile(PathOf(directory, seen->number), kMostBytes, files).value_or("");
+        seen->text = ReadSmallFile(PathOf(directory, seen->number), kMaxBytes, files).value_or("");
       },
       [this, alive = alive_, seen, asked = options_.loop->Now()] {
         if (!*alive) return;
@@ -205,7 +207,7 @@ void RunLease::Look() {
 }
 
 // `asked`: the time before the directory was read.
-void RunLease::OnSeen(const Seen& seen, Time asked) {
+void RunLock::OnSeen(const Seen& seen, Time asked) {
   looked_ = seen.status;
   if (!leading_ && done_ == nullptr) return;
   // What is no directory, or one that may not be read, stays so until somebody mends it.
@@ -223,7 +225,7 @@ void RunLease::OnSeen(const Seen& seen, Time asked) {
   Create(std::max({seen.number, number_, outlived_}) + 1);
 }
 
-void RunLease::OnForeign(const Seen& seen, Time asked) {
+void RunLock::OnForeign(const Seen& seen, Time asked) {
   const std::optional<Lease> lease = ParseLease(seen.text);
   if (leading_) {
     leading_ = false;
@@ -262,10 +264,11 @@ void RunLease::OnForeign(const Seen& seen, Time asked) {
   LookAfter(kLookEvery);
 }
 
-void RunLease::Create(uint64_t number) {
+void RunLock::Create(uint64_t number) {
   busy_since_ = options_.loop->Now();
   creating_ = std::make_shared<Creation>(Creation{.number = number});
-  options_.loop->OffloadBrief(
+  options_.loop->Offload(
+      Lane::kBrief,
       [files = options_.files, directory = options_.directory, number, text = Text(false),
        created = creating_] {
         created->status = [&]() -> absl::Status {
@@ -311,10 +314,11 @@ void RunLease::Create(uint64_t number) {
       });
 }
 
-void RunLease::Renew() {
+void RunLock::Renew() {
   busy_since_ = options_.loop->Now();
   ++renewals_;
-  options_.loop->OffloadBrief(
+  options_.loop->Offload(
+      Lane::kBrief,
       [files = options_.files, path = Path(number_), text = Text(false)] {
         // If this fails for long, another may take over; the next look shows it.
         const auto file = files->Open(path, FileSystem::Mode::kWrite);
@@ -328,17 +332,17 @@ void RunLease::Renew() {
       });
 }
 
-void RunLease::Lead() {
+void RunLock::Lead() {
   if (!std::exchange(leading_, true) && options_.on_lead != nullptr) options_.on_lead();
   LookAfter(kRenewEvery);
   Answer(absl::OkStatus());
 }
 
-void RunLease::Answer(const absl::Status& status) {
+void RunLock::Answer(const absl::Status& status) {
   if (const auto done = std::exchange(done_, nullptr)) done(status);
 }
 
-std::string RunLease::Text(bool left) const {
+std::string RunLock::Text(bool left) const {
   nlohmann::ordered_json root;
   root["coordinator"] = options_.self.address;
   root["host"] = options_.self.host;
@@ -352,13 +356,13 @@ std::string RunLease::Text(bool left) const {
   return root.dump() + "\n";
 }
 
-std::string RunLease::Path(uint64_t number) const { return PathOf(options_.directory, number); }
+std::string RunLock::Path(uint64_t number) const { return PathOf(options_.directory, number); }
 
-std::string RunLease::Describe(const std::string& text) {
+std::string RunLock::Describe(const std::string& text) {
   const std::optional<Lease> lease = ParseLease(text);
   if (!lease.has_value()) return "a coordinator that its file does not name";
   const LeaseHolder& holder = lease->holder;
-  const auto shown = [](const std::string& text) { return Printable(text, kMostTextBytes); };
+  const auto shown = [](const std::string& text) { return Printable(text, kMaxTextBytes); };
   return absl::StrCat("the coordinator at ", shown(holder.address), " (host ", shown(holder.host),
                       ", pid ", holder.pid, ", started ", shown(holder.since), ")");
 }

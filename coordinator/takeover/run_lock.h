@@ -52,8 +52,8 @@ std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSys
 //
 // Where the disk takes no new file, it leads without, and tries again; where it does not say what
 // the directory holds, it waits. No threads of its own; loop thread only; files are read and
-// written in OffloadBrief, as a checkpoint of gigabytes that is read back must not cost the lease.
-class RunLease {
+// written in Lane::kBrief, as a checkpoint of gigabytes that is read back must not cost the lease.
+class RunLock {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
@@ -69,15 +69,15 @@ class RunLease {
     // null.
     std::function<void()> on_lead;
   };
-  explicit RunLease(Options options);
-  ~RunLease();
+  explicit RunLock(Options options);
+  ~RunLock();
 
   // Asks for the lease, for one who has claimed the ps of these incarnations. `done` is called
   // once: OK, or kFailedPrecondition, which names the holder. A call replaces one that waits still.
   void Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done);
   // It does not lead at the moment: others need not wait for it for longer than ten seconds.
   void Pause();
-  // It leads no more: the next one need not wait, once what is in OffloadBrief is done. The last
+  // It leads no more: the next one need not wait, once what is in Lane::kBrief is done. The last
   // call.
   void Release();
 

@@ -1,4 +1,4 @@
-#include "coordinator/steps/work_handout.h"
+#include "coordinator/steps/step_scheduler.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr uint64_t kEvaluationsAhead = 2;
 constexpr double kIdleStepsBeforeATry = 50;
 // A step that takes longer, as where the process was stopped, tells as much of the next one. Less
 // would make the mean of a worker that is throttled now and then too small.
-constexpr double kMostTimesTheMean = 4;
+constexpr double kMaxTimesTheMean = 4;
 // While somebody waits, what others are at is looked at so many times before it counts as slow.
 constexpr double kLooks = 4;
 constexpr Time kLookNoSooner = std::chrono::milliseconds(5);
@@ -47,7 +47,7 @@ uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
 
 }  // namespace
 
-void WorkHandout::Open(Timeline timeline) {
+void StepScheduler::Open(Timeline timeline) {
   timeline_ = timeline.timeline;
   span_ = options_.window_steps;
   if (timeline.rule != nullptr) span_ = std::min(span_, timeline.rule->Span());
@@ -61,7 +61,7 @@ void WorkHandout::Open(Timeline timeline) {
       timeline.base, timeline.done_after_base);
 }
 
-void WorkHandout::Close() {
+void StepScheduler::Close() {
   leased_again_before_ = leased_again();
   leased_twice_before_ = leased_twice();
   steps_.reset();
@@ -72,11 +72,11 @@ void WorkHandout::Close() {
   begun_ = false;
 }
 
-bool WorkHandout::MayHave(const Worker& worker) const {
+bool StepScheduler::MayHave(const Worker& worker) const {
   return begun_ && !ended_ && worker.ready && !worker.lost_timeline;
 }
 
-void WorkHandout::Offer(Worker& worker) {
+void StepScheduler::Offer(Worker& worker) {
   if (!MayHave(worker)) return;
   if (evaluation_ != nullptr) {
     while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
@@ -93,13 +93,13 @@ void WorkHandout::Offer(Worker& worker) {
   if (!std::exchange(worker.in_line, true)) line_.push_back(worker.key);
 }
 
-void WorkHandout::ServeLine() {
+void StepScheduler::ServeLine() {
   if (!rounds_.has_value()) LeaseSecond();
   ServeSteps();
   if (rounds_.has_value()) LeaseSecond();
 }
 
-void WorkHandout::ServeSteps() {
+void StepScheduler::ServeSteps() {
   size_t passed_over = 0;  // at the front
   while (passed_over < line_.size()) {
     Worker& worker = *options_.membership->workers().at(line_[passed_over]);
@@ -115,7 +115,7 @@ void WorkHandout::ServeSteps() {
   }
 }
 
-WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
+StepScheduler::Given StepScheduler::GiveSteps(Worker& worker) {
   if (!MayHave(worker)) return Given::kAll;
   const Time now = options_.loop->Now();
   const uint64_t ahead = Ahead(worker);
@@ -143,11 +143,11 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   return Given::kAll;
 }
 
-uint64_t WorkHandout::Ahead(const Worker& worker) const {
+uint64_t StepScheduler::Ahead(const Worker& worker) const {
   return LeasesAhead(worker, span_ / options_.membership->workers().size());
 }
 
-uint64_t WorkHandout::WorthGiving(const Worker& worker, uint64_t wanted) const {
+uint64_t StepScheduler::WorthGiving(const Worker& worker, uint64_t wanted) const {
   if (!rounds_.has_value()) return wanted;
   const uint64_t left = steps_->UnleasedBelow(rounds_->NextStart(steps_->base() + 1));
   if (left == 0) return wanted;  // of the next round, once that may be leased
@@ -157,14 +157,14 @@ uint64_t WorkHandout::WorthGiving(const Worker& worker, uint64_t wanted) const {
   return ShareOfRound(BacklogOf(worker), others, wanted, left);
 }
 
-bool WorkHandout::IsToBeTried(const Worker& worker) const {
+bool StepScheduler::IsToBeTried(const Worker& worker) const {
   if (!rounds_.has_value() || tried_.has_value() || worker.step_seconds == 0) return false;
   return steps_->WorkloadOf(worker.key).steps == 0 &&
          ToSeconds(options_.loop->Now() - worker.last_report) >
              kIdleStepsBeforeATry * worker.step_seconds;
 }
 
-Backlog WorkHandout::BacklogOf(const Worker& worker) const {
+Backlog StepScheduler::BacklogOf(const Worker& worker) const {
   const StepDispatcher::Workload load = steps_->WorkloadOf(worker.key);
   if (load.steps == 0) return {worker.step_seconds, 0};
   // Of what it reports next. The longer that is overdue, the longer it is expected to take yet.
@@ -175,7 +175,7 @@ Backlog WorkHandout::BacklogOf(const Worker& worker) const {
           first + static_cast<double>(load.steps - portion) * worker.step_seconds};
 }
 
-void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
+void StepScheduler::SendLease(Worker& worker, const StepRun& run) {
   proto::WorkerOrder order;
   proto::Lease* lease = order.mutable_lease();
   lease->set_timeline(timeline_);
@@ -186,7 +186,7 @@ void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
   worker.Send(order);
 }
 
-void WorkHandout::LeaseSecond() {
+void StepScheduler::LeaseSecond() {
   if (options_.speculate_after == 0 || !open() || taking_back()) return;
   const double median = MedianStepSeconds();
   if (median == 0) return;
@@ -207,7 +207,7 @@ void WorkHandout::LeaseSecond() {
                                          [this] { LeaseSecond(); });
 }
 
-void WorkHandout::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
+void StepScheduler::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
   const Time now = options_.loop->Now();
   std::vector<Worker*> fastest_first;
   for (const StepDispatcher::WorkerKey key : line_)
@@ -226,7 +226,7 @@ void WorkHandout::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
   }
 }
 
-double WorkHandout::MedianStepSeconds() const {
+double StepScheduler::MedianStepSeconds() const {
   std::vector<double> seconds;
   for (const auto& [key, worker] : options_.membership->workers())
     if (worker->step_seconds > 0) seconds.push_back(worker->step_seconds);
@@ -237,19 +237,19 @@ double WorkHandout::MedianStepSeconds() const {
   return *middle;
 }
 
-void WorkHandout::Hold(Worker& worker) {
+void StepScheduler::Hold(Worker& worker) {
   if (worker.hello.timeline() != timeline_) return;
   uint64_t end = steps_->total_steps();
   if (take_back_.has_value() && take_back_->done) {
     end = steps_->first_unleased();
-    worker.Send(GoOn());
+    worker.Send(Resume());
   }
   for (const uint64_t step : worker.hello.held_steps()) {
     if (step < end) steps_->Hold(worker.key, step, options_.loop->Now());
   }
 }
 
-void WorkHandout::OnReport(Worker& worker, int steps) {
+void StepScheduler::OnReport(Worker& worker, int steps) {
   const Time now = options_.loop->Now();
   const double seconds = ToSeconds(now - worker.last_report);
   worker.last_report = now;
@@ -260,10 +260,10 @@ void WorkHandout::OnReport(Worker& worker, int steps) {
     tried_.reset();
     mean = std::min(mean, each);
   }
-  mean = mean == 0 ? each : 0.9 * mean + 0.1 * std::min(each, kMostTimesTheMean * mean);
+  mean = mean == 0 ? each : 0.9 * mean + 0.1 * std::min(each, kMaxTimesTheMean * mean);
 }
 
-bool WorkHandout::Done(Worker& worker, uint64_t step) {
+bool StepScheduler::Done(Worker& worker, uint64_t step) {
   if (!steps_->Done(worker.key, step, options_.loop->Now())) {
     ++counters_.steps_repeated;
     return false;
@@ -273,7 +273,7 @@ bool WorkHandout::Done(Worker& worker, uint64_t step) {
   return true;
 }
 
-void WorkHandout::BatchDone(Worker& worker, const proto::EvaluationDone& done) {
+void StepScheduler::BatchDone(Worker& worker, const proto::EvaluationDone& done) {
   worker.last_report = options_.loop->Now();
   const uint64_t before = evaluation_->batches().done_count();
   evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
@@ -281,19 +281,19 @@ void WorkHandout::BatchDone(Worker& worker, const proto::EvaluationDone& done) {
   counters_.evaluation_batches += evaluation_->batches().done_count() - before;
 }
 
-uint64_t WorkHandout::Release(const Worker& worker) {
+uint64_t StepScheduler::Release(const Worker& worker) {
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
   return open() ? steps_->Release(worker.key) : 0;
 }
 
-uint64_t WorkHandout::Forget(const Worker& worker) {
+uint64_t StepScheduler::Forget(const Worker& worker) {
   std::erase(line_, worker.key);
   if (tried_ == worker.key) tried_.reset();
   if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
   return Release(worker);
 }
 
-std::string WorkHandout::WhyExpired(const Worker& worker, Time now) {
+std::string StepScheduler::WhyExpired(const Worker& worker, Time now) {
   const double timeout = options_.lease_timeout_seconds;
   if (!worker.Computing(now))
     return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
@@ -304,7 +304,7 @@ std::string WorkHandout::WhyExpired(const Worker& worker, Time now) {
                       "leased again. Raise that field where steps take so long");
 }
 
-void WorkHandout::DropSilent(bool patient) {
+void StepScheduler::DropSilent(bool patient) {
   const Time now = options_.loop->Now();
   const auto& workers = options_.membership->workers();
   std::set<StepDispatcher::WorkerKey> silent;
@@ -324,7 +324,7 @@ void WorkHandout::DropSilent(bool patient) {
   }
 }
 
-void WorkHandout::NoteWhoIsThere() {
+void StepScheduler::UpdateIdleSince() {
   const bool at_work = open() && steps_->leased_count() > 0;
   if (options_.membership->AnyReady() || at_work || ended_) {
     nobody_since_.reset();
@@ -333,7 +333,7 @@ void WorkHandout::NoteWhoIsThere() {
   }
 }
 
-uint64_t WorkHandout::CutTarget() const {
+uint64_t StepScheduler::CutTarget() const {
   const bool nobody = steps_->leased_count() == 0 && !options_.membership->AnyReady();
   // A round that nobody can complete is as if it had not begun: what is in of it is done again.
   if (rounds_.has_value()) {
@@ -343,12 +343,12 @@ uint64_t WorkHandout::CutTarget() const {
   return nobody && steps_->done_after_base().empty() ? steps_->base() : steps_->first_unleased();
 }
 
-uint64_t WorkHandout::KeepableBelow() const {
+uint64_t StepScheduler::KeepableBelow() const {
   if (rounds_.has_value()) return rounds_->StartAt(steps_->done_below());
   return whole_below_.value_or(steps_->done_below());
 }
 
-bool WorkHandout::TakeBack() {
+bool StepScheduler::TakeBack() {
   const Time now = options_.loop->Now();
   if (!take_back_.has_value()) {
     take_back_ = TakenBack{.asked_at = now};
@@ -367,18 +367,18 @@ bool WorkHandout::TakeBack() {
   if (rounds_.has_value())
     end_of_round = [this](uint64_t step) { return rounds_->NextStart(step); };
   steps_->TakeBack(take_back_->begun_below, end_of_round);
-  options_.membership->Broadcast(GoOn());
+  options_.membership->Broadcast(Resume());
   return true;
 }
 
-proto::WorkerOrder WorkHandout::GoOn() const {
+proto::WorkerOrder StepScheduler::Resume() const {
   proto::WorkerOrder order;
-  order.mutable_go_on()->set_timeline(timeline_);
-  order.mutable_go_on()->set_below(steps_->first_unleased());
+  order.mutable_resume()->set_timeline(timeline_);
+  order.mutable_resume()->set_below(steps_->first_unleased());
   return order;
 }
 
-bool WorkHandout::OnHalted(const Worker& worker, const proto::Halted& halted) {
+bool StepScheduler::OnHalted(const Worker& worker, const proto::Halted& halted) {
   if (!taking_back() || halted.timeline() != timeline_) return false;
   if (take_back_->unanswered.erase(worker.key) == 0) return false;
   take_back_->begun_below[worker.key] = halted.begun_below();

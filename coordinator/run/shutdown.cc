@@ -1,4 +1,4 @@
-#include "coordinator/run/run_ending.h"
+#include "coordinator/run/shutdown.h"
 
 #include <utility>
 
@@ -19,7 +19,7 @@ constexpr Time kDismissTimeout = std::chrono::seconds(5);
 // as long again.
 constexpr Time kDiskPatience = std::chrono::seconds(3);
 
-absl::Status ExportResult(const RunEnding::Result& result, const std::string& directory,
+absl::Status ExportResult(const Shutdown::Result& result, const std::string& directory,
                           const std::string& slot, FileSystem* files) {
   const std::optional<StoredCheckpoint>& last = result.last;
   // Only the best epoch's is another than the last one, which was verified.
@@ -38,42 +38,45 @@ absl::Status ExportResult(const RunEnding::Result& result, const std::string& di
 
 }  // namespace
 
-RunEnding::RunEnding(Options options) : options_(std::move(options)) {}
+Shutdown::Shutdown(Options options) : options_(std::move(options)) {}
 
-RunEnding::~RunEnding() {
+Shutdown::~Shutdown() {
   *alive_ = false;
   for (const EventLoop::TimerId timer : {dismiss_deadline_, over_deadline_}) {
     if (timer != 0) options_.loop->CancelTimer(timer);
   }
 }
 
-void RunEnding::Enter(Phase phase) {
+void Shutdown::Enter(Phase phase) {
   if (std::exchange(phase_, phase) == Phase::kWorking) options_.on_ending();
 }
 
-void RunEnding::Save(const Result& result) {
+void Shutdown::Save(const Result& result) {
   Enter(Phase::kSaving);
   found_ = result.found;
   auto saved = std::make_shared<absl::Status>();
   const std::string directory = options_.paths.model();
-  options_.loop->Offload([files = options_.files, slot = options_.average_slot, result, directory,
-                          saved] { *saved = ExportResult(result, directory, slot, files); },
-                         [this, alive = alive_, saved, directory] {
-                           if (!*alive || phase_ != Phase::kSaving) return;
-                           if (!saved->ok()) return Over(*saved);
-                           LogInfo("the model is saved in " + directory);
-                           job_outcome_ = absl::OkStatus();
-                           DismissWorkers();
-                         });
+  options_.loop->Offload(
+      Lane::kFiles,
+      [files = options_.files, slot = options_.average_slot, result, directory, saved] {
+        *saved = ExportResult(result, directory, slot, files);
+      },
+      [this, alive = alive_, saved, directory] {
+        if (!*alive || phase_ != Phase::kSaving) return;
+        if (!saved->ok()) return Over(*saved);
+        LogInfo("the model is saved in " + directory);
+        job_outcome_ = absl::OkStatus();
+        DismissWorkers();
+      });
 }
 
-void RunEnding::Fail(const std::string& why) {
+void Shutdown::Fail(const std::string& why) {
   failure_ = why;
   job_outcome_ = absl::DataLossError(why);
   DismissWorkers();
 }
 
-void RunEnding::DismissWorkers() {
+void Shutdown::DismissWorkers() {
   Enter(Phase::kDismissingWorkers);
   options_.membership->EndJob(failure_);
   dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
@@ -85,13 +88,13 @@ void RunEnding::DismissWorkers() {
 
 // Two kinds of workers look for this coordinator and hear the end when they find it: those of a
 // predecessor, and those that are still starting when the job fails, maybe in its first seconds.
-void RunEnding::OnWorkerGone() {
+void Shutdown::OnWorkerGone() {
   const bool more_may_come = found_ || (!failure_.empty() && !options_.membership->AllTold());
   if (options_.membership->workers().empty() && !more_may_come) DismissPs();
 }
 
 // Those that can't be reached count as stopped.
-void RunEnding::DismissPs() {
+void Shutdown::DismissPs() {
   if (phase_ != Phase::kDismissingWorkers) return;
   Enter(Phase::kDismissingPs);
   if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
@@ -103,7 +106,7 @@ void RunEnding::DismissPs() {
 }
 
 // Nothing is trained any more, and who has trained is gone: it may take as long as it does.
-void RunEnding::DismissEvaluator() {
+void Shutdown::DismissEvaluator() {
   if (phase_ != Phase::kDismissingPs) return;
   if (dismiss_deadline_ != 0) options_.loop->CancelTimer(std::exchange(dismiss_deadline_, 0));
   if (!options_.dismiss_evaluator) return Over(*job_outcome_);
@@ -112,11 +115,11 @@ void RunEnding::DismissEvaluator() {
   options_.dismiss_evaluator(failure_);
 }
 
-void RunEnding::OnEvaluatorGone() {
+void Shutdown::OnEvaluatorGone() {
   if (phase_ == Phase::kDismissingEvaluator) Over(*job_outcome_);
 }
 
-void RunEnding::OnStop() {
+void Shutdown::OnStop() {
   if (phase_ != Phase::kDismissingEvaluator) return;
   LogWarning(
       "stopping without the evaluation of the last checkpoint; the job is done, and `shoal "
@@ -125,13 +128,13 @@ void RunEnding::OnStop() {
   Over(*job_outcome_);
 }
 
-void RunEnding::OnPsStopping(int ps) {
+void Shutdown::OnPsStopping(int ps) {
   if (phase_ != Phase::kDismissingPs) return;  // it only leaves
   stopping_ps_.insert(ps);
   if (static_cast<int>(stopping_ps_.size()) == options_.fleet->size()) DismissEvaluator();
 }
 
-void RunEnding::Over(const absl::Status& status) {
+void Shutdown::Over(const absl::Status& status) {
   if (over()) return;
   Enter(working() ? Phase::kBrokenOff : Phase::kOver);
   outcome_ = status;
@@ -154,9 +157,10 @@ void RunEnding::Over(const absl::Status& status) {
 }
 
 // In the run directory, for whoever asks when this process is gone.
-void RunEnding::KeepOutcome() {
+void Shutdown::KeepOutcome() {
   const RunOutcome outcome{ExitCodeOf(outcome_), std::string(outcome_.message())};
   options_.loop->Offload(
+      Lane::kFiles,
       [files = options_.files, paths = options_.paths, outcome] {
         if (const absl::Status kept = WriteRunOutcome(paths, outcome, files); !kept.ok())
           LogWarning("how the run ended is not kept: " + std::string(kept.message()));
@@ -164,24 +168,26 @@ void RunEnding::KeepOutcome() {
       [] {});
 }
 
-void RunEnding::OnWritten() {
+void Shutdown::OnWritten() {
   if (over() && options_.owed().empty()) EndAfterWrites();
 }
 
 // Whoever comes next finds all files of this one: the lease is given back after them, and not at
 // all where they may still be written.
-void RunEnding::EndAfterWrites() {
+void Shutdown::EndAfterWrites() {
   const auto end = [this, alive = alive_] {
     if (!*alive || over_deadline_ == 0) return;
     options_.loop->CancelTimer(std::exchange(over_deadline_, 0));
     options_.on_over(outcome_);
   };
-  options_.loop->Offload([] {},
-                         [this, alive = alive_, end] {
-                           if (!*alive || over_deadline_ == 0) return;
-                           options_.lease->Release();
-                           options_.loop->OffloadBrief([] {}, end);
-                         });
+  options_.loop->Offload(
+      Lane::kFiles, [] {},
+      [this, alive = alive_, end] {
+        if (!*alive || over_deadline_ == 0) return;
+        options_.lease->Release();
+        options_.loop->Offload(
+            Lane::kBrief, [] {}, end);
+      });
 }
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-#include "coordinator/run/run_ending.h"
+#include "coordinator/run/shutdown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
-using Phase = RunEnding::Phase;
+using Phase = Shutdown::Phase;
 
-class RunEndingTest : public RunPartsTest {
+class ShutdownTest : public RunPartsTest {
  protected:
   // Leads, and a checkpoint is there.
   void Begin() {
@@ -44,7 +44,7 @@ class RunEndingTest : public RunPartsTest {
   StoredCheckpoint checkpoint_;
 };
 
-TEST_F(RunEndingTest, TheModelIsSavedThenWorkersGoThenPs) {
+TEST_F(ShutdownTest, TheModelIsSavedThenWorkersGoThenPs) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   ending_->Save({.values = checkpoint_});
@@ -66,7 +66,7 @@ TEST_F(RunEndingTest, TheModelIsSavedThenWorkersGoThenPs) {
   EXPECT_EQ(endings_, 1);
 }
 
-TEST_F(RunEndingTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
+TEST_F(ShutdownTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
   std::optional<std::string> dismissed;
   dismiss_evaluator_ = [&](const std::string& failure) { dismissed = failure; };
   ASSERT_NO_FATAL_FAILURE(Begin());
@@ -86,7 +86,7 @@ TEST_F(RunEndingTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
   EXPECT_TRUE(over_.has_value() && over_->ok());
 }
 
-TEST_F(RunEndingTest, ToldToStopItDoesNotWaitForTheEvaluator) {
+TEST_F(ShutdownTest, ToldToStopItDoesNotWaitForTheEvaluator) {
   dismiss_evaluator_ = [](const std::string&) {};
   ASSERT_NO_FATAL_FAILURE(Begin());
   ending_->OnStop();
@@ -100,7 +100,7 @@ TEST_F(RunEndingTest, ToldToStopItDoesNotWaitForTheEvaluator) {
   EXPECT_TRUE(absl::IsDataLoss(*over_)) << *over_;
 }
 
-TEST_F(RunEndingTest, WhoDoesNotGoIsNotWaitedForForLong) {
+TEST_F(ShutdownTest, WhoDoesNotGoIsNotWaitedForForLong) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   ending_->Save({.values = checkpoint_});
@@ -111,7 +111,7 @@ TEST_F(RunEndingTest, WhoDoesNotGoIsNotWaitedForForLong) {
   EXPECT_TRUE(over_.has_value() && over_->ok());
 }
 
-TEST_F(RunEndingTest, AStreamWithoutAHelloIsNotWaitedFor) {
+TEST_F(ShutdownTest, AStreamWithoutAHelloIsNotWaitedFor) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   workers_.Connect(1);
@@ -122,34 +122,34 @@ TEST_F(RunEndingTest, AStreamWithoutAHelloIsNotWaitedFor) {
   EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
 }
 
-TEST_F(RunEndingTest, AWorkerThatComesLateIsToldInPlaceOfAWelcome) {
+TEST_F(ShutdownTest, AWorkerThatComesLateIsToldInPlaceOfAWelcome) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   ending_->Save({.values = checkpoint_});
   EXPECT_EQ(JobDone(0), "");
   workers_.Connect(1);
-  workers_.SayHello(1);
+  workers_.SendHello(1);
   const std::vector<proto::WorkerOrder> orders = workers_.Orders(1);
   ASSERT_EQ(orders.size(), 1u);
   EXPECT_TRUE(orders[0].has_job_done());
 }
 
 // It would look for this coordinator for minutes.
-TEST_F(RunEndingTest, AFailureIsKeptForAListedWorkerThatIsStarting) {
+TEST_F(ShutdownTest, AFailureIsKeptForAListedWorkerThatIsStarting) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   for (const int index : {0, 1, 2}) workers_.Join(index);
   ending_->Fail("not finite");
   for (const int index : {0, 1, 2}) workers_.Break(index);
   EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
   workers_.Connect(3);
-  workers_.SayHello(3);
+  workers_.SendHello(3);
   EXPECT_EQ(JobDone(3), "not finite");
   workers_.Break(3);
   EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
 }
 
 // They have not found this coordinator yet, and would look for it for ever.
-TEST_F(RunEndingTest, AJobThatWasFoundFinishedWaitsForWorkersToBeTold) {
+TEST_F(ShutdownTest, AJobThatWasFoundFinishedWaitsForWorkersToBeTold) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   ending_->Save({.values = checkpoint_, .found = true});
   EXPECT_FALSE(ToldToStop(0));
@@ -157,7 +157,7 @@ TEST_F(RunEndingTest, AJobThatWasFoundFinishedWaitsForWorkersToBeTold) {
   EXPECT_TRUE(ToldToStop(0));
 }
 
-TEST_F(RunEndingTest, AModelThatCannotBeSavedFailsTheRunAndKeepsWorkersAndPs) {
+TEST_F(ShutdownTest, AModelThatCannotBeSavedFailsTheRunAndKeepsWorkersAndPs) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   std::filesystem::create_directory(RunPaths{directory_.path()}.model());
@@ -170,7 +170,7 @@ TEST_F(RunEndingTest, AModelThatCannotBeSavedFailsTheRunAndKeepsWorkersAndPs) {
   EXPECT_EQ(ending_->failure(), over_->message());
 }
 
-TEST_F(RunEndingTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
+TEST_F(ShutdownTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   const StoredCheckpoint last = WriteSmallCheckpoint(&store_, 1, 30);
   for (const std::string& name : NamesIn(checkpoint_.directory)) {
@@ -182,7 +182,7 @@ TEST_F(RunEndingTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
   EXPECT_FALSE(ending_->over());
 }
 
-TEST_F(RunEndingTest, AFailureDismissesAllAndLeavesNoModel) {
+TEST_F(ShutdownTest, AFailureDismissesAllAndLeavesNoModel) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   for (const int index : {0, 1, 2, 3}) workers_.Join(index);
   ending_->Fail("not finite");
@@ -195,7 +195,7 @@ TEST_F(RunEndingTest, AFailureDismissesAllAndLeavesNoModel) {
   EXPECT_FALSE(ModelIsThere());
 }
 
-TEST_F(RunEndingTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
+TEST_F(ShutdownTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   const RunPaths paths{directory_.path()};
   lease_.Acquire({}, [](const absl::Status&) {});
@@ -209,7 +209,7 @@ TEST_F(RunEndingTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
   EXPECT_TRUE(ReadLeaseHolder(paths.lease(), RealFileSystem()).value().left);
 }
 
-TEST_F(RunEndingTest, WhoIsFencedOffWritesNoEnd) {
+TEST_F(ShutdownTest, WhoIsFencedOffWritesNoEnd) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   lease_.Acquire({}, [](const absl::Status&) {});
   loop_.RunUntilIdle();
@@ -219,7 +219,7 @@ TEST_F(RunEndingTest, WhoIsFencedOffWritesNoEnd) {
   EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
 }
 
-TEST_F(RunEndingTest, WhoDidNotLeadWritesNoEnd) {
+TEST_F(ShutdownTest, WhoDidNotLeadWritesNoEnd) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   ending_->Over(absl::FailedPreconditionError("another one leads"));
   loop_.RunUntilIdle();
@@ -227,7 +227,7 @@ TEST_F(RunEndingTest, WhoDidNotLeadWritesNoEnd) {
   EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
 }
 
-TEST_F(RunEndingTest, AStopWhileTheModelIsSavedEndsAtOnce) {
+TEST_F(ShutdownTest, AStopWhileTheModelIsSavedEndsAtOnce) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   ending_->Save({.values = checkpoint_});
@@ -240,7 +240,7 @@ TEST_F(RunEndingTest, AStopWhileTheModelIsSavedEndsAtOnce) {
   EXPECT_EQ(ending_->failure(), "") << "a stop is none";
 }
 
-TEST_F(RunEndingTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
+TEST_F(ShutdownTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   owed_ = {"history.csv", "evaluations.csv"};
   ending_->Over(absl::CancelledError("stopped"));
@@ -258,7 +258,7 @@ TEST_F(RunEndingTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
   EXPECT_EQ(Message(over_), "stopped");
 }
 
-TEST_F(RunEndingTest, ADiskThatDoesNotAnswerDoesNotHoldTheEndUp) {
+TEST_F(ShutdownTest, ADiskThatDoesNotAnswerDoesNotHoldTheEndUp) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   owed_ = {"/run/history.csv: no space left"};
   testing::internal::CaptureStderr();

@@ -32,7 +32,7 @@ namespace shoal {
 // gets less than it should goes to the end. Where there are fewer steps than are wanted, before a
 // cut or at the end of the window, workers of equal speed get equally many. In rounds whoever would
 // only hold them up is passed over, and keeps its place. Loop thread only.
-class WorkHandout {
+class StepScheduler {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
@@ -43,8 +43,8 @@ class WorkHandout {
     // Steps were leased, of which this is the first.
     std::function<void(uint64_t step)> on_leased;
   };
-  explicit WorkHandout(Options options) : options_(std::move(options)) {}
-  ~WorkHandout() { options_.loop->CancelTimer(look_again_); }
+  explicit StepScheduler(Options options) : options_(std::move(options)) {}
+  ~StepScheduler() { options_.loop->CancelTimer(look_again_); }
 
   // --- The timeline ---
 
@@ -117,7 +117,7 @@ class WorkHandout {
 
   // To be called from time to time: since when nobody is ready, nor any step leased. None: somebody
   // is, or need not be any more.
-  void NoteWhoIsThere();
+  void UpdateIdleSince();
   const std::optional<Time>& nobody_since() const { return nobody_since_; }
 
   // --- The end of what is begun (section 5) ---
@@ -173,7 +173,7 @@ class WorkHandout {
   // How long a step takes a worker, in the median of those that have done some; 0: none has.
   double MedianStepSeconds() const;
   std::string WhyExpired(const Worker& worker, Time now);
-  proto::WorkerOrder GoOn() const;
+  proto::WorkerOrder Resume() const;
 
   const Options options_;
   uint64_t timeline_ = 0;

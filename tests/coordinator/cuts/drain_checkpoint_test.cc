@@ -1,4 +1,4 @@
-#include "coordinator/cuts/closing_cut.h"
+#include "coordinator/cuts/drain_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class ClosingCutTest : public RunPartsTest {
+class DrainCheckpointTest : public RunPartsTest {
  protected:
   // In office, where worker 0 holds steps 0 and 1 of `timeline`, and a Checkpointer that has no ps.
   void Begin(bool adopted = false) {
@@ -43,7 +43,7 @@ class ClosingCutTest : public RunPartsTest {
   void Pass(Time time) {
     for (const Time end = loop_.Now() + time; loop_.Now() < end;) {
       loop_.Advance(std::chrono::milliseconds(250));
-      handout_.NoteWhoIsThere();
+      handout_.UpdateIdleSince();
       closing_->BeforePlan();
       if (closing_->closing() && ending_->working() && handout_.open()) closing_->Plan();
       closing_->AfterPlan();
@@ -57,7 +57,7 @@ class ClosingCutTest : public RunPartsTest {
   }
 };
 
-TEST_F(ClosingCutTest, AStopTakesBackWhatIsNotBegunCutsTheRestAndIsOver) {
+TEST_F(DrainCheckpointTest, AStopTakesBackWhatIsNotBegunCutsTheRestAndIsOver) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   EXPECT_FALSE(closing_->closing());
@@ -76,14 +76,14 @@ TEST_F(ClosingCutTest, AStopTakesBackWhatIsNotBegunCutsTheRestAndIsOver) {
   EXPECT_TRUE(closing_->kept());
 }
 
-TEST_F(ClosingCutTest, AStopBeforeAnyWorkerCameHasNothingToKeep) {
+TEST_F(DrainCheckpointTest, AStopBeforeAnyWorkerCameHasNothingToKeep) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   closing_->Stop();
   EXPECT_EQ(Message(outcome_), "stopped before training began");
   EXPECT_TRUE(closing_->kept());
 }
 
-TEST_F(ClosingCutTest, AStopInATimelineOfAFormerCoordinatorKeepsWhatThatHasDone) {
+TEST_F(DrainCheckpointTest, AStopInATimelineOfAFormerCoordinatorKeepsWhatThatHasDone) {
   ASSERT_NO_FATAL_FAILURE(Begin(/*adopted=*/true));
   closing_->Stop();
   EXPECT_FALSE(outcome_.has_value());
@@ -94,7 +94,7 @@ TEST_F(ClosingCutTest, AStopInATimelineOfAFormerCoordinatorKeepsWhatThatHasDone)
   EXPECT_EQ(cuts_[0], 0u);
 }
 
-TEST_F(ClosingCutTest, AStopWhileThePsAreRestoredLosesWhatWasDone) {
+TEST_F(DrainCheckpointTest, AStopWhileThePsAreRestoredLosesWhatWasDone) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Train();
   closing_->Stop();
@@ -105,7 +105,7 @@ TEST_F(ClosingCutTest, AStopWhileThePsAreRestoredLosesWhatWasDone) {
   EXPECT_FALSE(closing_->kept());
 }
 
-TEST_F(ClosingCutTest, ACheckpointThatCannotBeWrittenIsTriedAgainForAWhile) {
+TEST_F(DrainCheckpointTest, ACheckpointThatCannotBeWrittenIsTriedAgainForAWhile) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   handout_.Done(worker, 0);
@@ -129,7 +129,7 @@ TEST_F(ClosingCutTest, ACheckpointThatCannotBeWrittenIsTriedAgainForAWhile) {
   EXPECT_FALSE(closing_->kept());
 }
 
-TEST_F(ClosingCutTest, AStopWaitsForWhoComputesAndNotForWhoStandsStill) {
+TEST_F(DrainCheckpointTest, AStopWaitsForWhoComputesAndNotForWhoStandsStill) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   closing_->Stop();
@@ -144,7 +144,7 @@ TEST_F(ClosingCutTest, AStopWaitsForWhoComputesAndNotForWhoStandsStill) {
   EXPECT_THAT(Message(outcome_), HasSubstr("gave up waiting for worker 0"));
 }
 
-TEST_F(ClosingCutTest, WithoutWorkersWhatTheyHeldIsGivenUp) {
+TEST_F(DrainCheckpointTest, WithoutWorkersWhatTheyHeldIsGivenUp) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   handout_.Done(worker, 1);
@@ -156,7 +156,7 @@ TEST_F(ClosingCutTest, WithoutWorkersWhatTheyHeldIsGivenUp) {
 }
 
 // With steps that it holds, over another stream.
-TEST_F(ClosingCutTest, WhoHasNotSaidThatItLeavesMayComeBack) {
+TEST_F(DrainCheckpointTest, WhoHasNotSaidThatItLeavesMayComeBack) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   closing_->Stop();
@@ -169,10 +169,10 @@ TEST_F(ClosingCutTest, WhoHasNotSaidThatItLeavesMayComeBack) {
   EXPECT_THAT(Message(outcome_), HasSubstr("there is nothing to keep"));
 }
 
-TEST_F(ClosingCutTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
+TEST_F(DrainCheckpointTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
-  SayDeparting(1);
+  SendDeparting(1);
   closing_->OnPsDeparting(1);
   EXPECT_TRUE(closing_->closing());
   EXPECT_FALSE(closing_->stopping());
@@ -194,11 +194,11 @@ TEST_F(ClosingCutTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
 }
 
 // It has some chunks of a step whose worker died, and whose successor left before it had it again.
-TEST_F(ClosingCutTest, APsThatLeavesWaitsAWhileForWhoDoesTheRestOfAStep) {
+TEST_F(DrainCheckpointTest, APsThatLeavesWaitsAWhileForWhoDoesTheRestOfAStep) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   handout_.Done(worker, 0);
-  SayDeparting(1);
+  SendDeparting(1);
   closing_->OnPsDeparting(1);
   closing_->Plan();
   Halt(worker, 1);
@@ -216,20 +216,20 @@ TEST_F(ClosingCutTest, APsThatLeavesWaitsAWhileForWhoDoesTheRestOfAStep) {
   EXPECT_TRUE(ToldToStop(1));
 }
 
-TEST_F(ClosingCutTest, APsThatLeavesDoesNotWaitForADiskToGetRoom) {
+TEST_F(DrainCheckpointTest, APsThatLeavesDoesNotWaitForADiskToGetRoom) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   handout_.Done(Train(), 0);
-  SayDeparting(1);
+  SendDeparting(1);
   closing_->OnPsDeparting(1);
   closing_->NotWritten("no space left", /*too_late=*/false);
   EXPECT_TRUE(ToldToStop(1));
 }
 
-TEST_F(ClosingCutTest, APsThatLeavesDoesNotWaitForTheEndOfAnEvaluation) {
+TEST_F(DrainCheckpointTest, APsThatLeavesDoesNotWaitForTheEndOfAnEvaluation) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Train();
   handout_.BeginEvaluation(std::make_unique<Evaluation>(0, 0, 3, 0, seconds(10)));
-  SayDeparting(0);
+  SendDeparting(0);
   closing_->OnPsDeparting(0);
   loop_.Advance(seconds(4));
   closing_->BeforePlan();
