@@ -9,10 +9,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
 #include "common/job/job_strategy.h"
 #include "common/json/json_errors.h"
+#include "common/log/logging.h"
 #include "common/rpc/evaluate_method.h"
 
 namespace shoal {

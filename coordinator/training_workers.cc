@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {

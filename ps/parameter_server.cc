@@ -7,7 +7,7 @@
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {

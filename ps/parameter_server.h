@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/network.h"
 #include "ps/cuts.h"

@@ -7,10 +7,10 @@
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/manifest.h"
-#include "common/daemon/logging.h"
 #include "common/job/job.h"
 #include "common/job/job_shard_map.h"
 #include "common/job/job_strategy.h"
+#include "common/log/logging.h"
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
 

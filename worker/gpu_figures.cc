@@ -1,7 +1,7 @@
 #include "worker/gpu_figures.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 
 namespace shoal {
 

@@ -53,7 +53,7 @@ class TaskLog {
 };
 
 // True for a line of level warning or error, in the text or the JSON format of the daemons' logs
-// (common/daemon/logging.h): one that people should see at once.
+// (common/log/logging.h): one that people should see at once.
 bool IsWarningOrWorse(const std::string& line);
 
 // True for the line of such a log that says why a daemon ends: its error, with its exit code.

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/daemon/end_deadline.h"
-#include "common/daemon/logging.h"
 #include "common/daemon/settings/settings.h"
 #include "common/daemon/signal_thread.h"
+#include "common/log/logging.h"
 #include "common/rpc/event_loop.h"
 
 namespace shoal {

@@ -12,8 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
 #include "common/daemon/process/process_stat.h"
+#include "common/log/logging.h"
 
 namespace shoal {
 namespace {

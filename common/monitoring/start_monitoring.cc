@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 
 namespace shoal {
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "common/base/text/printable.h"
 #include "common/checkpoint/cut_directory.h"
-#include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
+#include "common/log/logging.h"
 
 namespace shoal {
 namespace {

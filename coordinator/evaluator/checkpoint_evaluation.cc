@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/text/printable.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/run/run_verdict.h"
 #include "common/sharding/chunk_limits.h"
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/log/logging.h"
 #include "coordinator/steps/rejection.h"
 
 namespace shoal {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "coordinator/cuts/cut_plan.h"
 
 namespace shoal {

@@ -7,7 +7,7 @@
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/model_export.h"
 #include "common/daemon/exit_code.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/run/run_outcome.h"
 
 namespace shoal {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/log/logging.h"
 #include "common/rpc/field_limits.h"
 #include "coordinator/steps/rejection.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/model/initializer.h"
 #include "common/saved_model/initial_weights.h"
 

@@ -8,7 +8,7 @@
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "coordinator/takeover/same_job.h"
 
 namespace shoal {

@@ -10,7 +10,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "coordinator/takeover/ps_fleet.h"
 #include "coordinator/takeover/same_job.h"
 

@@ -14,10 +14,10 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
-#include "common/daemon/logging.h"
 #include "common/daemon/process/process_mark.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
+#include "common/log/logging.h"
 
 // A file of .lease is one JSON object. Numbers have their full width, so that what is written in
 // place covers what was there:

@@ -20,10 +20,10 @@
 
 #include "absl/strings/numbers.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
 #include "common/daemon/process/incarnation.h"
 #include "common/job/job.h"
 #include "common/job/job_shard_map.h"
+#include "common/log/logging.h"
 #include "common/model/keras_model.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "common/step_plan/step_plan.h"

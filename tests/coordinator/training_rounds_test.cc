@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "tests/coordinator/operators/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/checkpoint/model_export.h"
-#include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
+#include "common/log/logging.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/coordinator/scripted_cluster.h"

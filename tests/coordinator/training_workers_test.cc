@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "coordinator/training_run.h"
 #include "tests/coordinator/scripted_cluster.h"
 

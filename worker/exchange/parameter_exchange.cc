@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/version.h"
 #include "common/compression/chunk_payload.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/step_plan/round_message.h"
 
 namespace shoal {

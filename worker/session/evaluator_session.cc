@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/log/logging.h"
 #include "common/rpc/evaluate_method.h"
 #include "worker/session/other_job.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/metrics/histogram.h"
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/event_loop.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/step_plan/round_message.h"
 #include "worker/session/worker_session.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
 
 namespace shoal {

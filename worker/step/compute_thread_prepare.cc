@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
 #include "common/job/job_strategy.h"
+#include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/job/job_data.h"

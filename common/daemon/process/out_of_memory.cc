@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/daemon/exit_code.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
 
 namespace shoal {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 
 namespace shoal {
 

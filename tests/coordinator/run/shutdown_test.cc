@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "common/daemon/exit_code.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "common/run/run_outcome.h"
 #include "tests/coordinator/run_parts_fixture.h"
 

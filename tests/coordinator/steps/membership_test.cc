@@ -5,8 +5,8 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/version.h"
-#include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/log/logging.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
 

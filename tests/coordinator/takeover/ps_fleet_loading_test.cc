@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/term.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "coordinator/takeover/ps_fleet.h"
 #include "tests/coordinator/takeover/ps_fleet_fixture.h"
 

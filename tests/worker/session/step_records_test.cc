@@ -12,7 +12,7 @@
 #include <iterator>
 #include <thread>
 
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {

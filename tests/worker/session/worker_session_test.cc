@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/crc32c.h"
-#include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/log/logging.h"
 #include "tests/worker/session/worker_session_fixture.h"
 
 namespace shoal {

@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
+#include "common/log/logging.h"
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "tests/worker/compute/device/fake_device.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "worker/compute/cuda/cublaslt/cublaslt_library.h"
 #include "worker/compute/cuda/cublaslt/cublaslt_products.h"
 #include "worker/compute/cuda/cuda_backend.h"

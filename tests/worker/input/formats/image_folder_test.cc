@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "tests/worker/input/formats/data_file_content.h"
 #include "tests/worker/input/pictures/picture_files.h"
 #include "worker/input/dataset/dataset.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "tests/worker/input/formats/format_test.h"
 #include "tests/worker/input/formats/record_content.h"
 #include "tests/worker/input/pictures/picture_files.h"

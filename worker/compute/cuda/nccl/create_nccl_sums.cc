@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/cuda/nccl/nccl_library.h"
 #include "worker/compute/cuda/nccl/nccl_sums.h"

@@ -1,4 +1,4 @@
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 
 namespace shoal::cuda {

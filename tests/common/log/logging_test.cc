@@ -1,4 +1,4 @@
-#include "common/daemon/logging.h"
+#include "common/log/logging.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
