@@ -11,7 +11,8 @@
 namespace shoal {
 
 // The life of an object that waits for callbacks: after its end none of them runs. A member, last
-// of all, so that it ends first. Loop thread only.
+// of all, so that it ends first. Loop thread only, but for Guard, which any thread may call while
+// the scope lives.
 class Scope {
  public:
   // `loop` outlives the scope.
