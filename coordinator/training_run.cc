@@ -48,9 +48,7 @@ TrainingRun::TrainingRun(Options options)
       started_(options_.loop->Now()),
       progress_(MetricsOf(options_.job)) {}
 
-TrainingRun::~TrainingRun() {
-  if (tick_ != 0) options_.loop->CancelTimer(tick_);
-}
+TrainingRun::~TrainingRun() = default;
 
 absl::Status TrainingRun::Prepare() {
   const Job& job = options_.job;
@@ -349,7 +347,7 @@ bool TrainingRun::Plan() {
 }
 
 void TrainingRun::Tick() {
-  tick_ = options_.loop->CallAfter(kTickPeriod, [this] { Tick(); });
+  tick_.Set(kTickPeriod, [this] { Tick(); });
   const Time now = options_.loop->Now();
   // A stop has a patience of its own; nobody else is to begin those steps then.
   handout_->DropSilent(/*patient=*/closing_->stopping());

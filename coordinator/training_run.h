@@ -17,6 +17,7 @@
 #include "common/model/keras_model.h"
 #include "common/optimizer/optimizer.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "common/run/run_paths.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/round_plan.h"
@@ -266,7 +267,7 @@ class TrainingRun {
   bool warned_of_loss_ = false;
   uint64_t nan_steps_ = 0;  // with a loss that is not finite, in a row
 
-  EventLoop::TimerId tick_ = 0;
+  Timer tick_{options_.loop};
   Time log_waiting_at_{};  // 0 while nobody is waited for
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
 #include "common/checkpoint/cut_directory.h"
 #include "common/files/durable_file.h"
@@ -35,11 +36,6 @@ absl::Status RemoveOld(CheckpointStore* store, int keep,
 
 Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {}
 
-Checkpointer::~Checkpointer() {
-  *alive_ = false;
-  StopDeadline();
-}
-
 void Checkpointer::SetLast(const StoredCheckpoint& checkpoint) {
   last_ = checkpoint;
   if (checkpoint.manifest.finite()) last_finite_ = checkpoint;
@@ -65,36 +61,31 @@ void Checkpointer::Begin(const Cut& cut) {
   held_ = kept_ = cut.hold;
   marker_ = CutMarkerName(options_.coordinator_id, ++attempt_);
   began_ = options_.loop->Now();
-  deadline_timer_ = options_.loop->CallAfter(options_.deadline, [this] {
-    deadline_timer_ = 0;
+  deadline_.Set(options_.deadline, [this] {
     NoteError("it was not complete in time");
     GiveUp(last_error_);
   });
-  auto directory = std::make_shared<absl::StatusOr<std::string>>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
       [store = options_.store, layout = options_.layout, step = cut.step, term = cut.term,
-       marker = marker_, directory] {
-        *directory = store->CreateDirectory(step, term);
-        if (!directory->ok()) return;
-        absl::Status created = CreateCheckpointFiles(*layout, **directory, store->files());
-        if (created.ok()) created = WriteNewFile(**directory + "/" + marker, "", store->files());
-        if (!created.ok()) {
-          store->Abandon(**directory);
-          *directory = created;
-        }
+       marker = marker_]() -> absl::StatusOr<std::string> {
+        SHOAL_ASSIGN_OR_RETURN(const std::string directory, store->CreateDirectory(step, term));
+        absl::Status created = CreateCheckpointFiles(*layout, directory, store->files());
+        if (created.ok()) created = WriteNewFile(directory + "/" + marker, "", store->files());
+        if (created.ok()) return directory;
+        store->Abandon(directory);
+        return created;
       },
-      [this, alive = alive_, directory, attempt = attempt_] {
-        if (!*alive) return;
+      [this, attempt = attempt_](const absl::StatusOr<std::string>& directory) {
         if (!cut_.has_value() || attempt != attempt_) {  // given up meanwhile
-          if (directory->ok()) Abandon(**directory);
+          if (directory.ok()) Abandon(*directory);
           return;
         }
-        if (directory->ok()) {
-          directory_ = **directory;
+        if (directory.ok()) {
+          directory_ = *directory;
           return Fence();
         }
-        NoteError(std::string(directory->status().message()));
+        NoteError(std::string(directory.status().message()));
         // An evaluation needs no files.
         files_done_ = true;
         if (held_) return Fence();
@@ -233,9 +224,9 @@ void Checkpointer::OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> part
 
 void Checkpointer::AwaitReports(int tries) {
   if (tries == 0 || !options_.all_reported || options_.all_reported(cut_->step)) return Commit();
-  options_.loop->CallAfter(kReportTryPeriod, [this, alive = alive_, attempt = attempt_, tries] {
-    if (*alive && cut_.has_value() && attempt == attempt_) AwaitReports(tries - 1);
-  });
+  options_.loop->CallAfter(kReportTryPeriod, scope_.Guard([this, attempt = attempt_, tries] {
+    if (cut_.has_value() && attempt == attempt_) AwaitReports(tries - 1);
+  }));
 }
 
 // Section 6.3: verify the files, write the manifest. Only this makes a checkpoint.
@@ -251,39 +242,38 @@ void Checkpointer::Commit() {
     manifest.epoch_sums = options_.epoch_sums();
   manifest.training_examples = cut_->training_examples;
   manifest.test_examples = cut_->test_examples;
-  auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
       [store = options_.store, layout = options_.layout, texts = options_.texts,
        keep = options_.keep, spared = options_.spared, directory = directory_, marker = marker_,
-       parts = parts_, manifest, stored] {
+       parts = parts_, manifest] {
         (void)store->files()->RemoveFile(directory + "/" + marker);
-        *stored = store->Commit(directory, *layout, parts, texts, manifest);
-        if (!stored->ok()) {
+        auto stored = store->Commit(directory, *layout, parts, texts, manifest);
+        if (!stored.ok()) {
           store->Abandon(directory);
         } else if (const absl::Status removed = RemoveOld(store, keep, spared()); !removed.ok()) {
           LogWarning("old checkpoints stay: " + std::string(removed.message()));
         }
+        return stored;
       },
-      [this, alive = alive_, stored, attempt = attempt_, began = began_] {
-        if (!*alive) return;
-        if (stored->ok()) {
+      [this, attempt = attempt_, began = began_](const absl::StatusOr<StoredCheckpoint>& stored) {
+        if (stored.ok()) {
           ++committed_;
           last_error_.clear();
           failing_since_.reset();
           last_duration_ = options_.loop->Now() - began;
-          SetLast(**stored);
-          options_.on_committed(**stored);
+          SetLast(*stored);
+          options_.on_committed(*stored);
         } else {
-          NoteError(std::string(stored->status().message()));
+          NoteError(std::string(stored.status().message()));
         }
         // Given up before this, or by what was just called.
         if (!cut_.has_value() || attempt != attempt_) return;
         committing_ = false;
         files_done_ = true;
-        if (!stored->ok() && !held_) return GiveUp(last_error_);
+        if (!stored.ok() && !held_) return GiveUp(last_error_);
         // An evaluation takes the time it takes.
-        if (stored->ok()) StopDeadline();
+        if (stored.ok()) deadline_.Cancel();
         MaybeIdle();
       });
 }
@@ -306,7 +296,7 @@ void Checkpointer::SendRelease(uint64_t cut_step) {
 void Checkpointer::MaybeIdle() {
   if (!cut_.has_value() || !files_done_ || held_ || committing_) return;
   SendRelease(cut_->step);
-  StopDeadline();
+  deadline_.Cancel();
   cut_.reset();
   options_.on_idle();
 }
@@ -361,11 +351,6 @@ std::string Checkpointer::Waiting(Time now) const {
   return absl::StrCat("the cut at step ", cut_->step, " since ", seconds, " s: ", what);
 }
 
-void Checkpointer::StopDeadline() {
-  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
-  deadline_timer_ = 0;
-}
-
 void Checkpointer::Abandon(const std::string& directory) {
   options_.loop->Offload(
       Lane::kFiles, [store = options_.store, directory] { store->Abandon(directory); }, [] {});
@@ -383,7 +368,7 @@ void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highes
   if (!directory_.empty() && !committing_ && !files_done_) {
     Abandon(directory_);
   }
-  StopDeadline();
+  deadline_.Cancel();
   for (Peer& peer : peers_) peer.fetch.reset();
   cut_.reset();
   committing_ = false;

@@ -13,6 +13,7 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/sharding/shard_map.h"
 #include "coordinator/cuts/cut_fetch.h"
 #include "proto/parameter_server.pb.h"
@@ -74,7 +75,6 @@ class Checkpointer {
     std::function<void()> on_idle;
   };
   explicit Checkpointer(Options options);
-  ~Checkpointer();
 
   struct Cut {
     uint64_t timeline = 0;
@@ -151,7 +151,6 @@ class Checkpointer {
   void AwaitReports(int tries);
   void Commit();
   void MaybeIdle();
-  void StopDeadline();
   void NoteError(const std::string& why);
   // Off the loop: the directory of a cut that was given up goes.
   void Abandon(const std::string& directory);
@@ -169,7 +168,7 @@ class Checkpointer {
   bool files_done_ = false;
   uint64_t attempt_ = 0;  // numbers the cuts begun, so that what was offloaded finds its own
   Time began_{};
-  EventLoop::TimerId deadline_timer_ = 0;
+  Timer deadline_{options_.loop};
   std::optional<StoredCheckpoint> last_;
   std::optional<StoredCheckpoint> last_finite_;
   std::optional<StoredCheckpoint> stored_;
@@ -179,7 +178,7 @@ class Checkpointer {
   uint64_t committed_ = 0;
   uint64_t failures_ = 0;
   std::optional<Time> failing_since_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

@@ -16,7 +16,6 @@ struct CutFetch::Output {
   Output(const Options& options) : writer(options.layout, options.directory, options.files) {}
   CheckpointWriter writer;
   absl::Status status;
-  absl::StatusOr<std::vector<WrittenPart>> written;
 };
 
 CutFetch::CutFetch(Options options)
@@ -28,8 +27,6 @@ CutFetch::CutFetch(Options options)
   }
   AskForMore();
 }
-
-CutFetch::~CutFetch() { *alive_ = false; }
 
 void CutFetch::AskForMore() {
   while (asked_.size() + writing_ < kAhead && next_ < parts_.size()) {
@@ -69,7 +66,7 @@ void CutFetch::Write(const proto::CutRows& rows) {
   ++writing_;
   const std::string prefix = rows.part() == 0 ? "" : options_.slots[rows.part() - 1] + "/";
   const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
       [output = output_, values = rows.values(), prefix, pieces = chunk.pieces,
        variables = options_.variables] {
@@ -80,8 +77,8 @@ void CutFetch::Write(const proto::CutRows& rows) {
               values.data() + piece.chunk_offset * sizeof(float), piece.size * sizeof(float));
         }
       },
-      [this, alive = alive_] {
-        if (!*alive || ended_) return;
+      [this] {
+        if (ended_) return;
         --writing_;
         if (!output_->status.ok()) return End(output_->status);
         AskForMore();
@@ -89,10 +86,10 @@ void CutFetch::Write(const proto::CutRows& rows) {
 }
 
 void CutFetch::Finish() {
-  options_.loop->Offload(
-      Lane::kFiles, [output = output_] { output->written = output->writer.Finish(); },
-      [this, alive = alive_] {
-        if (*alive && !ended_) End(std::move(output_->written));
+  scope_.Offload(
+      Lane::kFiles, [output = output_] { return output->writer.Finish(); },
+      [this](absl::StatusOr<std::vector<WrittenPart>> written) {
+        if (!ended_) End(std::move(written));
       });
 }
 

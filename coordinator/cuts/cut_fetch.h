@@ -11,6 +11,7 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/model/variable.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/sharding/shard_map.h"
 #include "proto/parameter_server.pb.h"
 
@@ -36,7 +37,6 @@ class CutFetch {
   };
   // Begins.
   explicit CutFetch(Options options);
-  ~CutFetch();
 
   void OnRows(const proto::CutRows& rows);
   // The stream to the ps is new: asks again for what has not come.
@@ -60,7 +60,7 @@ class CutFetch {
   int writing_ = 0;
   bool ended_ = false;
   const std::shared_ptr<Output> output_;  // shared with what runs off the loop
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

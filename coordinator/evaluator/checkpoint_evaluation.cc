@@ -37,26 +37,20 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
             .lines = [this](uint64_t from) { return LinesFrom(from); },
             .on_idle = [this] { OnWritten(); }}) {}
 
-CheckpointEvaluation::~CheckpointEvaluation() {
-  *alive_ = false;
-  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
-}
-
 // --- What there is to evaluate ---
 
 void CheckpointEvaluation::Begin() {
   if (std::exchange(begun_, true)) return;
-  const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
-  const auto evaluations = std::make_shared<Evaluations>();
-  options_.loop->Offload(
+  struct Found {
+    absl::StatusOr<std::vector<StoredCheckpoint>> stored;
+    Evaluations evaluations;
+  };
+  scope_.Offload(
       Lane::kFiles,
-      [store = options_.store, path = options_.paths.evaluations(), stored, evaluations] {
-        *stored = store->List(nullptr);
-        *evaluations = ReadEvaluations(path, store->files());
+      [store = options_.store, path = options_.paths.evaluations()] {
+        return Found{store->List(nullptr), ReadEvaluations(path, store->files())};
       },
-      [this, alive = alive_, stored, evaluations] {
-        if (*alive) OnRead(*stored, std::move(*evaluations));
-      });
+      [this](Found found) { OnRead(found.stored, std::move(found.evaluations)); });
 }
 
 void CheckpointEvaluation::OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored,
@@ -406,15 +400,12 @@ void CheckpointEvaluation::MaybeEnd() {
   proto::EvaluatorOrder order;
   order.mutable_job_done()->set_failure(*failure_);
   peer_.Send(order);
-  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-    dismiss_deadline_ = 0;
-    OnEnded();
-  });
+  dismiss_deadline_.Set(kDismissTimeout, [this] { OnEnded(); });
 }
 
 void CheckpointEvaluation::OnEnded() {
   if (std::exchange(ended_, true)) return;
-  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(std::exchange(dismiss_deadline_, 0));
+  dismiss_deadline_.Cancel();
   options_.on_ended();
 }
 

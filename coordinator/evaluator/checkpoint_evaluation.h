@@ -14,6 +14,7 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/run/evaluations.h"
 #include "common/run/history.h"
 #include "common/run/run_paths.h"
@@ -96,7 +97,6 @@ class CheckpointEvaluation {
     std::function<void()> on_ended;
   };
   explicit CheckpointEvaluation(Options options);
-  ~CheckpointEvaluation();
 
   // A new Evaluate stream.
   StreamCallbacks Accept(std::unique_ptr<Stream> stream) { return peer_.Accept(std::move(stream)); }
@@ -192,8 +192,8 @@ class CheckpointEvaluation {
   Time ending_at_{};
   bool dismissed_ = false;
   bool ended_ = false;
-  EventLoop::TimerId dismiss_deadline_ = 0;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer dismiss_deadline_{options_.loop};
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

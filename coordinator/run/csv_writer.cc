@@ -13,11 +13,6 @@ CsvWriter::CsvWriter(Options options)
     : options_(std::move(options)),
       file_(std::make_shared<HistoryFile>(options_.path, options_.header, options_.files)) {}
 
-CsvWriter::~CsvWriter() {
-  *alive_ = false;
-  options_.loop->CancelTimer(retry_);
-}
-
 void CsvWriter::Changed(uint64_t from) {
   changed_ = std::min(changed_.value_or(from), from);
   Write();
@@ -51,9 +46,7 @@ std::string CsvWriter::WithPath(const std::string& why) const {
 }
 
 void CsvWriter::WriteLater() {
-  options_.loop->CancelTimer(retry_);
-  retry_ = options_.loop->CallAfter(kRetryWriteAfter, [this] {
-    retry_ = 0;
+  retry_.Set(kRetryWriteAfter, [this] {
     if (changed_.has_value()) Write();
   });
 }
@@ -61,19 +54,14 @@ void CsvWriter::WriteLater() {
 // One write at a time: lines may come faster than a disk takes them.
 void CsvWriter::Write() {
   if (held_ || writing_.has_value()) return;
-  options_.loop->CancelTimer(std::exchange(retry_, 0));
+  retry_.Cancel();
   const uint64_t first = *std::exchange(changed_, std::nullopt);
   const uint64_t from = std::exchange(whole_, false) ? 0 : first;
   writing_ = from;
-  auto written = std::make_shared<absl::Status>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [file = file_, from, lines = options_.lines(from), written] {
-        *written = file->Write(from, lines);
-      },
-      [this, alive = alive_, from, written] {
-        if (*alive) OnWritten(from, *written);
-      });
+      [file = file_, from, lines = options_.lines(from)] { return file->Write(from, lines); },
+      [this, from](const absl::Status& written) { OnWritten(from, written); });
 }
 
 void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/run/history.h"
 
 namespace shoal {
@@ -38,7 +39,6 @@ class CsvWriter {
   };
   // The first write replaces the file.
   explicit CsvWriter(Options options);
-  ~CsvWriter();
   CsvWriter(const CsvWriter&) = delete;
   CsvWriter& operator=(const CsvWriter&) = delete;
 
@@ -73,8 +73,8 @@ class CsvWriter {
   std::optional<uint64_t> changed_;  // from which line on, since the newest write began
   std::optional<uint64_t> writing_;  // from which line on
   std::string error_;
-  EventLoop::TimerId retry_ = 0;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer retry_{options_.loop};
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

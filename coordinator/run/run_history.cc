@@ -22,8 +22,6 @@ RunHistory::RunHistory(Options options)
   csv_.Hold();
 }
 
-RunHistory::~RunHistory() { *alive_ = false; }
-
 std::vector<HistoryLine> RunHistory::LinesFrom(uint64_t epoch) const {
   std::vector<HistoryLine> lines;
   const auto& history = progress_.history();
@@ -36,21 +34,21 @@ void RunHistory::ReadEarlier() {
   read_ = false;
   csv_.Hold();
   earlier_.clear();
-  const auto earlier = std::make_shared<History>();
-  const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
-  options_.loop->Offload(
+  struct Found {
+    History earlier;
+    absl::StatusOr<RunVerdict> verdict;
+  };
+  reading_.emplace(options_.loop);
+  reading_->Offload(
       Lane::kFiles,
-      [earlier, verdict, paths = options_.paths, callbacks = options_.callbacks,
-       files = options_.files] {
-        *earlier = ReadHistory(paths.history(), files);
-        *verdict = ReadRunVerdict(callbacks, paths, files);
+      [paths = options_.paths, callbacks = options_.callbacks, files = options_.files] {
+        return Found{ReadHistory(paths.history(), files), ReadRunVerdict(callbacks, paths, files)};
       },
-      [this, alive = alive_, reading = ++readings_, earlier, verdict] {
-        if (!*alive || reading != readings_) return;  // it is read again
-        if (!earlier->problem.empty()) LogWarning(earlier->problem);
-        earlier_ = std::move(earlier->epochs);
+      [this](Found found) {
+        if (!found.earlier.problem.empty()) LogWarning(found.earlier.problem);
+        earlier_ = std::move(found.earlier.epochs);
         read_ = true;
-        if (verdict->ok()) verdict_ = **verdict;
+        if (found.verdict.ok()) verdict_ = *found.verdict;
         options_.on_read();
         // What was to be written meanwhile takes no earlier line out of the file.
         if (csv_.owed_from().has_value()) TakeEarlier();
@@ -123,29 +121,26 @@ void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
   if (deciding_ || !read_ || csv_.owed_from().has_value()) return;
   if (options_.loop->Now() < decide_again_at_) return;
   deciding_ = true;
-  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
-        *verdict = ReadRunVerdict(callbacks, paths, files);
+      [callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
+        return ReadRunVerdict(callbacks, paths, files);
       },
-      [this, alive = alive_, verdict, epoch, asked = std::move(asked),
-       decided = std::move(decided)] {
-        if (!*alive) return;
+      [this, epoch, asked = std::move(asked),
+       decided = std::move(decided)](const absl::StatusOr<RunVerdict>& verdict) {
         deciding_ = false;
-        if (asked()) OnVerdict(epoch, *verdict, decided);
+        if (asked()) OnVerdict(epoch, verdict, decided);
       });
 }
 
 void RunHistory::ReadVerdict() {
-  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
-        *verdict = ReadRunVerdict(callbacks, paths, files);
+      [callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
+        return ReadRunVerdict(callbacks, paths, files);
       },
-      [this, alive = alive_, verdict] {
-        if (*alive && verdict->ok()) verdict_ = **verdict;
+      [this](const absl::StatusOr<RunVerdict>& verdict) {
+        if (verdict.ok()) verdict_ = *verdict;
       });
 }
 

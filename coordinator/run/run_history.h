@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "common/callback/callback.h"
 #include "common/checkpoint/manifest.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/run/history.h"
 #include "common/run/run_paths.h"
 #include "common/run/run_verdict.h"
@@ -37,7 +37,6 @@ class RunHistory {
     std::function<void()> on_idle;
   };
   explicit RunHistory(Options options);
-  ~RunHistory();
 
   // Reads what earlier coordinators wrote, which may be other than when it was read last. No step
   // waits for it: a disk may hang.
@@ -86,12 +85,12 @@ class RunHistory {
   uint64_t closed_ = 0;
   std::vector<proto::EpochResult> earlier_;  // of the coordinators before this one
   bool read_ = false;                        // these are known
-  uint64_t readings_ = 0;
   RunVerdict verdict_;
   bool deciding_ = false;
-  Time decide_again_at_{};  // after a failure
-  CsvWriter csv_;           // a line for each epoch; held while earlier_ is being read
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Time decide_again_at_{};        // after a failure
+  CsvWriter csv_;                 // a line for each epoch; held while earlier_ is being read
+  std::optional<Scope> reading_;  // of ReadEarlier; the newest call has it
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

@@ -40,13 +40,6 @@ absl::Status ExportResult(const Shutdown::Result& result, const std::string& dir
 
 Shutdown::Shutdown(Options options) : options_(std::move(options)) {}
 
-Shutdown::~Shutdown() {
-  *alive_ = false;
-  for (const EventLoop::TimerId timer : {dismiss_deadline_, over_deadline_}) {
-    if (timer != 0) options_.loop->CancelTimer(timer);
-  }
-}
-
 void Shutdown::Enter(Phase phase) {
   if (std::exchange(phase_, phase) == Phase::kWorking) options_.on_ending();
 }
@@ -54,16 +47,15 @@ void Shutdown::Enter(Phase phase) {
 void Shutdown::Save(const Result& result) {
   Enter(Phase::kSaving);
   found_ = result.found;
-  auto saved = std::make_shared<absl::Status>();
   const std::string directory = options_.paths.model();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [files = options_.files, slot = options_.average_slot, result, directory, saved] {
-        *saved = ExportResult(result, directory, slot, files);
+      [files = options_.files, slot = options_.average_slot, result, directory] {
+        return ExportResult(result, directory, slot, files);
       },
-      [this, alive = alive_, saved, directory] {
-        if (!*alive || phase_ != Phase::kSaving) return;
-        if (!saved->ok()) return Over(*saved);
+      [this, directory](const absl::Status& saved) {
+        if (phase_ != Phase::kSaving) return;
+        if (!saved.ok()) return Over(saved);
         LogInfo("the model is saved in " + directory);
         job_outcome_ = absl::OkStatus();
         DismissWorkers();
@@ -79,10 +71,7 @@ void Shutdown::Fail(const std::string& why) {
 void Shutdown::DismissWorkers() {
   Enter(Phase::kDismissingWorkers);
   options_.membership->EndJob(failure_);
-  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-    dismiss_deadline_ = 0;
-    DismissPs();
-  });
+  dismiss_deadline_.Set(kDismissTimeout, [this] { DismissPs(); });
   OnWorkerGone();  // if none is there
 }
 
@@ -97,18 +86,14 @@ void Shutdown::OnWorkerGone() {
 void Shutdown::DismissPs() {
   if (phase_ != Phase::kDismissingWorkers) return;
   Enter(Phase::kDismissingPs);
-  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
   options_.fleet->Dismiss();
-  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-    dismiss_deadline_ = 0;
-    DismissEvaluator();
-  });
+  dismiss_deadline_.Set(kDismissTimeout, [this] { DismissEvaluator(); });
 }
 
 // Nothing is trained any more, and who has trained is gone: it may take as long as it does.
 void Shutdown::DismissEvaluator() {
   if (phase_ != Phase::kDismissingPs) return;
-  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(std::exchange(dismiss_deadline_, 0));
+  dismiss_deadline_.Cancel();
   if (!options_.dismiss_evaluator) return Over(*job_outcome_);
   Enter(Phase::kDismissingEvaluator);
   options_.fleet->Close();
@@ -144,8 +129,7 @@ void Shutdown::Over(const absl::Status& status) {
   if (options_.lease->leading() && !absl::IsAborted(status)) KeepOutcome();
   options_.fleet->Close();
   options_.lease->Pause();
-  over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
-    over_deadline_ = 0;
+  over_deadline_.Set(kDiskPatience, [this] {
     const std::vector<std::string> owed = options_.owed();
     LogWarning(absl::StrCat(
         "stopping without waiting longer for the disk of ", options_.paths.directory,
@@ -175,17 +159,17 @@ void Shutdown::OnWritten() {
 // Whoever comes next finds all files of this one: the lease is given back after them, and not at
 // all where they may still be written.
 void Shutdown::EndAfterWrites() {
-  const auto end = [this, alive = alive_] {
-    if (!*alive || over_deadline_ == 0) return;
-    options_.loop->CancelTimer(std::exchange(over_deadline_, 0));
+  const auto end = [this] {
+    if (!over_deadline_.pending()) return;
+    over_deadline_.Cancel();
     options_.on_over(outcome_);
   };
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles, [] {},
-      [this, alive = alive_, end] {
-        if (!*alive || over_deadline_ == 0) return;
+      [this, end] {
+        if (!over_deadline_.pending()) return;
         options_.lease->Release();
-        options_.loop->Offload(
+        scope_.Offload(
             Lane::kBrief, [] {}, end);
       });
 }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/run/run_paths.h"
 #include "coordinator/steps/membership.h"
 #include "coordinator/takeover/ps_fleet.h"
@@ -63,7 +63,6 @@ class Shutdown {
     std::function<void(const absl::Status&)> on_over;
   };
   explicit Shutdown(Options options);
-  ~Shutdown();
 
   Phase phase() const { return phase_; }
   bool working() const { return phase_ == Phase::kWorking; }
@@ -111,9 +110,9 @@ class Shutdown {
   std::string failure_;
   absl::Status outcome_;       // as on_over is told
   std::set<int> stopping_ps_;  // those that answered Stop
-  EventLoop::TimerId dismiss_deadline_ = 0;
-  EventLoop::TimerId over_deadline_ = 0;  // until on_over
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer dismiss_deadline_{options_.loop};
+  Timer over_deadline_{options_.loop};  // until on_over
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

@@ -202,9 +202,8 @@ void StepScheduler::LeaseSecond() {
   }
   if (!slow.empty()) GiveSecond(slow);
   if (line_.empty() || steps_->leased_count() == 0) return;
-  options_.loop->CancelTimer(look_again_);
-  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(too_long / kLooks), kLookNoSooner),
-                                         [this] { LeaseSecond(); });
+  look_again_.Set(std::max(FromSeconds(too_long / kLooks), kLookNoSooner),
+                  [this] { LeaseSecond(); });
 }
 
 void StepScheduler::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {

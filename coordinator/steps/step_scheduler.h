@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/rpc/scope.h"
 #include "common/step_plan/round_plan.h"
 #include "coordinator/steps/evaluation.h"
 #include "coordinator/steps/membership.h"
@@ -44,7 +45,6 @@ class StepScheduler {
     std::function<void(uint64_t step)> on_leased;
   };
   explicit StepScheduler(Options options) : options_(std::move(options)) {}
-  ~StepScheduler() { options_.loop->CancelTimer(look_again_); }
 
   // --- The timeline ---
 
@@ -185,7 +185,7 @@ class StepScheduler {
   std::unique_ptr<Evaluation> evaluation_;
   bool begun_ = false;
   bool ended_ = false;
-  EventLoop::TimerId look_again_ = 0;               // for what has become too slow
+  Timer look_again_{options_.loop};                 // for what has become too slow
   std::optional<StepDispatcher::WorkerKey> tried_;  // has the step that it is tried with
   std::deque<StepDispatcher::WorkerKey> line_;      // connected workers that wait for steps
   std::optional<TakenBack> take_back_;              // in this timeline

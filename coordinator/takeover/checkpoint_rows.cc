@@ -27,35 +27,27 @@ absl::StatusOr<std::string> ReadPart(const CheckpointRows::Part& part, const std
 }  // namespace
 
 CheckpointRows::CheckpointRows(EventLoop* loop, CheckpointStore* store, StoredCheckpoint checkpoint)
-    : loop_(loop),
-      store_(store),
+    : store_(store),
       checkpoint_(std::move(checkpoint)),
-      reader_(std::make_shared<std::unique_ptr<CheckpointReader>>()) {}
-
-CheckpointRows::~CheckpointRows() { *alive_ = false; }
+      reader_(std::make_shared<std::unique_ptr<CheckpointReader>>()),
+      scope_(loop) {}
 
 void CheckpointRows::Read(const Part& part, std::function<void(absl::StatusOr<std::string>)> done) {
   read_ = true;
-  const auto values = std::make_shared<absl::StatusOr<std::string>>();
-  loop_->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [values, part, reader = reader_, store = store_, directory = checkpoint_.directory] {
-        *values = ReadPart(part, directory, store->files(), reader.get());
+      [part, reader = reader_, store = store_, directory = checkpoint_.directory] {
+        return ReadPart(part, directory, store->files(), reader.get());
       },
-      [values, alive = alive_, done = std::move(done)] {
-        if (*alive) done(std::move(*values));
-      });
+      std::move(done));
 }
 
 void CheckpointRows::Verify(std::function<void(const absl::Status&)> done) {
   if (!read_) return done(absl::OkStatus());
-  auto whole = std::make_shared<absl::Status>();
-  loop_->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [store = store_, checkpoint = checkpoint_, whole] { *whole = store->Verify(checkpoint); },
-      [whole, alive = alive_, done = std::move(done)] {
-        if (*alive) done(*whole);
-      });
+      [store = store_, checkpoint = checkpoint_] { return store->Verify(checkpoint); },
+      std::move(done));
 }
 
 }  // namespace shoal

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 
 namespace shoal {
 
@@ -21,7 +22,6 @@ class CheckpointRows {
  public:
   // Loop and store outlive this.
   CheckpointRows(EventLoop* loop, CheckpointStore* store, StoredCheckpoint checkpoint);
-  ~CheckpointRows();
   CheckpointRows(const CheckpointRows&) = delete;
   CheckpointRows& operator=(const CheckpointRows&) = delete;
 
@@ -39,13 +39,12 @@ class CheckpointRows {
   void Verify(std::function<void(const absl::Status&)> done);
 
  private:
-  EventLoop* const loop_;
   CheckpointStore* const store_;
   const StoredCheckpoint checkpoint_;
   // Opened with the first read; used off the loop only.
   const std::shared_ptr<std::unique_ptr<CheckpointReader>> reader_;
   bool read_ = false;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const Scope scope_;
 };
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
@@ -28,39 +29,34 @@ PsFleet::PsFleet(Options options)
     : options_(std::move(options)),
       claims_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.coordinator_id) {}
 
-PsFleet::~PsFleet() {
-  *alive_ = false;
-  CloseLinks(/*resign=*/false);
-}
-
 void PsFleet::Start() {
   phase_since_ = options_.loop->Now();
   peers_.resize(options_.addresses.size());
   // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
-  const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
-  const auto highest = std::make_shared<absl::StatusOr<uint64_t>>(0);
-  options_.loop->Offload(
+  struct Found {
+    std::vector<StoredCheckpoint> stored;
+    uint64_t highest = 0;
+  };
+  scope_.Offload(
       Lane::kFiles,
-      [store = options_.store, stored, highest, job = options_.job_text,
-       fingerprint = options_.job_fingerprint] {
-        *stored = store->List(nullptr);
-        if (!stored->ok()) {
-          *highest = stored->status();
-          return;
-        }
-        *highest = HighestTimeline(**stored);
+      [store = options_.store, job = options_.job_text,
+       fingerprint = options_.job_fingerprint]() -> absl::StatusOr<Found> {
+        Found found;
+        SHOAL_ASSIGN_OR_RETURN(found.stored, store->List(nullptr));
+        SHOAL_ASSIGN_OR_RETURN(found.highest, HighestTimeline(found.stored));
+        if (found.stored.empty()) return found;
         // Who has come with another job hears it before any ps is waited for. What else is wrong
         // with the newest one shows when it is to be loaded.
-        if (!highest->ok() || (*stored)->empty()) return;
         const absl::Status same =
-            CheckSameJob((*stored)->front(), job, fingerprint, store->files());
-        if (absl::IsFailedPrecondition(same)) *highest = same;
+            CheckSameJob(found.stored.front(), job, fingerprint, store->files());
+        if (absl::IsFailedPrecondition(same)) return same;
+        return found;
       },
-      [this, alive = alive_, stored, highest] {
-        if (!*alive || closed_) return;
-        if (!highest->ok()) return Fail(highest->status());
-        options_.on_stored(**stored);
-        highest_term_number_ = std::max(highest_term_number_, TermNumber(**highest));
+      [this](const absl::StatusOr<Found>& found) {
+        if (closed_) return;
+        if (!found.ok()) return Fail(found.status());
+        options_.on_stored(found->stored);
+        highest_term_number_ = std::max(highest_term_number_, TermNumber(found->highest));
         for (int ps = 0; ps < size(); ++ps) {
           peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{
               .loop = options_.loop,
@@ -137,21 +133,17 @@ void PsFleet::Dismiss() {
   Broadcast(request);
 }
 
-void PsFleet::Close() { CloseLinks(/*resign=*/true); }
-
-void PsFleet::CloseLinks(bool resign) {
+void PsFleet::Close() {
   closed_ = true;
   rows_.reset();
   proto::ControlRequest request;
   request.set_term(term_);
   request.mutable_resign();
   for (Peer& peer : peers_) {
-    if (peer.link == nullptr) continue;
-    resign ? peer.link->Finish(request) : peer.link->Close();
+    if (peer.link != nullptr) peer.link->Finish(request);
   }
-  if (probe_ != 0) options_.loop->CancelTimer(probe_);
-  if (claim_again_ != 0) options_.loop->CancelTimer(claim_again_);
-  probe_ = claim_again_ = 0;
+  probe_.Cancel();
+  claim_again_.Cancel();
 }
 
 void PsFleet::Send(int ps, proto::ControlRequest request) {
@@ -186,13 +178,12 @@ void PsFleet::BeginClaiming() {
 
 void PsFleet::Claim() {
   BeginClaiming();
-  claim_again_ = 0;
+  claim_again_.Cancel();
   if (TakeTerm()) Broadcast(ClaimRequest());
 }
 
 void PsFleet::ClaimAfter(Time pause) {
-  if (claim_again_ != 0) return;
-  claim_again_ = options_.loop->CallAfter(pause, [this] { Claim(); });
+  if (!claim_again_.pending()) claim_again_.Set(pause, [this] { Claim(); });
 }
 
 proto::ControlRequest PsFleet::ClaimRequest() const {
@@ -214,7 +205,7 @@ void PsFleet::RenewTerm() {
 // Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while
 // claiming, and while there is nobody to go on, the store is watched too (7.2).
 void PsFleet::Probe() {
-  probe_ = options_.loop->CallAfter(kProbePeriod, [this] { Probe(); });
+  probe_.Set(kProbePeriod, [this] { Probe(); });
   Broadcast(ClaimRequest());
   if (phase_ == Phase::kClaiming || (phase_ == Phase::kLeading && options_.nobody_trains())) {
     LookForEnd();
@@ -229,30 +220,31 @@ void PsFleet::LookForEnd() {
     std::string directory;  // of the checkpoint that it is,
     absl::Status sound;     // and whether that is whole
   };
-  auto found = std::make_shared<Found>();
   // Its bytes may be many, and files are read on one thread.
   const bool known = options_.loop->Now() < unsound_end_.again_at;
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [store = options_.store, found, fingerprint = options_.job_fingerprint,
+      [store = options_.store, fingerprint = options_.job_fingerprint,
        end_of_run = options_.end_of_run, unsound = known ? unsound_end_.directory : ""] {
+        Found found;
         const auto stored = store->List(nullptr);
-        if (!stored.ok() || stored->empty()) return;
+        if (!stored.ok() || stored->empty()) return found;
         const StoredCheckpoint& newest = stored->front();
-        if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite()) return;
-        if (newest.directory == unsound) return;
-        found->end = end_of_run(newest);
-        if (!found->end.has_value()) return;
-        found->directory = newest.directory;
-        found->sound = store->Verify(newest);
+        if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite())
+          return found;
+        if (newest.directory == unsound) return found;
+        found.end = end_of_run(newest);
+        if (!found.end.has_value()) return found;
+        found.directory = newest.directory;
+        found.sound = store->Verify(newest);
+        return found;
       },
-      [this, alive = alive_, found] {
-        if (!*alive) return;
+      [this](const Found& found) {
         looking_for_end_ = false;
-        if (closed_ || !found->end.has_value()) return;
-        if (!found->sound.ok()) return NoteUnsoundEnd(found->directory, found->sound);
+        if (closed_ || !found.end.has_value()) return;
+        if (!found.sound.ok()) return NoteUnsoundEnd(found.directory, found.sound);
         if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
-        options_.on_job_finished(*found->end);
+        options_.on_job_finished(*found.end);
       });
 }
 
@@ -340,7 +332,7 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint)
     return FailOfAnotherJob(ps, claimed);
   if (claimed.promised_term() != term_ || peer.claimed_now) return;
-  if (claim_again_ != 0) return;  // outbid: this term has failed already
+  if (claim_again_.pending()) return;  // outbid: this term has failed already
   peer.claimed_now = true;
   for (const Peer& other : peers_) {
     if (!other.claimed_now) return;
@@ -414,13 +406,13 @@ void PsFleet::Decide() {
   std::vector<uint64_t> incarnations;
   for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
   options_.lease->Acquire(
-      std::move(incarnations), [this, alive = alive_, term = term_](const absl::Status& status) {
-        if (!*alive || closed_ || phase_ != Phase::kClaiming || term != term_) return;
+      std::move(incarnations), scope_.Guard([this, term = term_](const absl::Status& status) {
+        if (closed_ || phase_ != Phase::kClaiming || term != term_) return;
         if (!status.ok()) return Fail(status);
         const bool all = std::all_of(peers_.begin(), peers_.end(),
                                      [](const Peer& peer) { return peer.claimed_now; });
         if (all) Resume();  // else one was started again meanwhile, and is claimed anew
-      });
+      }));
 }
 
 void PsFleet::Resume() {

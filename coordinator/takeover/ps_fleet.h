@@ -13,6 +13,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "common/run/run_verdict.h"
 #include "coordinator/takeover/checkpoint_rows.h"
 #include "coordinator/takeover/ps_link.h"
@@ -94,7 +95,6 @@ class PsFleet {
     std::function<void(const absl::Status&)> on_failed;
   };
   explicit PsFleet(Options options);
-  ~PsFleet();
 
   void Start();
   // Adds the term and sends to one ps or to all that are connected.
@@ -206,8 +206,6 @@ class PsFleet {
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);
   void Adopt();
-  // `resign`: in order, so that the ps hear of it.
-  void CloseLinks(bool resign);
   // The timeline is over; claims again under a fresh term. At once, but where the one before did
   // not last: a ps that always has a reason may not cost more than a claim a second.
   void StartOver(const std::string& why);
@@ -229,15 +227,15 @@ class PsFleet {
   };
   UnsoundEnd unsound_end_;
   std::set<std::string> bad_checkpoints_;
-  EventLoop::TimerId probe_ = 0;
-  EventLoop::TimerId claim_again_ = 0;
+  Timer probe_{options_.loop};
+  Timer claim_again_{options_.loop};
   Backoff claims_;             // pauses before them
   bool started_over_ = false;  // since the last timeline that lasted
   bool restore_ = false;       // what is claimed next is not adopted
   Time phase_since_{};
   bool dismissed_ = false;
   bool closed_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

@@ -32,56 +32,57 @@ void PsFleet::LookForCheckpoint() {
     std::optional<RunEnd> end;  // which it is
     absl::StatusOr<uint64_t> highest_timeline = 0;
   };
-  auto found = std::make_shared<Found>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
+      [store = options_.store, bad = bad_checkpoints_, job = options_.job_text,
        fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew,
        make_first = options_.make_first, term = term_, end_of_run = options_.end_of_run] {
-        found->newest = store->NewestVerified(bad, &found->problems);
-        if (!found->newest.ok()) return;
+        Found found;
+        found.newest = store->NewestVerified(bad, &found.problems);
+        if (!found.newest.ok()) return found;
         const auto stored = store->List(nullptr);
         if (!stored.ok()) {
-          found->newest = stored.status();
-          return;
+          found.newest = stored.status();
+          return found;
         }
-        found->highest_timeline = HighestTimeline(*stored);
-        if (!found->newest->has_value()) {
-          if (!found->problems.empty() || !bad.empty()) return;
+        found.highest_timeline = HighestTimeline(*stored);
+        if (!found.newest->has_value()) {
+          if (!found.problems.empty() || !bad.empty()) return found;
           if (absl::Status status = may_begin_anew(); !status.ok()) {
-            found->newest = status;
+            found.newest = status;
           } else if (make_first) {
-            found->newest = make_first(term);
+            found.newest = make_first(term);
           }
-          return;
+          return found;
         }
-        const StoredCheckpoint& newest = **found->newest;
+        const StoredCheckpoint& newest = **found.newest;
         if (newest.manifest.job_fingerprint == fingerprint) {
-          if (newest.manifest.finite()) found->end = end_of_run(newest);
-          return;
+          if (newest.manifest.finite()) found.end = end_of_run(newest);
+          return found;
         }
         const absl::Status same = CheckSameJob(newest, job, fingerprint, store->files());
-        if (!same.ok()) found->newest = same;
+        if (!same.ok()) found.newest = same;
+        return found;
       },
-      [this, alive = alive_, found, term = term_] {
-        if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
-        for (const std::string& problem : found->problems) LogWarning(problem);
-        if (!found->newest.ok()) return Fail(found->newest.status());
+      [this, term = term_](const Found& found) {
+        if (closed_ || phase_ != Phase::kLooking || term != term_) return;
+        for (const std::string& problem : found.problems) LogWarning(problem);
+        if (!found.newest.ok()) return Fail(found.newest.status());
         // Another coordinator led meanwhile. What goes on from its checkpoint has to sort above it.
-        if (!found->highest_timeline.ok()) return Fail(found->highest_timeline.status());
-        if (*found->highest_timeline > term_) {
+        if (!found.highest_timeline.ok()) return Fail(found.highest_timeline.status());
+        if (*found.highest_timeline > term_) {
           highest_term_number_ =
-              std::max(highest_term_number_, TermNumber(*found->highest_timeline));
+              std::max(highest_term_number_, TermNumber(*found.highest_timeline));
           return Claim();
         }
-        const std::optional<StoredCheckpoint>& newest = *found->newest;
-        if (!newest.has_value() && !(found->problems.empty() && bad_checkpoints_.empty())) {
+        const std::optional<StoredCheckpoint>& newest = *found.newest;
+        if (!newest.has_value() && !(found.problems.empty() && bad_checkpoints_.empty())) {
           return Fail(absl::DataLossError(absl::StrCat(
-              "no checkpoint of this job can be read:\n  ", absl::StrJoin(found->problems, "\n  "),
+              "no checkpoint of this job can be read:\n  ", absl::StrJoin(found.problems, "\n  "),
               "\nrestore one from a backup, or start over with another --run_dir")));
         }
         // A job that is to train longer than this one did goes on from its end.
-        if (found->end.has_value()) return options_.on_job_finished(*found->end);
+        if (found.end.has_value()) return options_.on_job_finished(*found.end);
         LoadAll(newest);
       });
 }

@@ -21,8 +21,6 @@ PsLink::PsLink(Options options)
   Open();
 }
 
-PsLink::~PsLink() { Close(); }
-
 void PsLink::Send(const proto::ControlRequest& request) {
   if (hello_seen_) stream_->Send(MakeMessage(request));
 }
@@ -42,12 +40,10 @@ void PsLink::Close() {
   closed_ = true;
   hello_seen_ = false;
   stream_.reset();
-  if (retry_ != 0) options_.loop->CancelTimer(retry_);
-  retry_ = 0;
+  retry_.Cancel();
 }
 
 void PsLink::Open() {
-  retry_ = 0;
   stream_ =
       options_.network->Open(options_.address, kControlMethod,
                              {.on_message = [this](Message message) { OnMessage(message); },
@@ -84,7 +80,7 @@ void PsLink::OnClosed(const absl::Status& status) {
   const std::string why(absl::StripPrefix(status.message(), options_.address + ": "));
   last_error_ = Printable(why, kMaxReasonBytes);
   stream_.reset();
-  retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+  retry_.Set(backoff_.Next(), [this] { Open(); });
   if (was_connected) options_.on_lost(options_.index, status);
 }
 

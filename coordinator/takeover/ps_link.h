@@ -8,6 +8,7 @@
 #include "common/rpc/backoff.h"
 #include "common/rpc/field_limits.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -29,7 +30,6 @@ class PsLink {
     std::function<void(int ps, const absl::Status&)> on_lost;
   };
   explicit PsLink(Options options);
-  ~PsLink();
 
   // Dropped while there is no stream: whatever matters is sent again after a hello.
   void Send(const proto::ControlRequest& request);
@@ -55,7 +55,7 @@ class PsLink {
   bool closed_ = false;
   Time since_{};
   std::string last_error_;
-  EventLoop::TimerId retry_ = 0;
+  Timer retry_{options_.loop};
 };
 
 }  // namespace shoal

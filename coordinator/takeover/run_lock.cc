@@ -122,11 +122,6 @@ std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSys
 
 RunLock::RunLock(Options options) : options_(std::move(options)) {}
 
-RunLock::~RunLock() {
-  *alive_ = false;
-  if (timer_ != 0) options_.loop->CancelTimer(timer_);
-}
-
 void RunLock::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
   // What was seen before a pause does not say how long the holder has renewed its lease since.
   if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();
@@ -177,9 +172,7 @@ std::string RunLock::Waiting() const {
 }
 
 void RunLock::LookAfter(Time delay) {
-  if (timer_ != 0) options_.loop->CancelTimer(timer_);
-  timer_ = options_.loop->CallAfter(delay, [this] {
-    timer_ = 0;
+  timer_.Set(delay, [this] {
     if (leading_ || done_ != nullptr) Look();
   });
 }
@@ -187,22 +180,21 @@ void RunLock::LookAfter(Time delay) {
 void RunLock::Look() {
   if (busy_since_.has_value()) return;
   busy_since_ = options_.loop->Now();
-  auto seen = std::make_shared<Seen>();
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kBrief,
-      [files = options_.files, directory = options_.directory, seen] {
+      [files = options_.files, directory = options_.directory] {
         const auto numbers = Numbers(directory, files);
-        seen->status = numbers.status();
-        if (!numbers.ok() || numbers->empty()) return;
-        seen->number = numbers->back();
+        Seen seen = {.status = numbers.status()};
+        if (!numbers.ok() || numbers->empty()) return seen;
+        seen.number = numbers->back();
         // What cannot be read says nothing of its holder.
-        seen->text = ReadSmallFile(PathOf(directory, seen->number), kMaxBytes, files).value_or("");
+        seen.text = ReadSmallFile(PathOf(directory, seen.number), kMaxBytes, files).value_or("");
+        return seen;
       },
-      [this, alive = alive_, seen, asked = options_.loop->Now()] {
-        if (!*alive) return;
+      [this, asked = options_.loop->Now()](const Seen& seen) {
         busy_since_.reset();
         if (std::exchange(look_again_, false)) return Look();
-        OnSeen(*seen, asked);
+        OnSeen(seen, asked);
       });
 }
 
@@ -267,7 +259,7 @@ void RunLock::OnForeign(const Seen& seen, Time asked) {
 void RunLock::Create(uint64_t number) {
   busy_since_ = options_.loop->Now();
   creating_ = std::make_shared<Creation>(Creation{.number = number});
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kBrief,
       [files = options_.files, directory = options_.directory, number, text = Text(false),
        created = creating_] {
@@ -292,8 +284,7 @@ void RunLock::Create(uint64_t number) {
           return absl::OkStatus();
         }();
       },
-      [this, alive = alive_, number, created = creating_] {
-        if (!*alive) return;
+      [this, number, created = creating_] {
         busy_since_.reset();
         if (creating_ == nullptr) return;  // released
         creating_.reset();
@@ -317,15 +308,14 @@ void RunLock::Create(uint64_t number) {
 void RunLock::Renew() {
   busy_since_ = options_.loop->Now();
   ++renewals_;
-  options_.loop->Offload(
+  scope_.Offload(
       Lane::kBrief,
       [files = options_.files, path = Path(number_), text = Text(false)] {
         // If this fails for long, another may take over; the next look shows it.
         const auto file = files->Open(path, FileSystem::Mode::kWrite);
         if (file.ok()) (void)WriteAtOnce(**file, text);
       },
-      [this, alive = alive_] {
-        if (!*alive) return;
+      [this] {
         busy_since_.reset();
         if (std::exchange(look_again_, false)) return Look();
         if (leading_ || done_ != nullptr) Lead();

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "common/files/file_system.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 
 namespace shoal {
 
@@ -70,7 +71,6 @@ class RunLock {
     std::function<void()> on_lead;
   };
   explicit RunLock(Options options);
-  ~RunLock();
 
   // Asks for the lease, for one who has claimed the ps of these incarnations. `done` is called
   // once: OK, or kFailedPrecondition, which names the holder. A call replaces one that waits still.
@@ -139,8 +139,8 @@ class RunLock {
   std::function<void(const absl::Status&)> done_;  // while somebody waits
   std::optional<Watched> watched_;
   absl::Status looked_;  // whether the directory could be listed, the last time
-  EventLoop::TimerId timer_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer timer_{options_.loop};
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal
