@@ -12,56 +12,47 @@ struct CutWriter::Files {
 
   const CheckpointLayout layout;
   CheckpointWriter writer;
-  absl::StatusOr<std::vector<WrittenPart>> result;
+  absl::Status status;
 };
 
 CutWriter::CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* store,
                      const std::string& directory, std::function<void(int chunk)> on_chunk,
                      Done done)
-    : loop_(loop),
-      store_(store),
+    : store_(store),
       on_chunk_(std::move(on_chunk)),
       done_(std::move(done)),
-      files_(std::make_shared<Files>(store->options(), directory, files)) {
-  files_->result = std::vector<WrittenPart>();
+      files_(std::make_shared<Files>(store->options(), directory, files)),
+      scope_(loop) {
   WriteNextChunk();
 }
 
 void CutWriter::WriteNextChunk() {
-  if (next_chunk_ == store_->chunk_count() || !files_->result.ok()) return Finish();
+  if (next_chunk_ == store_->chunk_count() || !files_->status.ok()) return Finish();
   const auto pieces = std::make_shared<const std::vector<VariableStore::CutPiece>>(
       store_->CopyCutChunk(next_chunk_++));
-  loop_->Offload(
+  scope_.Offload(
       Lane::kFiles,
       [files = files_, pieces] {
         for (const VariableStore::CutPiece& piece : *pieces) {
-          const absl::Status written =
-              files->writer.Write(piece.tensor, piece.offset_bytes, piece.values.data(),
-                                  piece.values.size() * sizeof(float));
-          if (!written.ok()) {
-            files->result = written;
-            return;
-          }
+          files->status = files->writer.Write(piece.tensor, piece.offset_bytes, piece.values.data(),
+                                              piece.values.size() * sizeof(float));
+          if (!files->status.ok()) return;
         }
       },
-      [this, alive = std::weak_ptr<bool>(alive_)] {
-        if (alive.expired()) return;
-        if (files_->result.ok()) on_chunk_(next_chunk_ - 1);
+      [this] {
+        if (files_->status.ok()) on_chunk_(next_chunk_ - 1);
         WriteNextChunk();
       });
 }
 
 void CutWriter::Finish() {
-  loop_->Offload(
+  scope_.Offload(
       Lane::kFiles,
-      [files = files_] {
-        if (files->result.ok()) files->result = files->writer.Finish();
+      [files = files_]() -> absl::StatusOr<std::vector<WrittenPart>> {
+        if (!files->status.ok()) return files->status;
+        return files->writer.Finish();
       },
-      [this, alive = std::weak_ptr<bool>(alive_)] {
-        if (alive.expired()) return;
-        const Done done = done_;  // which may destroy this
-        done(std::move(files_->result));
-      });
+      done_);
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "ps/store/variable_store.h"
 
 namespace shoal {
@@ -31,13 +32,12 @@ class CutWriter {
   void WriteNextChunk();
   void Finish();
 
-  EventLoop* const loop_;
   const VariableStore* const store_;
   const std::function<void(int chunk)> on_chunk_;
   const Done done_;
   const std::shared_ptr<Files> files_;  // shared with what runs off the loop
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   int next_chunk_ = 0;
+  const Scope scope_;
 };
 
 }  // namespace shoal

@@ -110,13 +110,11 @@ void Cuts::Advance() {
 }
 
 void Cuts::Look() {
-  const auto seen = looking_ = std::make_shared<absl::StatusOr<bool>>(false);
-  loop_->Offload(
+  looking_.emplace(loop_);
+  looking_->Offload(
       Lane::kFiles,
-      [files = files_, place = cut_->place, seen] { *seen = SeesCutDirectory(place, files); },
-      [this, seen, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired() && looking_ == seen) OnLooked(*seen);
-      });
+      [files = files_, place = cut_->place] { return SeesCutDirectory(place, files); },
+      [this](const absl::StatusOr<bool>& seen) { OnLooked(seen); });
 }
 
 void Cuts::OnLooked(const absl::StatusOr<bool>& seen) {
@@ -174,17 +172,17 @@ void Cuts::OnRelease(const proto::Release& release) {
 }
 
 void Cuts::OnReadCut(const SessionPtr& session, uint64_t term, const proto::ReadCut& request) {
-  session->SendFrom(
-      SourceOf([this, alive = std::weak_ptr<bool>(alive_), to = session.get(), term, request] {
-        proto::ControlReply reply;
-        proto::CutRows* rows = reply.mutable_cut_rows();
-        rows->set_term(term);
-        rows->set_cut_step(request.cut_step());
-        rows->set_chunk(request.chunk());
-        rows->set_part(request.part());
-        if (!alive.expired()) FillRows(rows);
-        return to->MakeMessage(reply);
-      }));
+  auto fill = scope_.Guard([this](proto::CutRows* rows) { FillRows(rows); });
+  session->SendFrom(SourceOf([fill = std::move(fill), to = session.get(), term, request]() mutable {
+    proto::ControlReply reply;
+    proto::CutRows* rows = reply.mutable_cut_rows();
+    rows->set_term(term);
+    rows->set_cut_step(request.cut_step());
+    rows->set_chunk(request.chunk());
+    rows->set_part(request.part());
+    fill(rows);
+    return to->MakeMessage(reply);
+  }));
 }
 
 void Cuts::FillRows(proto::CutRows* rows) const {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/cut_directory.h"
+#include "common/rpc/scope.h"
 #include "ps/cut_writer.h"
 #include "ps/session.h"
 
@@ -77,9 +78,8 @@ class Cuts {
   FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
-  // For the marker of this cut: whether it is there.
-  std::shared_ptr<absl::StatusOr<bool>> looking_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::optional<Scope> looking_;  // for the marker of this cut: whether it is there
+  const Scope scope_{loop_};
 };
 
 }  // namespace shoal

@@ -26,18 +26,12 @@ std::string Text(const absl::Status& status) { return std::string(status.message
 
 ParameterServer::ParameterServer(Options options)
     : options_(std::move(options)), last_command_(options_.loop->Now()) {
-  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchCoordinator(); });
-}
-
-ParameterServer::~ParameterServer() {
-  options_.loop->CancelTimer(watch_);
-  options_.loop->CancelTimer(leaving_);
-  options_.loop->CancelTimer(alone_);
+  watch_.Set(kWatchPeriod, [this] { WatchCoordinator(); });
 }
 
 // Promise 8: nothing waits in silence. A coordinator that is there claims once a second.
 void ParameterServer::WatchCoordinator() {
-  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchCoordinator(); });
+  watch_.Set(kWatchPeriod, [this] { WatchCoordinator(); });
   const Time silence = options_.loop->Now() - last_command_;
   if (silence < kWatchPeriod) return;
   LogWarning(absl::StrCat(
@@ -66,7 +60,7 @@ void ParameterServer::Collect(MetricSamples* out) const {
 
 std::string ParameterServer::NotReady() const {
   if (stopped_) return "stopped";
-  if (leaving_ != 0) return "leaving, once a checkpoint is written";
+  if (leaving_) return "leaving, once a checkpoint is written";
   return loading_.has_value() ? "loading variables" : "";
 }
 
@@ -98,7 +92,7 @@ absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& metho
 
 void ParameterServer::OnClosed(uint64_t session) {
   const auto closed = sessions_.extract(session);
-  if (leaving_ != 0 && closed.mapped()->control && !Coordinated()) AwaitCoordinator();
+  if (leaving_ && closed.mapped()->control && !Coordinated()) AwaitCoordinator();
 }
 
 bool ParameterServer::Coordinated() const {
@@ -120,7 +114,7 @@ void ParameterServer::Greet(const SessionPtr& session) {
     fill(reply.mutable_hello());
     *reply.mutable_hello()->mutable_claimant() = holder_.who();
     session->Send(reply);
-    if (leaving_ != 0) SendDeparting(session);
+    if (leaving_) SendDeparting(session);
   } else {
     proto::ExchangeReply reply;
     fill(reply.mutable_hello());
@@ -357,16 +351,13 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
 
 void ParameterServer::ReadLoad() {
   reading_load_ = true;
-  const auto outcome = std::make_shared<LoadOutcome>();
-  options_.loop->Offload(
-      Lane::kFiles,
-      [outcome, request = std::move(loading_->request)] { *outcome = LoadVariables(request); },
-      [this, outcome, term = loading_->term, alive = std::weak_ptr<bool>(alive_)] {
-        if (alive.expired()) return;
+  scope_.Offload(
+      Lane::kFiles, [request = std::move(loading_->request)] { return LoadVariables(request); },
+      [this, term = loading_->term](LoadOutcome outcome) {
         reading_load_ = false;
         // A newer Load has taken its place.
         if (loading_->term != term) return ReadLoad();
-        OnLoadRead(term, std::move(*outcome));
+        OnLoadRead(term, std::move(outcome));
       });
 }
 
@@ -376,14 +367,14 @@ void ParameterServer::OnLoadRead(uint64_t term, LoadOutcome outcome) {
   loading_->variables = std::move(outcome.variables);
   const auto filled = [this, term](const absl::Status& status) {
     // Not from inside the RowFetch.
-    options_.loop->Post([this, term, status, alive = std::weak_ptr<bool>(alive_)] {
-      if (alive.expired() || !loading_ || loading_->term != term) return;
+    options_.loop->Post(scope_.Guard([this, term, status] {
+      if (!loading_ || loading_->term != term) return;
       LoadOutcome filled{.status = status,
                          .checkpoint_is_bad = !status.ok(),
                          .variables = std::move(loading_->variables)};
       if (status.ok()) filled.variables.store->SetApplied(loading_->cut_step);
       FinishLoad(term, std::move(filled));
-    });
+    }));
   };
   loading_->rows = std::make_unique<RowFetch>(term, loading_->variables.store.get(), filled);
   if (const SessionPtr session = loading_->session.lock()) loading_->rows->AskAt(session);
@@ -403,10 +394,7 @@ void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
   } else {
     VariableStore* const store = outcome.variables.store.get();
     if (options_.on_memory_needs) options_.on_memory_needs(outcome.variables.at_times_bytes);
-    timeline_.emplace(Timeline{.term = term,
-                               .variables = std::move(outcome.variables),
-                               .cuts = Cuts(options_.index, options_.loop, options_.files, store),
-                               .plan = std::nullopt});
+    timeline_.emplace(term, std::move(outcome.variables), options_);
     TakePlan();
     figures_.Loaded();
     LogInfo("timeline begins",
@@ -427,17 +415,17 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
     fields.emplace_back("lowest_updates", absl::StrCat(updates.lowest));
     fields.emplace_back("highest_updates", absl::StrCat(updates.highest));
   }
-  Stopped(leaving_ != 0 ? "stopped by the coordinator: this ps may leave"
-                        : "stopped by the coordinator: the job is over",
+  Stopped(leaving_ ? "stopped by the coordinator: this ps may leave"
+                   : "stopped by the coordinator: the job is over",
           fields);
 }
 
 void ParameterServer::Leave(Time grace) {
-  if (stopped_ || leaving_ != 0) return;
+  if (stopped_ || leaving_) return;
   if (!timeline_) return Stopped("leaving");
   LogInfo("leaving: the coordinator is asked for a checkpoint first");
-  leaving_ = options_.loop->CallAfter(
-      grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
+  leaving_ = true;
+  grace_.Set(grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
   for (const auto& [id, session] : sessions_) {
     if (session->control && session->greeted) SendDeparting(session);
   }
@@ -445,8 +433,7 @@ void ParameterServer::Leave(Time grace) {
 }
 
 void ParameterServer::AwaitCoordinator() {
-  options_.loop->CancelTimer(alone_);
-  alone_ = options_.loop->CallAfter(kCoordinatorPatience, [this] {
+  alone_.Set(kCoordinatorPatience, [this] {
     if (!Coordinated()) Stopped("leaving without a checkpoint: the coordinator is gone");
   });
 }

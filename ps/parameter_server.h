@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/log/logging.h"
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "ps/cuts.h"
 #include "ps/holder.h"
 #include "ps/push_plan.h"
@@ -51,7 +53,6 @@ class ParameterServer {
     std::function<void()> on_stopped;
   };
   explicit ParameterServer(Options options);
-  ~ParameterServer();
 
   // For Network::Listen.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
@@ -76,7 +77,12 @@ class ParameterServer {
  private:
   // The timeline that a Load has opened.
   struct Timeline {
-    uint64_t term = 0;
+    Timeline(uint64_t opened_by, LoadedVariables loaded, const Options& options)
+        : term(opened_by),
+          variables(std::move(loaded)),
+          cuts(options.index, options.loop, options.files, variables.store.get()) {}
+
+    uint64_t term;
     LoadedVariables variables;
     Cuts cuts;
     std::optional<PushPlan> plan;  // none: no coordinator has told this ps yet
@@ -161,14 +167,15 @@ class ParameterServer {
   std::optional<Loading> loading_;
   bool reading_load_ = false;  // off the loop; loading_ may be a newer one
   bool stopped_ = false;
-  EventLoop::TimerId leaving_ = 0;  // end of the grace period
-  EventLoop::TimerId alone_ = 0;    // end of the wait for a coordinator, for a ps that leaves
-  Time last_command_{};             // from a coordinator, or the start
+  bool leaving_ = false;
+  Timer grace_{options_.loop};  // until it leaves in any case
+  Timer alone_{options_.loop};  // end of the wait for a coordinator, for a ps that leaves
+  Time last_command_{};         // from a coordinator, or the start
   ServerFigures figures_;
-  EventLoop::TimerId watch_ = 0;
+  Timer watch_{options_.loop};
   uint64_t next_session_ = 0;
   std::map<uint64_t, SessionPtr> sessions_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal
