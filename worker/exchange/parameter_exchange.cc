@@ -45,19 +45,13 @@ ParameterExchange::ParameterExchange(Options options)
     peers_[ps].backoff =
         std::make_unique<Backoff>(std::chrono::milliseconds(50), std::chrono::seconds(1),
                                   options_.worker * uint64_t{7919} + ps);
+    peers_[ps].retry = std::make_unique<Timer>(options_.loop);
     peers_[ps].versions.resize(options_.shard_map->ps(ps).chunks.size(), 0);
     peers_[ps].pulled = peers_[ps].versions;
     peers_[ps].here.resize(peers_[ps].versions.size());
     peers_[ps].pull_order = PullOrder(options_.shard_map->ps(ps).chunks);
     Open(ps);
   }
-}
-
-ParameterExchange::~ParameterExchange() {
-  for (Peer& peer : peers_) {
-    if (peer.retry != 0) options_.loop->CancelTimer(peer.retry);
-  }
-  if (look_ != 0) options_.loop->CancelTimer(look_);
 }
 
 void ParameterExchange::SetTimeline(uint64_t timeline) {
@@ -236,7 +230,6 @@ void ParameterExchange::SendPull(int ps, const Request& first, int count) {
 
 void ParameterExchange::Open(int ps) {
   Peer& peer = peers_[ps];
-  peer.retry = 0;
   peer.hello_seen = false;
   peer.stream = options_.network->Open(
       options_.addresses[ps], kExchangeMethod,
@@ -276,7 +269,7 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   peer.stream.reset();
   if (absl::IsFailedPrecondition(status) || absl::IsAborted(status))
     return options_.on_failed(status);
-  peer.retry = options_.loop->CallAfter(peer.backoff->Next(), [this, ps] { Open(ps); });
+  peer.retry->Set(peer.backoff->Next(), [this, ps] { Open(ps); });
   // A step beyond the window, or a version whose steps are not all in, is refused until an earlier
   // step is done, which this worker may itself hold, or be the only one to take: it begins anew
   // with the earliest ones.
@@ -378,11 +371,7 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
 void ParameterExchange::MaybeFinishPull() {
   if (pull_done_ == nullptr || pulls_missing_ > 0) return;
   if (dropped_slices_.expired()) return std::exchange(pull_done_, nullptr)(absl::OkStatus());
-  if (look_ != 0) return;
-  look_ = options_.loop->CallAfter(kLookAgain, [this] {
-    look_ = 0;
-    MaybeFinishPull();
-  });
+  if (!look_.pending()) look_.Set(kLookAgain, [this] { MaybeFinishPull(); });
 }
 
 // Only now the stream has proved good: one that breaks on the first request says hello, too.

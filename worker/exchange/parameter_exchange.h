@@ -16,6 +16,7 @@
 #include "common/model/model_layout.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/round.h"
 #include "proto/parameter_server.pb.h"
@@ -61,7 +62,6 @@ class ParameterExchange {
     std::function<void(const absl::Status&)> on_failed;
   };
   explicit ParameterExchange(Options options);
-  ~ParameterExchange();
 
   // The worker goes by another index from now on: says so to every ps, whose figures are by it.
   void SetWorker(uint32_t worker);
@@ -118,7 +118,7 @@ class ParameterExchange {
   struct Peer {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Backoff> backoff;
-    EventLoop::TimerId retry = 0;
+    std::unique_ptr<Timer> retry;
     bool hello_seen = false;
     std::string last_error;          // why the last stream ended
     std::vector<uint64_t> versions;  // by chunk: of the values in `parameters`
@@ -192,8 +192,8 @@ class ParameterExchange {
   // Of the slices of the step, and of those of the step that was dropped: owns the gradients.
   std::shared_ptr<const void> step_slices_;
   std::weak_ptr<const void> dropped_slices_;
-  EventLoop::TimerId look_ = 0;  // again whether these are gone
-  int chunks_missing_ = 0;       // of the step, whose answers are not all here
+  Timer look_{options_.loop};  // again whether these are gone
+  int chunks_missing_ = 0;     // of the step, whose answers are not all here
 };
 
 }  // namespace shoal

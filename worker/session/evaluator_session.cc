@@ -32,23 +32,17 @@ EvaluatorSession::EvaluatorSession(Options options)
     : options_(std::move(options)),
       backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.incarnation) {}
 
-EvaluatorSession::~EvaluatorSession() {
-  *alive_ = false;
-  for (const EventLoop::TimerId timer : {retry_, watch_, leave_deadline_})
-    if (timer != 0) options_.loop->CancelTimer(timer);
-}
-
 void EvaluatorSession::Start() {
   alone_since_ = activity_began_ = options_.loop->Now();
   say_wait_at_ = alone_since_ + kSayWaitAfter;
-  watch_ = options_.loop->CallAfter(kEvaluatorWatchPeriod, [this] { Watch(); });
+  watch_.Set(kEvaluatorWatchPeriod, [this] { Watch(); });
   LogInfo("looking for the coordinator at " + options_.chief);
   Open();
 }
 
 // Promise 8: nothing waits in silence.
 void EvaluatorSession::Watch() {
-  watch_ = options_.loop->CallAfter(kEvaluatorWatchPeriod, [this] { Watch(); });
+  watch_.Set(kEvaluatorWatchPeriod, [this] { Watch(); });
   const Time now = options_.loop->Now();
   if (welcomed_ && activity_ == Activity::kComputing) SendProgress();
   if (now < say_wait_at_ || preparing_) return;
@@ -82,7 +76,6 @@ std::string EvaluatorSession::NoCoordinator() const {
 // --- The stream to the coordinator ---
 
 void EvaluatorSession::Open() {
-  retry_ = 0;
   if (over_) return;
   stream_ =
       options_.network->Open(options_.chief, kEvaluateMethod,
@@ -125,7 +118,7 @@ void EvaluatorSession::OnClosed(const absl::Status& status) {
   }
   if (now - alone_since_ >= options_.coordinator_timeout)
     return Over(absl::UnavailableError(NoCoordinator()));
-  retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+  retry_.Set(backoff_.Next(), [this] { Open(); });
 }
 
 void EvaluatorSession::OnMessage(const Message& message) {
@@ -175,11 +168,10 @@ void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
   job_fingerprint_ = job;
   LogInfo("taking part as the evaluator");
   // Of the variables only names and layout are wanted: any number of ps will do.
-  options_.computer->Prepare(
-      welcome.job(), /*ps_count=*/1,
-      [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
-        if (*alive && !over_) OnPrepared(std::move(prepared));
-      });
+  options_.computer->Prepare(welcome.job(), /*ps_count=*/1,
+                             scope_.Guard([this](absl::StatusOr<StepComputer::Prepared> prepared) {
+                               if (!over_) OnPrepared(std::move(prepared));
+                             }));
 }
 
 void EvaluatorSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) {
@@ -269,13 +261,13 @@ void EvaluatorSession::OnValues(const proto::Values& values) {
 void EvaluatorSession::Compute() {
   computing_ = true;
   options_.computer->Evaluate(
-      batches_done_, [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
-        if (!*alive || over_) return;
+      batches_done_, scope_.Guard([this, work = work_](absl::StatusOr<BatchOutcome> outcome) {
+        if (over_) return;
         computing_ = false;
         if (work == work_) return OnComputed(std::move(outcome));
         // It was dropped; what came in its place has waited for this.
         if (activity_ == Activity::kReading) AskForValues();
-      });
+      }));
 }
 
 void EvaluatorSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
@@ -345,8 +337,7 @@ void EvaluatorSession::Leave(const absl::Status& why) {
   over_ = true;
   leaving_ = why;
   stream_->Finish(absl::OkStatus());
-  leave_deadline_ = options_.loop->CallAfter(kEvaluatorLeaveTimeout, [this] {
-    leave_deadline_ = 0;
+  leave_deadline_.Set(kEvaluatorLeaveTimeout, [this] {
     if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
   });
 }

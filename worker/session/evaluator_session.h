@@ -10,6 +10,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "proto/evaluator.pb.h"
 #include "worker/job/dataset_pass.h"
 #include "worker/session/worker_figures.h"
@@ -46,7 +47,6 @@ class EvaluatorSession {
     std::function<void(const absl::Status&)> on_over;
   };
   explicit EvaluatorSession(Options options);
-  ~EvaluatorSession();
 
   void Start();
   // Leaves at once: what is begun is begun anew by whoever comes next.
@@ -97,8 +97,8 @@ class EvaluatorSession {
   const Options options_;
   std::unique_ptr<Stream> stream_;
   Backoff backoff_;
-  EventLoop::TimerId retry_ = 0;
-  EventLoop::TimerId watch_ = 0;
+  Timer retry_{options_.loop};
+  Timer watch_{options_.loop};
   std::string last_error_;  // of the stream to the coordinator
   bool refused_ = false;    // last_error_ is the coordinator's: not now
   bool welcomed_ = false;
@@ -124,8 +124,8 @@ class EvaluatorSession {
 
   bool over_ = false;
   std::optional<absl::Status> leaving_;  // how to end once the coordinator has closed the stream
-  EventLoop::TimerId leave_deadline_ = 0;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer leave_deadline_{options_.loop};
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

@@ -33,25 +33,16 @@ WorkerSession::WorkerSession(Options options)
     : options_(std::move(options)),
       backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.incarnation) {}
 
-WorkerSession::~WorkerSession() {
-  *alive_ = false;
-  if (retry_ != 0) options_.loop->CancelTimer(retry_);
-  if (watch_ != 0) options_.loop->CancelTimer(watch_);
-  if (report_due_ != 0) options_.loop->CancelTimer(report_due_);
-  if (drain_deadline_ != 0) options_.loop->CancelTimer(drain_deadline_);
-  if (leave_deadline_ != 0) options_.loop->CancelTimer(leave_deadline_);
-}
-
 void WorkerSession::Start() {
   alone_since_ = activity_began_ = options_.loop->Now();
-  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
+  watch_.Set(kWatchPeriod, [this] { WatchWaits(); });
   LogInfo("looking for the coordinator at " + options_.chief);
   Open();
 }
 
 // Promise 8: nothing waits in silence.
 void WorkerSession::WatchWaits() {
-  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
+  watch_.Set(kWatchPeriod, [this] { WatchWaits(); });
   const Time now = options_.loop->Now();
   if (!welcomed_) {
     LogWarning(refused_ ? NoCoordinator()
@@ -115,7 +106,6 @@ std::string WorkerSession::Doing() const {
 // --- The stream to the coordinator ---
 
 void WorkerSession::Open() {
-  retry_ = 0;
   if (over_) return;
   welcomed_ = false;
   stream_ =
@@ -169,7 +159,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   if (now - alone_since_ >= options_.coordinator_timeout) {
     return Over(End::kNoCoordinator, absl::UnavailableError(NoCoordinator()));
   }
-  retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+  retry_.Set(backoff_.Next(), [this] { Open(); });
   EndHalt();  // whoever halted it may be gone
 }
 
@@ -251,11 +241,10 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   job_fingerprint_ = job;
   LogInfo(absl::StrCat("taking part as worker ", *index_));
   preparing_ = true;
-  options_.computer->Prepare(
-      welcome.job(), static_cast<int>(ps_.size()),
-      [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
-        if (*alive && !over_) OnPrepared(std::move(prepared));
-      });
+  options_.computer->Prepare(welcome.job(), static_cast<int>(ps_.size()),
+                             scope_.Guard([this](absl::StatusOr<StepComputer::Prepared> prepared) {
+                               if (!over_) OnPrepared(std::move(prepared));
+                             }));
 }
 
 absl::Status WorkerSession::CheckWelcome(const proto::Welcome& welcome) const {
@@ -304,11 +293,11 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .on_failed =
           [this](const absl::Status& status) {
             // Not from inside one of its own callbacks.
-            options_.loop->Post([this, alive = alive_, status] {
-              if (!*alive || over_) return;
+            options_.loop->Post(scope_.Guard([this, status] {
+              if (over_) return;
               if (!absl::IsAborted(status)) return Leave(status);
               OverOfOtherCluster(std::string(status.message()));
-            });
+            }));
           }});
   if (draining_) return Leave(absl::OkStatus());
   if (welcomed_) SendReady();
@@ -376,8 +365,7 @@ void WorkerSession::Drain(const std::string& reason) {
   LogInfo("draining: " + reason);
   no_step_after_ = options_.loop->Now() + options_.drain_timeout / 2;
   evaluations_.clear();
-  drain_deadline_ = options_.loop->CallAfter(options_.drain_timeout, [this] {
-    drain_deadline_ = 0;
+  drain_deadline_.Set(options_.drain_timeout, [this] {
     if (over_) return FinishLeaving();
     SendLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
@@ -412,10 +400,7 @@ void WorkerSession::Leave(const absl::Status& why) {
   over_ = true;
   leaving_ = {end, why};
   stream_->Finish(absl::OkStatus());
-  leave_deadline_ = options_.loop->CallAfter(kLeaveTimeout, [this] {
-    leave_deadline_ = 0;
-    FinishLeaving();
-  });
+  leave_deadline_.Set(kLeaveTimeout, [this] { FinishLeaving(); });
 }
 
 void WorkerSession::FinishLeaving() {

@@ -13,6 +13,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "common/step_plan/round.h"
 #include "proto/coordinator.pb.h"
 #include "proto/worker.pb.h"
@@ -68,7 +69,6 @@ class WorkerSession {
     std::function<void(End, const absl::Status&)> on_over;
   };
   explicit WorkerSession(Options options);
-  ~WorkerSession();
 
   void Start();
   // Finishes the steps that it holds, as far as drain_timeout reaches, hands back the rest, and is
@@ -185,8 +185,8 @@ class WorkerSession {
   const Options options_;
   std::unique_ptr<Stream> stream_;
   Backoff backoff_;
-  EventLoop::TimerId retry_ = 0;
-  EventLoop::TimerId watch_ = 0;
+  Timer retry_{options_.loop};
+  Timer watch_{options_.loop};
   Time activity_began_{};
   WorkerFigures figures_;
   InputWaitShare input_wait_share_;
@@ -225,18 +225,18 @@ class WorkerSession {
   bool step_applied_ = false;                   // on every ps
   std::vector<std::pair<int, int>> held_back_;  // chunks of it by ps, by a halt before the first
   proto::StepsDone unreported_;
-  EventLoop::TimerId report_due_ = 0;  // while there are some and a coordinator
+  Timer report_due_{options_.loop};  // while there are some and a coordinator
 
   bool draining_ = false;
   bool no_more_leases_ = false;  // as the coordinator has said over this stream
   std::string drain_reason_;
   Time no_step_after_{};  // begins, once draining
-  EventLoop::TimerId drain_deadline_ = 0;
+  Timer drain_deadline_{options_.loop};
   bool over_ = false;
   // Set by Leave: how to end once the coordinator has closed the stream.
   std::optional<std::pair<End, absl::Status>> leaving_;
-  EventLoop::TimerId leave_deadline_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer leave_deadline_{options_.loop};
+  const Scope scope_{options_.loop};
 };
 
 }  // namespace shoal

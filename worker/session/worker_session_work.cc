@@ -219,17 +219,16 @@ void WorkerSession::Train() {
   outcome_.reset();
   step_applied_ = false;
   if (!exchange_->pulling()) BeginPushes(leased.round);
-  options_.computer->Train(
-      step_, exchange_->Missing(),
-      [this, alive = alive_, work = work_](int ps, int chunk) {
-        if (*alive && work == work_) OnChunk(ps, chunk);
-      },
-      [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
-        if (!*alive || over_) return;
-        computing_ = false;
-        if (work != work_) return Next();
-        OnComputed(std::move(outcome));
-      });
+  options_.computer->Train(step_, exchange_->Missing(),
+                           scope_.Guard([this, work = work_](int ps, int chunk) {
+                             if (work == work_) OnChunk(ps, chunk);
+                           }),
+                           scope_.Guard([this, work = work_](absl::StatusOr<BatchOutcome> outcome) {
+                             if (over_) return;
+                             computing_ = false;
+                             if (work != work_) return Next();
+                             OnComputed(std::move(outcome));
+                           }));
 }
 
 void WorkerSession::BeginPushes(const std::optional<Round>& round) {
@@ -303,15 +302,14 @@ void WorkerSession::MaybeFinishStep() {
 void WorkerSession::MaybeReportSteps() {
   if (!welcomed_) return;  // it is told when it is there
   if (unreported_.steps_size() * uint64_t{kReportPortions} > leases_.size()) return ReportSteps();
-  if (report_due_ != 0) return;
-  report_due_ = options_.loop->CallAfter(kReportWithin, [this] {
-    report_due_ = 0;
+  if (report_due_.pending()) return;
+  report_due_.Set(kReportWithin, [this] {
     if (welcomed_ && !over_) ReportSteps();
   });
 }
 
 void WorkerSession::ReportSteps() {
-  if (report_due_ != 0) options_.loop->CancelTimer(std::exchange(report_due_, 0));
+  report_due_.Cancel();
   if (unreported_.steps_size() == 0) return;
   proto::WorkerReport report;
   report.mutable_steps_done()->Swap(&unreported_);
@@ -342,24 +340,24 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
 void WorkerSession::Evaluate(const EvaluationOrder& order) {
   Begin(Activity::kEvaluating);
   computing_ = true;
-  options_.computer->Evaluate(order.batch, [this, alive = alive_, work = work_,
-                                            order](absl::StatusOr<BatchOutcome> outcome) {
-    if (!*alive || over_) return;
-    computing_ = false;
-    if (work != work_) return Next();
-    Begin(Activity::kIdle);
-    if (!outcome.ok()) return Leave(outcome.status());
-    proto::WorkerReport report;
-    proto::EvaluationDone* done = report.mutable_evaluation_done();
-    done->set_timeline(timeline_);
-    done->set_cut_step(order.cut_step);
-    done->set_batch(order.batch);
-    done->set_examples(outcome->examples);
-    done->set_loss_sum(outcome->loss_sum);
-    for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
-    Report(report);
-    Next();
-  });
+  options_.computer->Evaluate(
+      order.batch, scope_.Guard([this, work = work_, order](absl::StatusOr<BatchOutcome> outcome) {
+        if (over_) return;
+        computing_ = false;
+        if (work != work_) return Next();
+        Begin(Activity::kIdle);
+        if (!outcome.ok()) return Leave(outcome.status());
+        proto::WorkerReport report;
+        proto::EvaluationDone* done = report.mutable_evaluation_done();
+        done->set_timeline(timeline_);
+        done->set_cut_step(order.cut_step);
+        done->set_batch(order.batch);
+        done->set_examples(outcome->examples);
+        done->set_loss_sum(outcome->loss_sum);
+        for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
+        Report(report);
+        Next();
+      }));
 }
 
 }  // namespace shoal

@@ -43,7 +43,6 @@ ComputeThread::ComputeThread(Options options)
     : options_(std::move(options)), thread_([this] { Run(); }) {}
 
 ComputeThread::~ComputeThread() {
-  *alive_ = false;
   ++timeline_;
   GiveUpStep();
   {
@@ -153,12 +152,11 @@ void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
   auto train_there = [train] { train(/*on_loop=*/false); };
   if (!here) return Enqueue(std::move(train_there));
   options_.loop->Post(
-      [this, alive = alive_, step, train = std::move(train), train_there = std::move(train_there)] {
-        if (!*alive) return;
+      scope_.Guard([this, step, train = std::move(train), train_there = std::move(train_there)] {
         // A timeline that has ended since then took its batches along: it would be read again.
         if (!training_->IsPrepared(step)) return Enqueue(train_there);
         train(/*on_loop=*/true);
-      });
+      }));
 }
 
 // The last chunks go with the outcome, so that the loop is woken once for them, but for those that
@@ -189,9 +187,10 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, ParameterArriv
   });
   // One that was given up counts as long, as nothing is known of it.
   const bool was_short = outcome.ok() && CpuTime() - begin < options_.short_step;
-  auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
+  auto note = scope_.Guard([this, was_short] { steps_are_short_ = was_short; });
+  auto finish = [note = std::move(note), say, on_chunk, done, last = std::move(last),
                  outcome = std::move(outcome)]() mutable {
-    if (*alive) steps_are_short_ = was_short;
+    note();
     say(on_chunk, last);
     done(std::move(outcome));
   };

@@ -16,6 +16,7 @@
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/clipping.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 #include "common/step_plan/batch_plan.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/program/pinned_buffer.h"
@@ -184,7 +185,7 @@ class ComputeThread : public StepComputer {
   // For the loop's thread.
   bool steps_are_short_ = false;                 // the last one was
   std::shared_ptr<ParameterArrivals> arrivals_;  // of the step at hand; null: nothing is missing
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const Scope scope_{options_.loop};
   std::thread thread_;  // "compute"; last, so that it starts when all else is there
 };
 
