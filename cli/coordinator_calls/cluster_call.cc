@@ -44,7 +44,7 @@ bool ParseReply(const Message& answer, google::protobuf::Message* reply) {
 }
 
 ClusterCall::ClusterCall(const Options& options, Message request, Done done)
-    : loop_(options.loop), done_(std::move(done)) {
+    : done_(std::move(done)), timer_(options.loop) {
   const std::string address = options.address;
   stream_ = options.network->Open(
       address, options.method,
@@ -62,19 +62,16 @@ ClusterCall::ClusterCall(const Options& options, Message request, Done done)
                         : absl::Status(status.code(), text));
            }});
   stream_->Send(std::move(request));
-  timer_ = loop_->CallAfter(options.timeout, [this, address] {
+  timer_.Set(options.timeout, [this, address] {
     Finish(absl::DeadlineExceededError(address + ": the coordinator does not answer"));
   });
 }
 
-ClusterCall::~ClusterCall() { loop_->CancelTimer(timer_); }
-
 void ClusterCall::Finish(absl::StatusOr<Message> result) {
   // Not from inside the stream's callback: `done` may destroy this, and the stream with it.
   if (!done_) return;
-  loop_->CancelTimer(timer_);
-  timer_ = loop_->CallAfter(Time(0), [done = std::exchange(done_, nullptr),
-                                      result = std::move(result)] { done(result); });
+  timer_.Set(Time(0),
+             [done = std::exchange(done_, nullptr), result = std::move(result)] { done(result); });
 }
 
 }  // namespace shoal

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 
 namespace shoal {
 
@@ -32,16 +33,14 @@ class ClusterCall {
   // the coordinator's refusal, safe to show, or with an error that names the address. It may
   // destroy this.
   ClusterCall(const Options& options, Message request, Done done);
-  ~ClusterCall();
   ClusterCall(const ClusterCall&) = delete;
   ClusterCall& operator=(const ClusterCall&) = delete;
 
  private:
   void Finish(absl::StatusOr<Message> result);
 
-  EventLoop* const loop_;
   Done done_;
-  EventLoop::TimerId timer_ = 0;
+  Timer timer_;
   std::unique_ptr<Stream> stream_;
 };
 

@@ -43,12 +43,10 @@ StatusPoller::StatusPoller(EventLoop* loop, Network* network, std::string addres
   Ask();
 }
 
-StatusPoller::~StatusPoller() { loop_->CancelTimer(timer_); }
-
 void StatusPoller::Ask() {
   query_ = std::make_unique<StatusQuery>(loop_, network_, address_, kTimeout,
                                          [this](absl::StatusOr<proto::StatusReply> result) {
-                                           timer_ = loop_->CallAfter(interval_, [this] { Ask(); });
+                                           timer_.Set(interval_, [this] { Ask(); });
                                            on_result_(std::move(result));
                                          });
 }

@@ -9,6 +9,7 @@
 #include "cli/coordinator_calls/cluster_call.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
@@ -33,7 +34,6 @@ class StatusPoller {
   // `on_result` gets each answer or error. `loop` and `network` outlive this.
   StatusPoller(EventLoop* loop, Network* network, std::string address, Time interval,
                StatusQuery::Done on_result);
-  ~StatusPoller();
   StatusPoller(const StatusPoller&) = delete;
   StatusPoller& operator=(const StatusPoller&) = delete;
 
@@ -46,7 +46,7 @@ class StatusPoller {
   const std::string address_;
   const Time interval_;
   const StatusQuery::Done on_result_;
-  EventLoop::TimerId timer_ = 0;
+  Timer timer_{loop_};
   std::unique_ptr<StatusQuery> query_;
 };
 

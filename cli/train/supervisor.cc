@@ -67,16 +67,6 @@ std::string DescribeDeath(const Child& child) {
 Supervisor::Supervisor(Options options)
     : options_(std::move(options)), policy_(options_.max_restarts) {}
 
-Supervisor::~Supervisor() {
-  options_.loop->CancelTimer(timer_);
-  for (const auto& [child, timer] : restarts_) options_.loop->CancelTimer(timer);
-}
-
-void Supervisor::SetTimer(Time delay, std::function<void()> callback) {
-  options_.loop->CancelTimer(timer_);
-  timer_ = options_.loop->CallAfter(delay, std::move(callback));
-}
-
 bool Supervisor::restarting(TaskType type) const {
   return std::any_of(restarts_.begin(), restarts_.end(),
                      [type](const auto& each) { return each.first->task.type == type; });
@@ -136,7 +126,7 @@ void Supervisor::ExpectFinish(const Child& child) {
   if (phase_ != Phase::kRunning) return;
   if (child.task.type == TaskType::kWorker && options_.cluster->running(TaskType::kWorker) > 0)
     return;
-  SetTimer(kFinishGrace, [this, &child] {
+  timer_.Set(kFinishGrace, [this, &child] {
     NoteFailure(child);
     Fail(child, "It left in order, but the coordinator does not finish the job.");
     MaybeEnded();
@@ -162,7 +152,8 @@ void Supervisor::RestartOrFail(const Child& child) {
     options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It is started again in ",
                                               Pause(*pause), " (restart ", restarts, " of ",
                                               options_.max_restarts, ")."));
-    restarts_[&child] = options_.loop->CallAfter(*pause, [this, &child] { Restart(child); });
+    const auto restart = restarts_.try_emplace(&child, options_.loop).first;
+    restart->second.Set(*pause, [this, &child] { Restart(child); });
     return;
   }
   if (restarts > 0) {
@@ -199,7 +190,7 @@ void Supervisor::OnStopSignal() {
     return MaybeEnded();
   }
   phase_ = Phase::kStopping;
-  options_.loop->CancelTimer(timer_);
+  timer_.Cancel();
   if (options_.cluster->running(TaskType::kChief) == 0) {
     options_.console->PrintError("Stopping; without a coordinator there is no further checkpoint.");
     End(Outcome::kStopped, kExitDrained, /*wait_for_leaving=*/false);
@@ -215,7 +206,7 @@ void Supervisor::OnCoordinatorAnswer() {
 }
 
 void Supervisor::AwaitStop() {
-  SetTimer(kSilenceGrace, [this] {
+  timer_.Set(kSilenceGrace, [this] {
     options_.console->PrintError(
         absl::StrCat(TaskName({TaskType::kChief, 0}), " has not answered for ",
                      FormatDuration(ToSeconds(kSilenceGrace)),
@@ -244,10 +235,9 @@ void Supervisor::End(Outcome outcome, int exit_code, bool wait_for_leaving) {
   phase_ = Phase::kEnding;
   outcome_ = outcome;
   exit_code_ = exit_code;
-  for (const auto& [child, timer] : restarts_) options_.loop->CancelTimer(timer);
   restarts_.clear();
   if (wait_for_leaving) {
-    SetTimer(kLeaveGrace, [this] { TerminateRest(); });
+    timer_.Set(kLeaveGrace, [this] { TerminateRest(); });
   } else {
     TerminateRest();
   }
@@ -255,14 +245,14 @@ void Supervisor::End(Outcome outcome, int exit_code, bool wait_for_leaving) {
 
 void Supervisor::MaybeEnded() {
   if (phase_ != Phase::kEnding || options_.cluster->any_running()) return;
-  options_.loop->CancelTimer(timer_);
+  timer_.Cancel();
   phase_ = Phase::kEnded;
   options_.on_ended();
 }
 
 void Supervisor::TerminateRest() {
   options_.cluster->SignalAll(SIGTERM);
-  SetTimer(kTermGrace, [this] {
+  timer_.Set(kTermGrace, [this] {
     for (const auto& child : options_.cluster->children()) {
       if (child->running()) {
         options_.console->PrintError(TaskName(child->task) + " does not stop and is killed.");

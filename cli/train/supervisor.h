@@ -9,6 +9,7 @@
 #include "cli/train/death_list.h"
 #include "cli/train/restart_policy.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/scope.h"
 
 namespace shoal {
 
@@ -38,7 +39,6 @@ class Supervisor {
     std::function<void()> on_ended;
   };
   explicit Supervisor(Options options);
-  ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -77,7 +77,6 @@ class Supervisor {
   void End(Outcome outcome, int exit_code, bool wait_for_leaving);
   void MaybeEnded();
   void TerminateRest();
-  void SetTimer(Time delay, std::function<void()> callback);
   bool restarting(TaskType type) const;
 
   const Options options_;
@@ -87,8 +86,8 @@ class Supervisor {
   int exit_code_ = 0;
   std::string cause_;
   DeathList deaths_;
-  EventLoop::TimerId timer_ = 0;
-  std::map<const Child*, EventLoop::TimerId> restarts_;  // that are to come
+  Timer timer_{options_.loop};
+  std::map<const Child*, Timer> restarts_;  // that are to come
 };
 
 // What people need to know of a child that died: which, when, how, its last lines, where its log
