@@ -16,14 +16,15 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
-constexpr size_t kAskAhead = 4;  // so that reading, sending and copying overlap
+constexpr size_t kAskAhead = 4;  // max requests in flight; reading, sending and copying overlap
 constexpr Time kEvaluatorWatchPeriod = std::chrono::seconds(1);
-// A wait longer than this is said; and said again, more rarely where waiting is what it is for.
+// The evaluator logs a wait that is longer than this, again and again.
 constexpr Time kSayWaitAfter = std::chrono::seconds(5);
+// It logs the wait for a new checkpoint less often, because that wait is normal.
 constexpr Time kSayIdleEvery = std::chrono::minutes(1);
-// A stream that lasted this long was a good one.
+// A stream that lasts this long resets the backoff.
 constexpr Time kEvaluatorSettled = std::chrono::seconds(1);
-// A coordinator that does not close the stream within this time is not waited for.
+// A leaving evaluator waits at most this long for the coordinator to close the stream.
 constexpr Time kEvaluatorLeaveTimeout = std::chrono::seconds(1);
 
 }  // namespace
@@ -98,7 +99,7 @@ void EvaluatorSession::Report(const proto::EvaluatorReport& report) {
 
 void EvaluatorSession::OnClosed(const absl::Status& status) {
   stream_.reset();
-  // One that refuses ends the stream in order.
+  // A coordinator that rejects this evaluator closes the stream with OK.
   if (!refused_ || !status.ok()) {
     refused_ = false;
     last_error_ = Printable(std::string(status.message()), kMaxReasonBytes);
@@ -107,11 +108,11 @@ void EvaluatorSession::OnClosed(const absl::Status& status) {
     if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
     return;
   }
-  // Its number is that coordinator's.
+  // The evaluation's number is only valid with that coordinator.
   if (evaluation_ != 0) Drop();
   const Time now = options_.loop->Now();
   if (std::exchange(welcomed_, false)) {
-    // One that welcomes and breaks, again and again, is not tried at once each time.
+    // A coordinator may welcome and break again and again. The backoff goes on for it.
     if (now - welcomed_at_ >= kEvaluatorSettled) backoff_.Reset();
     alone_since_ = now;
     LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
@@ -136,7 +137,7 @@ void EvaluatorSession::OnMessage(const Message& message) {
       const std::string why = "the coordinator says: " + reason;
       if (order.rejected().other_job()) return Over(absl::UnavailableError(why));
       if (order.rejected().final()) return Over(absl::FailedPreconditionError(why));
-      // The same again is said by Watch.
+      // Watch() logs a repeated reason.
       if (!refused_ || last_error_ != reason) LogWarning(why);
       refused_ = true;
       last_error_ = reason;
@@ -192,13 +193,13 @@ void EvaluatorSession::SendReady() {
 // --- One evaluation ---
 
 void EvaluatorSession::OnEvaluate(const proto::EvaluateCheckpoint& evaluate) {
-  if (!prepared_.has_value()) return;  // no coordinator does that
+  if (!prepared_.has_value()) return;  // no correct coordinator sends this before SendReady()
   Drop();
   evaluation_ = evaluate.evaluation();
   checkpoint_ = Printable(evaluate.checkpoint(), kMaxNameBytes);
   LogInfo("evaluating checkpoint " + checkpoint_);
   Begin(Activity::kReading);
-  // Values may not change under a batch that is still being computed of the former ones.
+  // The values must not change while a batch is still computed from the former ones.
   if (!computing_) AskForValues();
 }
 
@@ -253,7 +254,7 @@ void EvaluatorSession::OnValues(const proto::Values& values) {
       reinterpret_cast<char*>(prepared_->cut_parameters.data() + offset) + asked->offset_bytes,
       values.values().data(), values.values().size());
   asked_.erase(asked);
-  activity_began_ = options_.loop->Now();  // it is getting on
+  activity_began_ = options_.loop->Now();  // progress: the wait begins again
   say_wait_at_ = activity_began_ + kSayWaitAfter;
   AskForValues();
 }
@@ -265,7 +266,7 @@ void EvaluatorSession::Compute() {
         if (over_) return;
         computing_ = false;
         if (work == work_) return OnComputed(std::move(outcome));
-        // It was dropped; what came in its place has waited for this.
+        // That evaluation was cancelled. The next one has waited for the end of this batch.
         if (activity_ == Activity::kReading) AskForValues();
       }));
 }
@@ -326,7 +327,8 @@ void EvaluatorSession::Stop(const std::string& reason) {
   Leave(absl::CancelledError(reason));
 }
 
-// The coordinator hears of it before the process ends: it closes the stream when it has read this.
+// The coordinator closes the stream when it has read the message. This way it knows before the
+// process ends.
 void EvaluatorSession::Leave(const absl::Status& why) {
   if (over_) return;
   proto::EvaluatorReport report;

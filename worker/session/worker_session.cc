@@ -14,17 +14,17 @@
 namespace shoal {
 namespace {
 
-// A coordinator that does not close the stream within this time is not waited for.
+// A leaving worker waits at most this long for the coordinator to close the stream.
 constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 
-// No ps takes part among more, and no address is longer.
+// Limits on a welcome: the number of ps, and the length of an address.
 constexpr int kMaxPs = 65536;
 constexpr size_t kMaxAddressBytes = 512;
 
-// A stream that lasted this long was a good one.
+// A stream that lasts this long resets the backoff.
 constexpr Time kSettled = std::chrono::seconds(1);
 
-// Waits longer than this are said, and said again.
+// The worker logs a wait that is longer than this, again and again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
 
 }  // namespace
@@ -138,7 +138,7 @@ void WorkerSession::Report(const proto::WorkerReport& report) {
 void WorkerSession::OnClosed(const absl::Status& status) {
   stream_.reset();
   no_more_leases_ = false;
-  // One that refuses ends the stream in order.
+  // A coordinator that rejects this worker closes the stream with OK.
   if (!refused_ || !status.ok()) {
     refused_ = false;
     last_error_ = Printable(std::string(status.message()), kMaxReasonBytes);
@@ -147,7 +147,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   const bool was_welcomed = std::exchange(welcomed_, false);
   if (MayLeave()) return Over(End::kDrained, absl::OkStatus());
   const Time now = options_.loop->Now();
-  // One that welcomes and breaks, again and again, is not tried at once each time.
+  // A coordinator may welcome and break again and again. The backoff goes on for it.
   if (const Time at = std::exchange(welcomed_at_, Time{}); at != Time{} && now - at >= kSettled)
     backoff_.Reset();
   if (was_welcomed) {
@@ -179,11 +179,11 @@ void WorkerSession::OnMessage(const Message& message) {
       const std::string why = "the coordinator says: " + reason;
       if (order.rejected().other_job()) return OverOfOtherCluster(why);
       if (order.rejected().final()) return Over(End::kFailed, absl::FailedPreconditionError(why));
-      // The same again is said by WatchWaits.
+      // WatchWaits() logs a repeated reason.
       if (!refused_ || last_error_ != reason) LogWarning(why);
       refused_ = true;
       last_error_ = reason;
-      // What is done from here on is reported over the next stream.
+      // The worker reports steps that finish from here on over the next stream.
       if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
       return;
     }
@@ -221,7 +221,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
     LogInfo(absl::StrCat("back with the coordinator at ", options_.chief, " after ",
                          WholeSeconds(welcomed_at_ - alone_since_), " s"));
   }
-  // A worker that is not listed may be given another one by a later coordinator.
+  // A later coordinator may assign another index to a worker that is not in the cluster spec.
   if (index_ != welcome.index()) {
     index_ = welcome.index();
     if (exchange_ != nullptr) exchange_->SetWorker(*index_);
@@ -312,7 +312,7 @@ void WorkerSession::SendReady() {
   report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
   Report(report);
   if (draining_) SendDraining();
-  // Finished while there was no coordinator: still facts.
+  // Steps that finished while there was no coordinator still count.
   ReportSteps();
 }
 
@@ -321,7 +321,7 @@ void WorkerSession::SendReady() {
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   if (exchange_ == nullptr || timeline == 0) return;
   if (timeline == timeline_) {
-    return EndHalt();  // it goes on, without whatever the halt was for
+    return EndHalt();  // the timeline continues, and the reason for the halt is gone
   }
   LogInfo("working in timeline " + TermText(timeline));
   DropWork(timeline);
@@ -332,7 +332,7 @@ void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   Next();
 }
 
-// Rule 4: this timeline is over; everything of it is dropped.
+// Rule 4: this timeline is over, and the worker drops all its work.
 void WorkerSession::OnTimelineLost(const std::string& why) {
   LogWarning("the timeline is over: " + Printable(why, kMaxReasonBytes));
   proto::WorkerReport report;
@@ -395,8 +395,8 @@ void WorkerSession::Leave(const absl::Status& why) {
   SendLeaving(why);
   const End end = why.ok() ? End::kDrained : End::kFailed;
   if (stream_ == nullptr) return Over(end, why);
-  // The coordinator hears of it before the process ends: it closes the stream when it has read
-  // this.
+  // The coordinator closes the stream when it has read the message. This way it knows before the
+  // process ends.
   over_ = true;
   leaving_ = {end, why};
   stream_->Finish(absl::OkStatus());

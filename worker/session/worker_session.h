@@ -24,62 +24,62 @@
 
 namespace shoal {
 
-// A worker from its hello to its end: asks the coordinator for work, does it, reports it.
+// A worker from its hello to its end. It gets work from the coordinator, does it and reports it.
 //
 //   joining ── Welcome ──▶ preparing ── ready ──▶ idle ⇄ pulling / training / evaluating
 //      ▲                                            │
 //      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
-// A computer that begins early is given its step when the first chunks that are pulled for it are
-// there: then it is training while the pull goes on, and nothing of the step is pushed before that
-// is over. A step of which a ps keeps the version no more is taken back.
+// A computer that begins early gets its step when the first pulled chunks arrive. It then trains
+// while the pull continues. The worker pushes no chunk of the step before the pull ends. If a ps no
+// longer keeps the version that the step needs, the worker takes the step back.
 //
-// A step is over when its gradient is computed and every ps has acknowledged every chunk, or when a
-// ps says that its round is complete; then it
-// is reported, with others where steps are short, over a later stream if this one is gone. State
-// machine; loop thread only.
+// A step is done when its gradient is computed and every ps has acknowledged every chunk. It is
+// also done when a ps answers that the round is complete. The worker then reports it, together with
+// others if steps are short, and over a later stream if this one is lost. State machine; loop
+// thread only.
 class WorkerSession {
  public:
   enum class End {
     kJobDone,        // exit 0
     kDrained,        // 143
-    kFailed,         // this worker cannot do the job: 65 or 78, by the status
-    kNoCoordinator,  // or it has other ps or another job now; 138: worth a restart
+    kFailed,         // this worker cannot do the job; 65 or 78, by the status
+    kNoCoordinator,  // or the coordinator has other ps or another job now; 138: restart helps
   };
   struct Options {
-    EventLoop* loop = nullptr;  // these outlive this
+    EventLoop* loop = nullptr;  // all pointers must outlive this
     Network* network = nullptr;
     StepComputer* computer = nullptr;
     std::string chief;              // address of the coordinator
-    std::optional<uint32_t> index;  // in the cluster spec; without, the coordinator gives one
+    std::optional<uint32_t> index;  // in the cluster spec; empty: the coordinator assigns one
     uint64_t incarnation = 0;       // random
     std::string host;
     uint64_t pid = 0;
     std::string device = "cpu";
     uint32_t threads = 1;
-    // Without a coordinator for this long the worker gives up.
+    // The worker gives up after this long without a coordinator.
     Time coordinator_timeout = std::chrono::minutes(10);
-    // For the steps that it holds, of which none is begun after half of it; with what the process
-    // needs to end, it is gone within 10 s.
+    // Time to finish the leased steps. The worker begins no step after half of it. The process
+    // needs some more time to exit; both together take at most 10 s.
     Time drain_timeout = std::chrono::seconds(6);
-    // Every finished step, for step records; may be null.
+    // Called for every finished step, for step records; may be null.
     std::function<void(uint64_t timeline, uint64_t step)> on_step;
-    // The worker has its index, or another than before; may be null.
+    // Called when the worker gets its index, and when the index changes; may be null.
     std::function<void(uint32_t index)> on_index;
+    // Called once, at the end.
     std::function<void(End, const absl::Status&)> on_over;
   };
   explicit WorkerSession(Options options);
 
   void Start();
-  // Finishes the steps that it holds, as far as drain_timeout reaches, hands back the rest, and is
-  // over.
+  // Finishes the leased steps within drain_timeout, hands back the rest, and ends.
   void Drain(const std::string& reason);
 
-  // Its figures for Prometheus.
+  // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;
-  // The same of its mean step, for the log, when it is over (WorkerFigures::PerStep).
+  // Returns the stats of the mean step, for the log at the end (WorkerFigures::PerStep).
   LogFields PerStep() const { return figures_.PerStep(); }
-  // Why it can do no work now, in a line; empty while it can, also while there is none.
+  // Returns why it cannot work now, in one line; empty if it can, even if it has no work.
   std::string NotReady() const;
 
  private:
@@ -94,26 +94,26 @@ class WorkerSession {
     std::optional<Round> round;
   };
 
-  // The stream to the coordinator.
+  // Opens the stream to the coordinator.
   void Open();
   void OnMessage(const Message& message);
   void OnClosed(const absl::Status& status);
   void SendHello();
-  // Says every few seconds whom this worker waits for, if for anybody.
+  // Periodic: logs each long wait and reports it to the coordinator.
   void WatchWaits();
-  // Why there is none to work for, for people.
-  // Why there is no coordinator yet, as far as that is known.
+  // Returns the known reason why there is no coordinator yet.
   std::string Trouble() const;
+  // Returns a log line: for how long there is no coordinator, and the last error.
   std::string NoCoordinator() const;
-  // What is going on, for people.
+  // Returns the current activity, for logs.
   std::string Doing() const;
-  // ", batch 3 of 50,", of the step being computed, where it has several.
+  // Returns ", batch 3 of 50," if the current step has several batches, else "".
   std::string Batches() const;
   void CollectWaits(MetricSamples* out) const;
   void Report(const proto::WorkerReport& report);
 
   void OnWelcome(const proto::Welcome& welcome);
-  // Not OK: no coordinator of this version would have said it.
+  // Error unless a coordinator of this version can send this welcome.
   absl::Status CheckWelcome(const proto::Welcome& welcome) const;
   void OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared);
   void SendReady();
@@ -123,63 +123,66 @@ class WorkerSession {
   void OnResume(const proto::Resume& resume);
   void OnEvaluate(const proto::Evaluate& evaluate);
   void OnTimelineLost(const std::string& why);
-  // Forgets all that is going on; in `timeline` from now on, 0 = none.
+  // Cancels all work and continues in `timeline`; 0: in none.
   void DropWork(uint64_t timeline);
 
-  // Begins whatever is next, if nothing is going on.
+  // Begins the next work if the worker is idle.
   void Next();
-  // No step is to be begun now, whatever is leased.
+  // Whether the worker must not begin a step now.
   bool Holds() const { return halted_ || (draining_ && options_.loop->Now() >= no_step_after_); }
+  // Counts the time of the current activity, then switches to `activity`.
   void Begin(Activity activity);
-  // The parameters are those that the step is computed from.
+  // Whether the step can be computed from the current parameters.
   bool ParametersFit(const LeasedStep& leased) const;
   void PullParametersFor(const LeasedStep& leased);
-  // That is over; kOutOfRange: `version` is kept no more.
+  // Handles the end of a pull; kOutOfRange: a ps no longer keeps `version`.
   void OnPulled(const std::optional<uint64_t>& version, const absl::Status& status);
-  // Values of a chunk are in the parameters.
+  // Handles the arrival of a chunk's values in the parameters.
   void OnArrived(int ps, int chunk);
-  // Begins the step that is pulled for, if the computer takes it already.
+  // Begins the step of the current pull if the computer accepts it before the pull ends.
   void MaybeTrainEarly();
-  // Begins the first of the leases.
+  // Begins the first leased step.
   void Train();
-  // All of the parameters of step_, which is of this round, are there.
+  // Starts the pushes of step_, which belongs to `round`. Requires that all its parameters are
+  // here.
   void BeginPushes(const std::optional<Round>& round);
-  // The computer is busy, and does not just wait for a ps.
+  // Whether the computer is busy and does not only wait for a ps.
   bool Computes() const { return computing_ && !exchange_->pulling(); }
-  // A chunk of the step is computed.
+  // Pushes a computed chunk of the step, or holds it back during a halt.
   void OnChunk(int ps, int chunk);
-  // A halt is over: what it held back is pushed.
+  // Ends a halt and pushes the chunks that it held back.
   void EndHalt();
-  // Nothing of the step being computed was pushed, and nobody wants it any more.
+  // Cancels the current step, which nobody needs. Requires that none of its chunks was pushed.
   void AbandonStep();
-  // The round that begins with this version is complete everywhere: what is leased of it is done.
+  // Reports the leased steps of the round that begins with `version` as done, and of earlier
+  // rounds. Requires that this round is complete on all ps.
   void OnRoundComplete(uint64_t version);
-  // Leases were dropped: has the batches of those that are left prepared.
+  // Prefetches the batches of the remaining leases after some were removed.
   void ExpectLeasesAnew();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
-  // What is pushed of each chunk of a step that comes to nothing.
+  // Pushes a skip for each chunk of a skipped step.
   void PushNothing();
   void MaybeFinishStep();
-  // Reports the steps that are over, when enough have come together.
+  // Reports the finished steps if there are enough of them; else within a short time.
   void MaybeReportSteps();
   void ReportSteps();
   void PullCut(const EvaluationOrder& order);
   void Evaluate(const EvaluationOrder& order);
-  // It is draining, does nothing that counts, has reported all that it has done, and no lease is on
-  // its way here: one that came too late would be a hole below what others have done, which nobody
-  // fills where all leave at once.
+  // Whether a draining worker can leave: it trains no step, has reported its finished steps, and no
+  // lease is in flight to it. A lease that arrives too late leaves a gap below the steps that other
+  // workers have done. Nobody fills this gap if all workers leave at once.
   bool MayLeave() const {
     return draining_ && !preparing_ && activity_ != Activity::kTraining && leases_.empty() &&
            (welcomed_ ? no_more_leases_ : unreported_.steps_size() == 0);
   }
   void SendDraining();
   void SendLeaving(const absl::Status& why);
-  // Tells the coordinator, then ends.
+  // Sends the coordinator `why`, waits shortly until it closes the stream, then ends.
   void Leave(const absl::Status& why);
   void FinishLeaving();
   void Over(End end, const absl::Status& status);
-  // The cluster has another job or other ps now: only another start takes them. A worker that is to
-  // leave has nothing left to do.
+  // Ends because the cluster has another job or other ps now: only a restart helps. A draining
+  // worker ends as drained, because it has no work left.
   void OverOfOtherCluster(const std::string& why);
 
   const Options options_;
@@ -191,49 +194,51 @@ class WorkerSession {
   WorkerFigures figures_;
   InputWaitShare input_wait_share_;
   std::string last_error_;  // of the stream to the coordinator
-  bool refused_ = false;    // last_error_ is the coordinator's: not now
+  bool refused_ = false;    // the coordinator rejected this for now; last_error_ is its reason
   Time alone_since_{};      // without a stream to the coordinator
-  bool lost_ = false;       // it was there, and it was said that it is not any more
+  bool lost_ = false;       // the loss of the coordinator is logged, its return is not
   bool welcomed_ = false;
-  Time welcomed_at_{};  // over this stream; 0 before
+  Time welcomed_at_{};  // over this stream; 0: not yet
 
   std::optional<uint32_t> index_;
   std::vector<std::string> ps_;
-  uint32_t job_fingerprint_ = 0;  // of the job that is prepared, as is ps_
+  uint32_t job_fingerprint_ = 0;  // of the prepared job, like ps_
   bool preparing_ = false;
   std::optional<StepComputer::Prepared> prepared_;
   std::unique_ptr<ParameterExchange> exchange_;
 
   uint64_t timeline_ = 0;
-  uint64_t work_ = 0;  // rises when all that is going on is dropped
+  uint64_t work_ = 0;  // grows when the work is cancelled; tells late results apart
   std::deque<LeasedStep> leases_;
-  bool halted_ = false;  // begins none of them
-  // All steps of this timeline that were begun, of which something may have been pushed, are below.
+  bool halted_ = false;  // begins no lease
+  // Every step of this timeline that may have pushed chunks is below this.
   uint64_t begun_below_ = 0;
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
-  // Whom the pull under way is for; none: for nobody any more.
+  // Step of the current pull; empty once this step was revoked.
   std::optional<LeasedStep> pulled_for_;
-  bool computing_ = false;  // the computer is busy, perhaps with something that was dropped
-  // They hold this timeline and this worker's last push, or were pulled for the next step.
+  bool computing_ = false;  // the computer is busy, perhaps with a cancelled step or batch
+  // The parameters are of this timeline and include this worker's last push, or were pulled for the
+  // next step.
   bool parameters_fresh_ = false;
-  // They are of this version of the timeline, on every chunk; none: it is not known.
+  // Version of all parameter chunks in this timeline; empty: unknown.
   std::optional<uint64_t> parameters_version_;
-  uint64_t cut_here_ = 0;                       // step of the cut in cut_parameters; 0 = none
-  uint64_t step_ = 0;                           // the one being trained
-  std::optional<BatchOutcome> outcome_;         // of step_, once computed
-  bool step_applied_ = false;                   // on every ps
-  std::vector<std::pair<int, int>> held_back_;  // chunks of it by ps, by a halt before the first
+  uint64_t cut_here_ = 0;                // step of the cut in cut_parameters; 0: none
+  uint64_t step_ = 0;                    // the current step
+  std::optional<BatchOutcome> outcome_;  // of step_, once computed
+  bool step_applied_ = false;            // every ps has acknowledged all chunks of step_
+  // Computed chunks of step_, as (ps, chunk), that a halt holds back.
+  std::vector<std::pair<int, int>> held_back_;
   proto::StepsDone unreported_;
   Timer report_due_{options_.loop};  // while there are some and a coordinator
 
   bool draining_ = false;
-  bool no_more_leases_ = false;  // as the coordinator has said over this stream
+  bool no_more_leases_ = false;  // the coordinator said this over the current stream
   std::string drain_reason_;
   Time no_step_after_{};  // begins, once draining
   Timer drain_deadline_{options_.loop};
   bool over_ = false;
-  // Set by Leave: how to end once the coordinator has closed the stream.
+  // Set by Leave(): for on_over, once the coordinator closes the stream.
   std::optional<std::pair<End, absl::Status>> leaving_;
   Timer leave_deadline_{options_.loop};
   const Scope scope_{options_.loop};

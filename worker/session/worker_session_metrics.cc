@@ -1,4 +1,4 @@
-// What a WorkerSession shows to Prometheus. Every count here belongs to the loop's thread.
+// The stats of a WorkerSession for Prometheus. Only the loop thread uses them.
 
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
@@ -6,7 +6,8 @@
 
 namespace shoal {
 
-// The phase that an activity's time goes to; none for a step, which says itself how it spent it.
+// Returns the phase that counts an activity's time. Empty for training: the step's outcome has its
+// own times.
 std::optional<WorkerFigures::Phase> WorkerSession::PhaseOf(Activity activity) {
   switch (activity) {
     case Activity::kIdle:
@@ -26,7 +27,7 @@ void WorkerSession::Collect(MetricSamples* out) const {
   out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
   out->Add("shoal_worker_timeline", TermNumber(timeline_));
   out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
-  // The activity at hand counts already: a worker that is stuck in one is seen to be.
+  // Includes the current activity. This shows a worker that is stuck in one.
   WorkerFigures figures = figures_;
   if (const auto phase = PhaseOf(activity_))
     figures.Spent(*phase, options_.loop->Now() - activity_began_);
@@ -35,7 +36,7 @@ void WorkerSession::Collect(MetricSamples* out) const {
   if (exchange_ != nullptr) exchange_->Collect(out);
 }
 
-// As WatchWaits says them, without its patience.
+// Adds the same waits as WatchWaits(), but without its minimum time.
 void WorkerSession::CollectWaits(MetricSamples* out) const {
   const auto add = [&](const char* type, int index, const char* why, Time since) {
     out->Add("shoal_worker_waiting_seconds", ToSeconds(options_.loop->Now() - since),

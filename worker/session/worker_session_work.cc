@@ -1,4 +1,4 @@
-// What a WorkerSession does with the steps and the test batches that it is given.
+// The part of WorkerSession that handles leased steps and test batches.
 
 #include <algorithm>
 #include <utility>
@@ -12,13 +12,13 @@
 namespace shoal {
 namespace {
 
-// No coordinator hands out more work ahead.
+// Limits on the work that a coordinator may hand out ahead.
 constexpr uint64_t kMaxLeases = 1 << 14;
 constexpr size_t kMaxEvaluations = 1 << 10;
 
-// A step that is over is reported within this time, or earlier, when it is a quarter of those that
-// this worker holds: a message for each would cost both ends more than a tiny step does, and one
-// for all that are leased would leave this worker without work.
+// The worker reports a finished step within this time. It reports earlier if the unreported steps
+// exceed a quarter of its leases. One message per step would cost both ends more than a tiny step.
+// One message for all leases would leave this worker without work.
 constexpr Time kReportWithin = std::chrono::milliseconds(50);
 constexpr int kReportPortions = 4;
 
@@ -28,8 +28,8 @@ uint64_t Microseconds(Time time) {
 
 }  // namespace
 
-// Leases of another timeline are ordinary after a restore; those that no coordinator gives are
-// said, and end as every lease does that nobody works on.
+// Ignores leases of another timeline, which are normal after a restore. Logs and ignores a lease
+// that no coordinator of this version sends; it expires like any lease that nobody works on.
 void WorkerSession::OnLease(const proto::Lease& lease) {
   if (timeline_ == 0 || lease.timeline() != timeline_) return;
   const uint64_t total = prepared_->total_steps;
@@ -53,8 +53,8 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
   Next();
 }
 
-// The step being computed may be long, the block of local steps above all: while nothing of it is
-// pushed, it need not be waited for.
+// Answers at once, because the current step may be long, most of all a block of local steps. A halt
+// need not wait for a step that has pushed no chunk.
 void WorkerSession::OnHalt(const proto::Halt& halt) {
   if (timeline_ == 0 || halt.timeline() != timeline_) return;
   halted_ = true;
@@ -90,7 +90,7 @@ void WorkerSession::AbandonStep() {
   ++work_;
   held_back_.clear();
   parameters_fresh_ = false;
-  // What was asked for comes all the same.
+  // The pull itself is not cancelled.
   pulled_for_.reset();
   Begin(exchange_->pulling() ? Activity::kPulling : Activity::kIdle);
   options_.computer->Abandon();
@@ -164,7 +164,7 @@ void WorkerSession::OnPulled(const std::optional<uint64_t>& version, const absl:
   if (!status.ok()) {
     if (begun) {
       ++work_;
-      activity_ = Activity::kPulling;  // which all of its time was
+      activity_ = Activity::kPulling;  // all time of the step counts as pull
       options_.computer->GiveUpStep();
       leases_.push_front(*pulled_for);
     }
@@ -173,7 +173,7 @@ void WorkerSession::OnPulled(const std::optional<uint64_t>& version, const absl:
   }
   parameters_version_ = version;
   if (begun) return BeginPushes(pulled_for->round);
-  // A step that was leased since then is of later values.
+  // If the pull's step was revoked, a later lease needs later values.
   parameters_fresh_ = !version.has_value() && pulled_for.has_value();
   Begin(Activity::kIdle);
   Next();
@@ -184,7 +184,7 @@ void WorkerSession::OnArrived(int ps, int chunk) {
   options_.computer->Arrived(ps, chunk);
 }
 
-// As Next() would. The last chunk is left to it.
+// Checks the same conditions as Next(). After the last chunk, OnPulled() begins the step.
 void WorkerSession::MaybeTrainEarly() {
   if (over_ || computing_ || Holds() || !evaluations_.empty()) return;
   if (!pulled_for_.has_value() || leases_.empty() || leases_.front().step != pulled_for_->step)
@@ -193,8 +193,8 @@ void WorkerSession::MaybeTrainEarly() {
   if (!exchange_->Missing().empty()) Train();
 }
 
-// Others have computed these steps, and are gone perhaps without having said so: they are reported
-// as done, without what they would say for themselves.
+// Other workers have computed these steps, and may have ended before they reported them. So this
+// worker reports the steps as done, without loss, metrics and times.
 void WorkerSession::OnRoundComplete(uint64_t version) {
   std::erase_if(leases_, [this, version](const LeasedStep& leased) {
     if (!leased.round || leased.round->first > version) return false;
@@ -232,7 +232,7 @@ void WorkerSession::Train() {
 }
 
 void WorkerSession::BeginPushes(const std::optional<Round>& round) {
-  // Of a round they stay what they are, for more steps of it.
+  // Pushes of a round bring no values. parameters_version_ covers further steps of the round.
   parameters_fresh_ = !round && step_ >= prepared_->pulls_below;
   exchange_->BeginStep(
       step_,
@@ -263,7 +263,7 @@ void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
   MaybeFinishStep();
 }
 
-// Decided once, for all chunks: that the step is over is what everybody waits for.
+// Skips all chunks at once, because everybody waits for the end of this step.
 void WorkerSession::PushNothing() {
   exchange_->DropGradient();
   const ShardMap& shard_map = *prepared_->shard_map;
@@ -300,7 +300,7 @@ void WorkerSession::MaybeFinishStep() {
 }
 
 void WorkerSession::MaybeReportSteps() {
-  if (!welcomed_) return;  // it is told when it is there
+  if (!welcomed_) return;  // SendReady() reports them
   if (unreported_.steps_size() * uint64_t{kReportPortions} > leases_.size()) return ReportSteps();
   if (report_due_.pending()) return;
   report_due_.Set(kReportWithin, [this] {
@@ -319,13 +319,13 @@ void WorkerSession::ReportSteps() {
 void WorkerSession::PullCut(const EvaluationOrder& order) {
   Begin(Activity::kPullingCut);
   exchange_->PullCut(order.cut_step, prepared_->cut_parameters, [this, order](absl::Status status) {
-    // Whoever ended the timeline says what is next.
+    // Another timeline, or none, has begun; its handler calls Next().
     if (absl::IsCancelled(status)) return;
     Begin(Activity::kIdle);
     if (status.ok()) {
       cut_here_ = order.cut_step;
     } else {
-      // The evaluation was given up; what is left of it is void.
+      // The coordinator gave up this evaluation; its other batches are void.
       std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
         return each.cut_step == order.cut_step;
       });
