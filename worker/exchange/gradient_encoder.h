@@ -21,7 +21,7 @@ namespace shoal {
 // - The ps applied another worker's gradient of the step: the residual stays as before.
 // - It is unknown which one was applied, or the push was cancelled: the residual is dropped.
 //
-// So no part of a gradient counts twice, and a part that is lost with a worker or a timeline was
+// So no part of a gradient counts twice, and a part that is lost with a worker or a timeline is
 // small. Loop thread only.
 class GradientEncoder {
  public:

@@ -15,11 +15,13 @@
 namespace shoal {
 namespace {
 
-// Rare and short: until a message of a former timeline has left the process, or was read.
+// How often to check whether the transport still uses gradients of a former timeline. This wait is
+// rare and short.
 constexpr Time kLookAgain = std::chrono::milliseconds(10);
 
-// Chunks as forward wants them, which reads variables about in the order of the model, whoever
-// updates them, and moving averages not at all.
+// Returns the chunks about in the order in which forward reads them. Forward reads the variables in
+// the order of the model, whatever their update rule. It does not read moving averages, which are
+// last.
 std::vector<int> PullOrder(const std::vector<Chunk>& chunks) {
   std::vector<int> order(chunks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -133,7 +135,7 @@ void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done,
     peers_[ps].pushes.clear();
     std::erase_if(peers_[ps].waiting,
                   [](const Request& request) { return request.kind == RequestKind::kPush; });
-    // The gradient is of the values that are here now, whatever arrives while it is computed.
+    // The gradient is computed from the current values. Values that arrive later do not change it.
     peers_[ps].pulled = peers_[ps].versions;
     for (const Chunk& each : options_.shard_map->ps(ps).chunks)
       chunks_missing_ += each.pushed() ? 1 : 0;
@@ -154,7 +156,7 @@ int ParameterExchange::Unanswered(const Peer& peer) {
 
 void ParameterExchange::AskForMore(int ps) {
   Peer& peer = peers_[ps];
-  if (!peer.hello_seen) return;  // asked when the stream is there
+  if (!peer.hello_seen) return;  // OnHello() calls this again
   while (!peer.waiting.empty() && Unanswered(peer) < kWindow) {
     const Request first = peer.waiting.front();
     int count = 0;
@@ -201,8 +203,9 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   return message;
 }
 
-// The gradient stays as it is until every chunk of the step is acknowledged, which is longer than
-// any transport reads it. At the end nobody waits for that, so the buffer itself stays, too.
+// The gradient does not change until every chunk of the step is acknowledged. No transport reads it
+// longer than this. At the end of the process nobody waits for the acknowledgements. Therefore the
+// slices also keep the buffer alive.
 std::vector<Slice> ParameterExchange::GradientSlices(const Chunk& chunk) const {
   std::vector<Slice> slices;
   for (const ChunkPiece& piece : chunk.pieces) {
@@ -303,7 +306,7 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
   if (timeline_ == 0) return;
   if (hello.timeline() != timeline_)
     return Lose(absl::StrCat("ps ", ps, " is in another timeline"));
-  // What was on the old stream may have been lost; what arrives twice is recognised.
+  // Requests and answers on the old stream may be lost. The ps recognises a repeated push.
   peer.waiting.clear();
   for (const int chunk : peer.pushes) peer.waiting.push_back({RequestKind::kPush, chunk});
   for (const int chunk : peer.pull_order) {
@@ -328,7 +331,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, Message
     peer.versions[index] = applied.version();
   }
   encoder_.Acknowledge(ps, index, applied.repeated());
-  peer.pushes.erase(index);  // so that what answers it once more is not copied
+  peer.pushes.erase(index);  // a repeated answer is then ignored
   if (aside) {
     copies_.Copy(std::move(message), Places(chunk(ps, index), options_.parameters),
                  [this, ps, index] { OnPushAnswered(ps, index); });
@@ -355,7 +358,7 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
     return MaybeFinishCut();
   }
   if (!peer.pulls.contains(index)) return;
-  // A late answer to a pull that another ps had refused.
+  // Ignores a late answer to an older pull that another ps rejected.
   if (pull_version_.has_value() && values.version() != *pull_version_ && chunk(ps, index).pushed())
     return;
   if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
@@ -374,7 +377,8 @@ void ParameterExchange::MaybeFinishPull() {
   if (!look_.pending()) look_.Set(kLookAgain, [this] { MaybeFinishPull(); });
 }
 
-// Only now the stream has proved good: one that breaks on the first request says hello, too.
+// Resets the backoff only after an answer. A stream that breaks on the first request says hello,
+// too.
 void ParameterExchange::OnAnswered(int ps) {
   peers_[ps].backoff->Reset();
   AskForMore(ps);
@@ -382,12 +386,12 @@ void ParameterExchange::OnAnswered(int ps) {
 
 // Rule 4.
 void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
-  // A late answer to what is over already says nothing.
+  // Ignores a late answer to a request of a former timeline.
   if (timeline_ == 0 || refused.requested_timeline() != timeline_) return;
   if (refused.timeline() != timeline_) return Lose(refused.reason());
   if (refused.round_complete()) return OnVersionRefused(refused);
-  // The right timeline, but the cut is not held any more. The answers of the others are waited for,
-  // too, so that none of them is on its way when the same cut is asked for again.
+  // The timeline is right, but the ps no longer holds the cut. The pull still waits for the answers
+  // of the other ps. Otherwise these could arrive during a later pull of the same cut.
   Peer& peer = peers_[ps];
   if (refused.requested_cut_step() != cut_step_ || peer.cut_pulls.empty()) return;
   cut_pulls_missing_ -= static_cast<int>(peer.cut_pulls.size());
@@ -398,7 +402,7 @@ void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
   MaybeFinishCut();
 }
 
-// What the other ps still send of that version, OnValues knows by it.
+// OnValues() recognises late values of the other ps by their version.
 void ParameterExchange::OnVersionRefused(const proto::Refused& refused) {
   if (pull_done_ == nullptr || !refused.has_requested_version() ||
       pull_version_ != refused.requested_version())
