@@ -21,7 +21,7 @@ uint64_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count();
 }
 
-// That the calling thread has used.
+// Returns the CPU time of the calling thread.
 Time CpuTime() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -93,7 +93,7 @@ void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
   steps_expected_ += count;
 }
 
-// What is left of a step of several batches is needed all the same.
+// Prefetches the remaining batches of the current local step again, because it still needs them.
 void ComputeThread::Forget() {
   if (training_ == nullptr) return;
   training_->Forget();
@@ -159,9 +159,10 @@ void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
       }));
 }
 
-// The last chunks go with the outcome, so that the loop is woken once for them, but for those that
-// are exchanged while the step is computed. Of a short step all do, and at once: what the loop
-// writes before it looks for messages again takes HTTP/2's window update along (PendingReads).
+// Posts the last chunks together with the outcome, so that they wake the loop once. Fragments are
+// exchanged during the step, so their chunks are posted at once. A short step reports all chunks
+// together, inside the loop. HTTP/2's window update then travels with the loop's next write, which
+// comes before it reads again (PendingReads).
 void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, ParameterArrivals* arriving,
                                 bool on_loop, const std::function<void(int, int)>& on_chunk,
                                 const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
@@ -185,7 +186,7 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, ParameterArriv
     return inner_ == nullptr ? TrainNow(step, arriving, on_chunks)
                              : TrainLocally(timeline, step, on_chunks);
   });
-  // One that was given up counts as long, as nothing is known of it.
+  // A failed or cancelled step counts as long, because its time is not known.
   const bool was_short = outcome.ok() && CpuTime() - begin < options_.short_step;
   auto note = scope_.Guard([this, was_short] { steps_are_short_ = was_short; });
   auto finish = [note = std::move(note), say, on_chunk, done, last = std::move(last),
@@ -225,8 +226,8 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
   return outcome;
 }
 
-// A few at the beginning, and one now and then, are as it is to be: the scale goes as high as it
-// can.
+// Some overflows at the beginning, and one now and then, are normal, because the scale grows as
+// high as it can. So this logs a warning only for the least scale, and only once in a row.
 void ComputeThread::NoteOverflow(uint64_t batch, double loss_scale) {
   const std::string what = absl::StrCat("the gradient of batch ", batch, " overflowed float16");
   if (loss_scale > 1) {
@@ -281,10 +282,10 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     }
     if (!complete.empty()) on_chunks(std::move(complete));
   };
-  std::vector<int> held;  // whose gradients cannot be clipped before all others are there
+  std::vector<int> held;  // variables whose clipping needs the gradients of all variables
   const auto on_variable_done = [&](int variable) {
-    // Also what no step reads: what is pushed is of one version, and until all of it is here it may
-    // turn out to be kept no more.
+    // Waits for all parameters, even for those that the step does not read. A push is for one
+    // version, and a ps may drop that version before all of it is here.
     if (arriving != nullptr && !arriving->AwaitAll().ok()) return;
     if (clipping_.NeedsAll()) return held.push_back(variable);
     if (optimized_[variable]) clipping_.Clip({gradient_of(variable)});
@@ -298,7 +299,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
         std::chrono::duration_cast<std::chrono::microseconds>(arriving->waited()).count();
   }
   if (!held.empty()) {
-    // In the order of the model, as the sum of a norm depends on the order.
+    // In the order of the model, because the rounding of the norm's sum depends on the order.
     std::sort(held.begin(), held.end());
     std::vector<std::span<float>> gradients;
     for (const int variable : held) {

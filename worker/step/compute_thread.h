@@ -33,37 +33,37 @@
 
 namespace shoal {
 
-// The real StepComputer: runs a ModelRunner on the batches of a BatchSource, on one thread of its
-// own; results are posted to the loop. Methods are called on the loop's thread. A job that the
-// machine has not the memory for is kFailedPrecondition: before any is taken where it can be known,
-// else when it runs out.
+// The real StepComputer: runs a ModelRunner on the batches of a BatchSource. It has its own thread
+// and posts the results to the loop. Call its methods on the loop's thread. If the machine has too
+// little memory for the job, the error is kFailedPrecondition. It comes before any allocation if
+// the size is known by then, else when the memory runs out.
 //
-// A step that takes less than it costs to wake that thread and be woken by it is computed on the
-// loop's thread: with tiny steps and more workers than cores, half of a worker's time went there.
-// Such a step begins when all of its parameters are there, as the loop brings them; a block of
-// local steps does, too, which begins with a copy of all. What others compute while the thread
-// waits for it, a device or several, is no short step.
+// The loop's thread computes a step that is shorter than two thread switches. Otherwise workers
+// with tiny steps, and more workers than cores, spend half of their time on switches. Such a step
+// begins when all its parameters are here, because the same loop receives them. A block of local
+// steps also begins then, because it copies all parameters first. A step that a device or other
+// threads compute is never short, because this thread waits for it.
 class ComputeThread : public StepComputer {
  public:
   struct Options {
-    EventLoop* loop = nullptr;  // outlives this
+    EventLoop* loop = nullptr;  // must outlive this
     std::string backend = "cpu";
-    ComputeFreedoms freedoms = {};  // of the backend
+    ComputeFreedoms freedoms = {};  // for the backend
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
         create_runner = ModelRunner::Create;
     int threads = 1;
-    // For an evaluator: Train is never called, and the training data need not be here.
+    // For an evaluator: nobody calls Train(), and the training data need not be on this machine.
     bool only_evaluates = false;
     MemoryLimit memory;  // of this machine
-    // Steps of less CPU time are computed on the loop's thread, if nothing is to be waited for.
+    // The loop's thread computes steps with less CPU time than this, if they need not wait.
     Time short_step = std::chrono::microseconds(200);
-    // Called on the compute thread with the examples of each step before the last of its batches
-    // is computed; for step records. May be null; if not, it may wait, and no step is computed
-    // elsewhere.
+    // Called on the compute thread with the examples of each step, before the step's last batch is
+    // computed; for step records. It may block. May be null. If set, only the compute thread
+    // computes steps.
     std::function<void(uint64_t step, const std::vector<uint64_t>& examples)> on_examples;
   };
   explicit ComputeThread(Options options);
-  // Waits for the computation at hand, not for parameters that it waits for.
+  // Waits for the current computation, but cancels its wait for parameters.
   ~ComputeThread() override;
 
   void Prepare(const std::string& job_text, int ps_count,
@@ -90,96 +90,99 @@ class ComputeThread : public StepComputer {
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenTraining(const Job& job,
                                                               const JobModel& computed);
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenTest(const Job& job, const JobModel& computed);
-  // As the runner takes them; either may be null.
+  // Creates training_ and test_, with input types that the runner accepts. Either may be null.
   void ReadAhead(const Job& job, std::shared_ptr<const Dataset> training,
                  std::shared_ptr<const Dataset> test);
   void NoteChunks(const std::vector<Variable>& variables, int ps_count);
   void Pin(std::span<float> buffer);
-  // More threads than one are those of the compute thread, and a step of several batches is long.
+  // Whether the loop's thread computes the next step. No if there are several threads, because they
+  // belong to the compute thread. No for local steps, because their several batches are long.
   bool ComputesOnLoop() const {
     return steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
            runner_->computes_on_caller() && inner_ == nullptr;
   }
-  // `arriving` here and below: null where all parameters are there.
+  // Trains the step and reports its chunks and outcome. `arriving`, here and below: null if all
+  // parameters are here.
   void TrainAndSay(uint64_t timeline, uint64_t step, ParameterArrivals* arriving, bool on_loop,
                    const std::function<void(int, int)>& on_chunk,
                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
-  // Calls `on_chunks` with chunks as they are complete.
+  // Calls `on_chunks` with the chunks that are complete, each once.
   absl::StatusOr<BatchOutcome> TrainNow(uint64_t step, ParameterArrivals* arriving,
                                         const std::function<void(std::vector<ChunkId>)>& on_chunks);
-  // The same of a step of the strategy local. kCancelled: its timeline is over.
+  // The same for a step of the strategy local. kCancelled: its timeline is over.
   absl::StatusOr<BatchOutcome> TrainLocally(
       uint64_t timeline, uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks);
-  // What `batch` of the step pushes, from these values into `gradients`.
+  // Computes the values that `batch` of the step pushes, from `parameters` into `gradients`.
   absl::StatusOr<BatchOutcome> TrainBatch(uint64_t step, uint64_t batch,
                                           std::span<const float> parameters,
                                           std::span<float> gradients,
                                           const std::function<void(int variable)>& on_variable,
                                           ParameterArrivals* arriving);
-  // Pushes the fragments that are due after so many of the step's batches, of which so many were
-  // pushed before.
+  // Pushes the fragments that are due after `done` of the step's batches. `exchanged` counts the
+  // pushed fragments of the step.
   void ExchangeFragments(uint64_t done, uint64_t batches, uint64_t* exchanged,
                          const std::function<void(std::vector<ChunkId>)>& on_chunks);
-  // Takes the answers to pushes of this step and the one before that have come.
+  // Merges the received answers to pushes of this step and the one before.
   void MergeAnswers();
   const Chunk& ChunkOf(const ChunkId& id) const { return shard_map_->ps(id.ps).chunks[id.chunk]; }
-  // What is kept from step to step begins anew with a timeline. kCancelled: this one is over.
+  // Resets the state that steps share if this is another timeline. kCancelled: `timeline` is over.
   absl::Status BeginTimeline(uint64_t timeline);
   absl::Status CheckTimeline(uint64_t timeline) const;
+  // Collects the examples of the step. Calls on_examples with the step's last batch.
   void NoteExamples(uint64_t step, const LoadedBatch& batch);
-  // For people.
+  // Logs an overflow.
   void NoteOverflow(uint64_t batch, double loss_scale);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
-  // Empty where nothing is trained.
+  // Empty if this only evaluates.
   std::span<float> gradients() const {
     return gradients_ == nullptr ? std::span<float>() : gradients_->floats();
   }
 
   const Options options_;
 
-  // Written by Prepare on the compute thread, constant once its `done` was posted.
+  // Prepare() writes these on the compute thread. They are constant once it has posted its `done`.
   std::unique_ptr<ShardMap> shard_map_;
   std::unique_ptr<ModelRunner> runner_;
-  std::unique_ptr<BatchSource> training_;  // null where it only evaluates
+  std::unique_ptr<BatchSource> training_;  // null if this only evaluates
   std::unique_ptr<DatasetPass> test_;      // null without a test set
-  std::string training_labels_;            // where they are
+  std::string training_labels_;            // source of the labels, for error messages
   uint64_t training_examples_ = 0;
   std::optional<BatchPlan> plan_;
-  // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
-  // has.
-  std::vector<std::vector<int>> chunks_of_variable_;
-  std::vector<ChunkId> chunk_ids_;
-  std::vector<int> variables_of_chunk_;
-  std::vector<int> variables_missing_;        // of the step being computed, for who computes it
-  Clipping clipping_;                         // of gradients, before a chunk of them is complete
-  std::vector<bool> optimized_;               // by variable: what it pushes is a gradient
-  std::unique_ptr<InnerOptimizer> inner_;     // of the strategy local
-  std::optional<Fragments> fragments_;        // where its steps exchange chunks one by one
-  std::unique_ptr<WorkerMomentum> momentum_;  // where the job has one
-  uint64_t timeline_begun_ = 0;               // of which these two are, for who computes
-  std::vector<uint64_t> step_examples_;       // so far, of the step being computed
-  bool least_scale_overflowed_ = false;       // the last overflow was said to be of that
+  std::vector<std::vector<int>> chunks_of_variable_;  // by variable: indices of its pushed chunks
+  std::vector<ChunkId> chunk_ids_;                    // all pushed chunks, in the order of ps
+  std::vector<int> variables_of_chunk_;               // their number of variables
+  // The same number, but only variables without a gradient in the current step; for the computing
+  // thread.
+  std::vector<int> variables_missing_;
+  Clipping clipping_;                         // of gradients, before their chunk is complete
+  std::vector<bool> optimized_;               // by variable: it pushes a gradient
+  std::unique_ptr<InnerOptimizer> inner_;     // for the strategy local, else null
+  std::optional<Fragments> fragments_;        // if local steps exchange chunks one by one
+  std::unique_ptr<WorkerMomentum> momentum_;  // null if the job has none
+  uint64_t timeline_begun_ = 0;               // of inner_ and momentum_; for the computing thread
+  std::vector<uint64_t> step_examples_;       // of the current step, so far
+  bool least_scale_overflowed_ = false;       // the last logged overflow had the least loss scale
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
-  uint64_t memory_bytes_ = 0;  // that all of it takes at most, once it is known
-  // Shared with messages that are being sent. Null: none.
+  uint64_t memory_bytes_ = 0;  // max of all memory, as in Prepared
+  // Shared with messages in flight. Null: none.
   std::shared_ptr<const GradientMemory> gradients_;
-  // Of a batch, where gradients_ has what is being exchanged; else empty.
+  // Gradients of one batch, if gradients_ holds values that are exchanged; else empty.
   PageAlignedFloats batch_gradients_;
-  // Of these buffers, for copies from and to a device; let go of on the compute thread at its end.
+  // Pins these buffers for copies from and to a device. The compute thread releases it at its end.
   std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
 
-  std::atomic<uint64_t> timeline_ = 0;        // counts Abandon, and the end
-  std::atomic<uint64_t> steps_expected_ = 0;  // beyond those that were asked for
+  std::atomic<uint64_t> timeline_ = 0;        // number of Abandon() calls, plus 1 at the end
+  std::atomic<uint64_t> steps_expected_ = 0;  // prefetched steps that are not yet trained
 
   mutable Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  // Of the step of several batches that is being computed: those that are not taken yet.
+  // Batches of the current local step that are not yet taken.
   BatchPlan::Block batches_left_ ABSL_GUARDED_BY(mutex_);
-  uint64_t batches_of_step_ ABSL_GUARDED_BY(mutex_) = 0;  // all of it; 0 before the first one
-  // Arrived() as answers to pushes, and not taken by who computes yet.
+  uint64_t batches_of_step_ ABSL_GUARDED_BY(mutex_) = 0;  // all of them; 0 before the first step
+  // Answers to pushes that Arrived() reported and MergeAnswers() has not yet taken.
   std::vector<ChunkId> answers_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   // For the loop's thread.

@@ -1,5 +1,5 @@
-// How a ComputeThread computes a step of the strategy local: several batches, by an optimizer of
-// its own.
+// The part of ComputeThread that computes a step of the strategy local: several batches, with the
+// worker's own optimizer.
 
 #include <chrono>
 #include <utility>
@@ -48,7 +48,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
                                                             step, batch, inner_->values(),
                                                             batch_gradients, [](int) {}, nullptr));
     const Clock::time_point computed = Clock::now();
-    // What overflowed is left out; what the others come to is pushed.
+    // Skips a batch that overflowed. The step pushes the result of the other batches.
     if (!of_batch.nothing) inner_->Update(batch, batch_gradients);
     Add(of_batch, &outcome);
     if (fragments_.has_value()) ExchangeFragments(i + 1, block.count, &exchanged, on_chunks);
@@ -62,9 +62,9 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
   return outcome;
 }
 
-// What is computed after a fragment's exchange is in that of the next step. While this worker holds
-// none, there may be no next one: then all that is left is exchanged at the step's end, so that the
-// last steps of a job leave nothing out.
+// Progress after a fragment's exchange is part of its exchange in the next step. If no step is
+// prefetched, this step may be the worker's last. It then exchanges all fragments at its end, so
+// that the last steps of a job omit no progress.
 void ComputeThread::ExchangeFragments(uint64_t done, uint64_t batches, uint64_t* exchanged,
                                       const std::function<void(std::vector<ChunkId>)>& on_chunks) {
   uint64_t due = steps_expected_ > 0 ? fragments_->DueAfter(done, batches) : 0;

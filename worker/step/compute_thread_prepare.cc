@@ -1,4 +1,4 @@
-// How a ComputeThread prepares for a job: data, model, memory.
+// The part of ComputeThread that prepares a job: data, model, memory.
 
 #include <set>
 #include <utility>
@@ -19,7 +19,8 @@
 namespace shoal {
 namespace {
 
-// Promise 9 is of variables that follow from the job alone.
+// Error if a loss scale would break promise 9: in synchronous rounds the variables depend on the
+// job alone.
 absl::Status CheckLossScale(const Job& job, const ModelRunner& runner) {
   if (!job.strategy.in_rounds() || !runner.scales_loss()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -59,7 +60,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
   runner.freedoms = options_.freedoms;
-  // Promise 9: whoever computes a step computes the same. Evaluations are deterministic anyway.
+  // Promise 9: every worker computes the same values for a step. Evaluations are always
+  // deterministic.
   if (job.strategy.sync() || options_.only_evaluates) runner.freedoms.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
@@ -163,8 +165,8 @@ void ComputeThread::NoteChunks(const std::vector<Variable>& variables, int ps_co
     optimized_.push_back(variable.rule == UpdateRule::kOptimizer);
 }
 
-// Activations are small beside those of training; what does not fit all the same is said when it
-// runs out.
+// Does not count activations, because they are small compared with those of training. If they do
+// not fit, the error comes when the memory runs out.
 absl::Status ComputeThread::TakeMemoryToEvaluate(const DatasetMemory& data) {
   const size_t size = runner_->layout().size;
   MemoryNeeds needs = WorkerMemory({.data_bytes = data.held, .reading_bytes = data.at_times});
@@ -204,7 +206,8 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
   return absl::OkStatus();
 }
 
-// Without it a device computes the same, slower.
+// Pins the buffer for faster copies from and to a device. Logs a warning if this fails; the results
+// are then the same, but slower.
 void ComputeThread::Pin(std::span<float> buffer) {
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> pinned = runner_->Pin(buffer);
   if (pinned.ok()) {

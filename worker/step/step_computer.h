@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-// What a finished batch says for itself.
+// The results of a finished batch or step.
 struct BatchOutcome {
   uint64_t examples = 0;
   double loss_sum = 0;
@@ -24,84 +24,90 @@ struct BatchOutcome {
   uint64_t input_wait_us = 0;
   uint64_t compute_us = 0;
   uint64_t parameter_wait_us = 0;  // for chunks that were missing when the step began
-  uint64_t batches_ready = 0;      // training batches that were in memory, this one apart
-  bool nothing = false;    // the step comes to nothing: no chunk of it was said to be complete
-  uint64_t overflows = 0;  // batches whose gradient was dropped
-  double loss_scale = 0;   // that the last one was computed with; 0: none
+  uint64_t batches_ready = 0;      // training batches in memory, without this one
+  bool nothing = false;            // the step is skipped: no on_chunk call was made
+  uint64_t overflows = 0;          // batches whose gradient was dropped
+  double loss_scale = 0;           // of the last batch; 0: none
 };
 
-// What computes: input pipeline and model, behind an interface without waiting, so that the
-// session's logic has no threads. All calls and callbacks on the loop's thread; one computation at
-// a time.
+// Computes steps: the input pipeline and the model, behind an interface that never blocks. This
+// keeps threads out of the session. All calls and callbacks are on the loop's thread. One
+// computation runs at a time.
 class StepComputer {
  public:
   virtual ~StepComputer() = default;
 
-  // What a job needs to be known of.
+  // The properties and the buffers of a prepared job.
   struct Prepared {
     uint64_t training_examples = 0;
     uint64_t test_examples = 0;
     uint64_t total_steps = 0;             // of the job
     uint64_t test_batches = 0;            // of one evaluation; 0 without a test set
-    const ShardMap* shard_map = nullptr;  // owned by the computer, as are the buffers
+    const ShardMap* shard_map = nullptr;  // owned by the computer, like the buffers
     const ModelLayout* layout = nullptr;
-    std::vector<std::string> variable_names;  // as the layout has them
+    std::vector<std::string> variable_names;  // in the order of the layout
     std::span<float> parameters;
     std::span<float> cut_parameters;  // for evaluations
     std::span<float> gradients;
-    // Keeps the gradients where they are, also when the computer is gone, for a transport that is
-    // still reading them. Null: the computer outlives the network.
+    // Keeps the gradients alive for a transport that still reads them after the computer is gone.
+    // Null: the computer outlives the network.
     std::shared_ptr<const void> gradients_owner;
-    // In which the gradients lie; null: in memory that cannot be lent.
+    // The memory of the gradients. Null: it cannot be lent to a ps.
     std::shared_ptr<const SharedMemory> gradients_memory;
-    // What the worker takes of memory at most; memory that is shared with ps is not in it.
+    // The max memory of the worker, without memory that it shares with ps.
     uint64_t memory_bytes = 0;
-    // Of the job's strategy: each step below is computed from parameters pulled for it.
+    // From the job's strategy: the worker pulls parameters for each step below this.
     uint64_t pulls_below = 0;
-    // How gradients are pushed and values pulled; null: as float32.
+    // The codecs of gradients and values; null: float32.
     std::shared_ptr<const Codec> push_codec;
     std::shared_ptr<const Codec> pull_codec;
   };
-  // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here.
-  // Once. One that only evaluates needs no training data, and has buffers for evaluations alone.
+  // Reads the job, opens its data, builds the model. An error says what is wrong or missing on this
+  // machine. Call it once. A computer that only evaluates needs no training data and has only the
+  // buffers for evaluations.
   virtual void Prepare(const std::string& job_text, int ps_count,
                        std::function<void(absl::StatusOr<Prepared>)> done) = 0;
 
-  // Steps of the job that will be trained, in this order: their batches are prepared ahead.
+  // Prefetches the batches of steps that will be trained, in this order.
   virtual void Expect(uint64_t first_step, uint64_t count) = 0;
-  // Drops what is prepared.
+  // Cancels all prefetches of steps.
   virtual void Forget() = 0;
-  // What is computed is not wanted any more, and may end early, with an error: drops all that is
-  // prepared, also of evaluations, and what a step would have had of those before.
+  // Cancels the current computation, which may end early with an error, and all prefetches,
+  // including those of evaluations. The next step begins without state from earlier steps.
   virtual void Abandon() = 0;
-  // The same of a batch of the test set that will be evaluated, and of all of them.
+  // Prefetches a batch of the test set that will be evaluated.
   virtual void ExpectEvaluation(uint64_t batch) = 0;
+  // Cancels all prefetches of evaluations.
   virtual void ForgetEvaluations() = 0;
 
-  // Whether the next step is worth to be begun before all of `parameters` are there.
+  // Whether the caller should begin the next step before all `parameters` arrive.
   virtual bool BeginsEarly() const { return false; }
-  // Computes what a step pushes from `parameters` into `gradients`: the gradient of its batch, or
-  // what several come to. Only of who begins early chunks are `missing`, whose values Arrived() is
-  // to say: each is waited for where it is first read. `on_chunk(ps, chunk)`: this part of it is
-  // complete, and this part of the parameters is not read any more. Of a gradient that overflows
-  // float16 that is said of no part, and the outcome is that the step comes to nothing. Neither is
-  // said, nor that the step is done, before all that was missing has arrived.
+  // Computes the values that a step pushes, from `parameters` into `gradients`: the gradient of its
+  // batch, or the result of several batches.
+  //
+  // `missing`: chunks whose values are not here yet; empty unless BeginsEarly(). The computation
+  // waits for each before it first reads it, until Arrived() reports it.
+  //
+  // `on_chunk(ps, chunk)`: the chunk's gradient is complete, and its parameters are not read any
+  // more. If the gradient overflows float16, there is no such call, and the outcome is a skipped
+  // step. Neither `on_chunk` nor `done` is called with OK before all missing chunks have arrived.
   virtual void Train(uint64_t step, std::vector<ChunkId> missing,
                      std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
-  // The values of this chunk have come into `parameters`: one that is missing, or the answer to its
+  // Reports that values of this chunk are in `parameters`: a missing chunk, or the answer to its
   // push, perhaps while the step is still computed.
   virtual void Arrived(int /*ps*/, int /*chunk*/) {}
-  // What is missing does not come: the step at hand ends soon, with kCancelled. Nothing else
-  // changes.
+  // Cancels the current step, because its missing chunks will not arrive. It ends soon with
+  // kCancelled. Nothing else changes.
   virtual void GiveUpStep() {}
-  // How far the step at hand is, where it has several batches; else 0 of 0. For people.
+  // Returns the progress of a step with several batches, for logs; else 0 of 0.
   struct Progress {
     uint64_t batches_done = 0;
     uint64_t batches = 0;
   };
   virtual Progress progress() const { return {}; }
-  // Loss and metrics of a batch of the test set, below `test_batches`, on `cut_parameters`.
+  // Computes loss and metrics of a batch of the test set on `cut_parameters`. Requires
+  // `batch` < `test_batches`.
   virtual void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
 };
 
