@@ -22,7 +22,8 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
         "--step_records is of steps, and an evaluator does none; leave it out");
   }
   const Address& chief = cluster.chief_address();
-  // It need not be listed; it is on the same loopback, or the same network.
+  // The cluster spec need not list the evaluator. It then serves its metrics on the same loopback,
+  // or the same network, as the coordinator.
   const Address* const listed = cluster.Find(cluster.task);
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result;

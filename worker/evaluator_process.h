@@ -10,8 +10,9 @@
 
 namespace shoal {
 
-// An evaluator from its start to its end: the body of Daemon::Run of a worker whose cluster spec
-// says that it is one. OK: the job is done. kCancelled: told to stop. Else why it ended.
+// Runs an evaluator from its start to its end: the body of Daemon::Run if the cluster spec names
+// this worker as the evaluator. OK: the job is done. kCancelled: stopped by a signal. Other errors:
+// why it ended.
 absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const ClusterSpec& cluster,
                           const std::vector<ComputeDevice>& devices);
 

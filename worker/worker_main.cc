@@ -1,5 +1,5 @@
-// shoal-worker: computes gradients, for whoever coordinates; or evaluates checkpoints, as the
-// evaluator of a cluster spec.
+// shoal-worker: computes gradients for a coordinator, or evaluates checkpoints as the evaluator of
+// a cluster spec.
 
 #include "common/daemon/process/process_environment.h"
 #include "worker/compute/backend/compute_device.h"

@@ -64,7 +64,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     index = cluster.task.index;
     own = *cluster.Find(cluster.task);
   } else if (const absl::StatusOr<Address> address = Address::Parse(chief); address.ok()) {
-    own = *address;  // on the same loopback, or the same network
+    own = *address;  // this worker is on the coordinator's loopback, or on its network
   } else {
     return absl::InvalidArgumentError("--chief: " + std::string(address.status().message()));
   }

@@ -9,27 +9,27 @@
 
 namespace shoal {
 
-// What a worker process is told on its command line.
+// The flags of a worker process.
 struct WorkerFlags {
   std::string chief;                 // HOST:PORT; empty: as the cluster spec says
-  std::string device = "auto";       // what computes, as ChooseDevices takes it
+  std::string device = "auto";       // devices that compute, as for ChooseDevices()
   bool tf32 = false;                 // ComputeFreedoms
-  bool deterministic = false;        // likewise
+  bool deterministic = false;        // ComputeFreedoms
   int64_t threads = 0;               // 0: one for each core
   double coordinator_timeout = 600;  // seconds
-  std::string step_records;          // directory; empty: none are written
+  std::string step_records;          // directory; empty: no records
 };
 
-// How many threads compute.
+// Returns the number of compute threads.
 int ThreadsOf(const WorkerFlags& flags);
 
-// What the GPU is free to, where there is one.
+// Returns the freedoms of the GPU, if there is one.
 ComputeFreedoms FreedomsOf(const WorkerFlags& flags);
 
-// A worker from its start to its end: wires session, computer and step records to the daemon's
-// network, and runs until the session is over. OK: the job is done. kCancelled: drained. Else why
-// it ended (WorkerSession::End). Where the cluster spec says that it is the evaluator, it is one
-// (RunEvaluator). The body of Daemon::Run.
+// Runs a worker from its start to its end: the body of Daemon::Run. Connects session, computer and
+// step records to a network and runs until the session ends. OK: the job is done. kCancelled:
+// drained. Other errors: why it ended (WorkerSession::End). Calls RunEvaluator() if the cluster
+// spec names this task as the evaluator.
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags);
 
 }  // namespace shoal

@@ -16,8 +16,8 @@ namespace shoal {
 // Makes a model's batch from views of `loaded`. `label_source` is the file of the labels.
 Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source);
 
-// Adds up the results of an evaluation's batches. Add them in their order: then the sum is the same
-// to the last bit, whoever evaluates.
+// Adds up the results of an evaluation's batches. Add them in their order. Then every process gets
+// the same sum to the last bit.
 void AddBatch(const BatchResult& next, BatchResult* sums);
 
 // One pass over a data set in its own order, for stats or predictions. A worker computes the
