@@ -12,7 +12,7 @@ namespace {
 
 using Owner = std::shared_ptr<const void>;
 
-// Keeps `owners` until gRPC has done with the bytes.
+// Returns a slice of these bytes. It deletes `owners` when gRPC no longer needs the bytes.
 template <typename Owners>
 grpc::Slice Alias(const char* data, size_t size, Owners* owners) {
   return grpc::Slice(

@@ -9,13 +9,13 @@
 
 namespace shoal {
 
-// gRPC's slices alias the payload and keep its owners until they are sent. `until_sent`, which may
-// be null, is kept until all of the message is.
+// Returns the message as gRPC's slices. They alias the payload and keep its owners alive until gRPC
+// has sent them. `until_sent` lives until all of the message is sent; it may be null.
 grpc::ByteBuffer ToByteBuffer(const Message& message,
                               const std::shared_ptr<const void>& until_sent = nullptr);
 
-// The payload aliases gRPC's slices and keeps them. INVALID_ARGUMENT: not a message
-// (DecodeMessage).
+// Returns the received message. The payload aliases gRPC's slices and keeps them alive.
+// INVALID_ARGUMENT: the bytes are not a message (DecodeMessage).
 absl::StatusOr<Message> FromByteBuffer(const grpc::ByteBuffer& buffer);
 
 }  // namespace shoal

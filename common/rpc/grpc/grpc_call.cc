@@ -12,13 +12,13 @@
 namespace shoal {
 namespace {
 
-// After a message of more bytes the next is read at once, as HTTP/2's window, of 64 KiB, may be
-// in the sender's way.
+// After a larger message the call reads the next one at once. Otherwise HTTP/2's window of 64 KiB
+// may block the sender.
 constexpr size_t kMaxBytesBeforePause = size_t{16} << 10;
 
 }  // namespace
 
-// The owner's end; outlives the call when the owner keeps it after on_closed.
+// The owner's handle. It may outlive the call, if the owner keeps it after on_closed.
 class GrpcCall::Handle : public Stream {
  public:
   Handle(GrpcCall* call, std::string peer) : call_(call), peer_(std::move(peer)) {}
@@ -35,7 +35,7 @@ class GrpcCall::Handle : public Stream {
     if (call_ == nullptr || call_->closed_) return;
     call_->DropSources();
     call_->Finish(std::move(status));
-    call_->WriteNext();  // the end, where only sources were in its way
+    call_->WriteNext();  // sends the end if only sources delayed it
   }
   std::string peer() const override { return peer_; }
 
@@ -61,7 +61,7 @@ void GrpcCall::Operation::Complete(bool ok) {
   --call->outstanding_;
   done_(ok);
   if (!call->closed_ || call->outstanding_ > 0) return;
-  // Destroys the call with this operation, and the function unless it is taken out.
+  // `remove` destroys the call and this operation. The function is moved out first to stay alive.
   const Remove remove = std::move(call->remove_);
   remove(call);
 }
@@ -172,13 +172,13 @@ void GrpcCall::DropQueue() {
 }
 
 void GrpcCall::DropSources() {
-  // What they hold may come back here when it is destroyed.
+  // Objects that the sources own may call this object again when they are destroyed.
   const std::deque<MessageSource> dropped = std::exchange(sources_, {});
 }
 
 void GrpcCall::OnWritten(bool ok) {
   if (ok) return WriteNext();
-  // The call is broken; what it broke of comes with its status.
+  // The call is broken; its status brings the reason.
   DropQueue();
 }
 
@@ -186,7 +186,8 @@ void GrpcCall::OnRead(bool ok) {
   if (!ok || closed_) return OnReadsEnded();
   grpc::ByteBuffer received;
   received.Swap(&read_buffer_);
-  // A large one before the callback, so that the peer may go on sending while it runs.
+  // After a large message, reads before the callback. The peer can then send while the callback
+  // runs.
   if (received.Length() > kMaxBytesBeforePause) {
     ReadOn();
   } else {
@@ -264,7 +265,7 @@ void GrpcCall::Call(const std::function<void()>& callback) {
 }
 
 void GrpcCall::FreeCallbacks() {
-  // What they hold may come back here when it is destroyed.
+  // Objects that the callbacks own may call this object again when they are destroyed.
   const StreamCallbacks freed = std::exchange(callbacks_, {});
 }
 

@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-// What a completion queue brings back: the end of one operation.
+// An operation on a completion queue. The queue returns the tag at the operation's end.
 class CompletionTag {
  public:
   virtual ~CompletionTag() = default;
@@ -26,11 +26,11 @@ class CompletionTag {
 class PendingReads;
 class WriteBudget;
 
-// One call on a completion queue, seen from either end: one read outstanding or pending, one write
-// at a time, a bounded queue behind it, and behind that the sources, whose messages are made when
-// they can be written and the budget of the network allows it. The owner of the stream has a handle
-// (Stream); the call itself lives until all its operations have come back, with or without the
-// handle, and then removes itself from the network. Everything on the loop's thread.
+// One call on a completion queue, at either end. It has one read outstanding or pending and one
+// write at a time. A bounded queue holds further messages. After the queue come the sources: the
+// call makes their messages when it can write them and the network's budget allows it. The owner of
+// the stream has a handle (Stream). The call lives until all its operations have ended, even
+// without the handle, and then removes itself from the network. Loop thread only.
 //
 //             Finish, or the handle is dropped          last operation is back
 //   open ───────────────────────────────────▶ ending ─────────────────────────▶ closed ───▶ removed
@@ -41,11 +41,10 @@ class GrpcCall {
     size_t max_message_bytes;
     size_t max_queued_bytes;
     size_t max_queued_messages;
-    WriteBudget* budget;  // these outlive the call
+    WriteBudget* budget;  // all pointers must outlive the call
     PendingReads* reads;
-    // The streams of clients that share memory, and how many may.
-    size_t* sharing;
-    size_t max_sharing;
+    size_t* sharing;     // number of clients' streams that share memory
+    size_t max_sharing;  // max of `sharing`
     SharedMemory::Room room;
   };
   // Destroys the call.
@@ -56,32 +55,33 @@ class GrpcCall {
   GrpcCall(const GrpcCall&) = delete;
   GrpcCall& operator=(const GrpcCall&) = delete;
 
-  // Neither ended, nor told to end.
+  // Whether the call has not ended and is not going to end.
   bool open() const { return !end_ && !broken_ && !closed_; }
-  // What waits to be sent; a source counts as a message.
+  // The messages that wait to be sent; a source counts as a message.
   size_t queued_messages() const { return queue_.size() + sources_.size(); }
   size_t queued_bytes() const { return queued_bytes_; }
-  // Payloads may lie in memory that the peer has, too.
+  // Whether the call sends payloads through memory that it shares with the peer.
   bool shares() const { return shared_ != nullptr && shared_->places(); }
-  // No more callbacks.
+  // Drops all callbacks and sources.
   void Silence();
-  // Ends when all that is queued is sent. No effect when an end is wanted already.
+  // Ends the call when all queued messages are sent. No effect if the call is already ending.
   void EndAfterQueue(absl::Status status);
   // Cancels the call; it closes with `error`.
   void Break(const absl::Status& error);
-  // The peer has held what was written to it for this long, while others wait for the memory.
+  // Cancels the call because the peer has not read a message for this long, while other streams
+  // wait for the memory.
   void BreakUnread(Time held);
-  // The budget has room again.
+  // Writes the next message. The budget calls this when it has room again.
   void Continue() { WriteNext(); }
-  // The pending read begins.
+  // Begins the pending read.
   void ReadOn();
 
  protected:
-  // An operation of this call that can be outstanding once at a time.
+  // A kind of operation of this call. At most one is outstanding at a time.
   class Operation : public CompletionTag {
    public:
     Operation(GrpcCall* call, std::function<void(bool ok)> done);
-    // The tag of an operation that is about to be started.
+    // Marks the operation as outstanding and returns its tag. Call it right before the operation.
     void* Start();
     bool outstanding() const { return outstanding_; }
     void Complete(bool ok) override;
@@ -95,35 +95,36 @@ class GrpcCall {
   virtual void StartRead(grpc::ByteBuffer* buffer, void* tag) = 0;
   virtual void StartWrite(const grpc::ByteBuffer& buffer, void* tag) = 0;
   virtual void Cancel() = 0;
-  // All that was queued is sent and the end is wanted: says so to the peer.
+  // Sends the end to the peer. Called when the queue is empty and the call is to end.
   virtual void StartEnd(const absl::Status& status) = 0;
-  // The peer will send no more, or the call is broken.
+  // Called when the peer sends no more, or the call is broken.
   virtual void OnReadsEnded() = 0;
-  // This end wants to end the call (as Stream::Finish).
+  // Ends the call from this end, like Stream::Finish().
   virtual void Finish(absl::Status status) = 0;
-  // The owner dropped the handle of a call that was not to end yet.
+  // Called when the owner drops the handle of a call that is not ending.
   virtual void OnDropped() = 0;
-  // Ends a call that cannot go on, telling the peer why where that is possible.
+  // Ends a call that cannot continue. Sends the peer the reason if possible.
   virtual void Fail(absl::Status error) = 0;
 
-  // A handle for the owner of the stream; at most one.
+  // Makes the handle for the owner of the stream. Call it at most once.
   std::unique_ptr<Stream> MakeHandle(std::string peer);
   void set_callbacks(StreamCallbacks callbacks);
   bool has_handle() const { return handle_ != nullptr; }
 
-  // Where payloads may lie; null: in their messages alone.
+  // The memory that the ends share for payloads; null: all payloads travel in their messages.
   void set_shared(std::unique_ptr<SharedPayloads> shared) { shared_ = std::move(shared); }
   SharedPayloads* shared() const { return shared_.get(); }
   const Limits& limits() const { return limits_; }
-  // The peer's first message is there; its payload is not yet read.
+  // Called when the peer's first message arrives, before its payload is looked up.
   virtual void OnFirstMessage() {}
 
-  // The call can carry messages: reads, and writes what is queued.
+  // Begins to read and to write queued messages. Call it once the call can carry messages.
   void StartMessages();
-  // The owner, told that the client sends no more, decides about the end.
+  // Calls on_half_closed: the client sends no more, and the owner decides when to end. Returns
+  // false if there is no such callback.
   bool TellHalfClosed();
   void DropMessages() { deaf_ = true; }
-  // Last state; on_closed is called. To be called in the done function of an operation.
+  // Enters the last state and calls on_closed. Call it only in the done function of an operation.
   void Close(absl::Status status);
 
   bool closed() const { return closed_; }
@@ -138,16 +139,16 @@ class GrpcCall {
   void SendFrom(MessageSource source);
   bool CheckQueue(size_t more_bytes);
   void HandleDropped();
-  // Starts the next write, or the end, when nothing is being written.
+  // Starts the next write, or the end. No effect during a write.
   void WriteNext();
-  // The next message of the sources; none when there is none, or it may not be made yet.
+  // Returns the next message of the sources; nothing if there is none or the budget is spent.
   std::optional<grpc::ByteBuffer> MakeNext();
-  // Nothing more is sent, nor lent.
+  // Drops all queued messages and sources, and revokes lent payloads.
   void DropQueue();
   void DropSources();
   void OnRead(bool ok);
   void OnWritten(bool ok);
-  // Calls one of callbacks_; they are freed afterwards when the handle was dropped meanwhile.
+  // Calls one of callbacks_. Frees them afterwards if the handle was dropped meanwhile.
   void Call(const std::function<void()>& callback);
   void FreeCallbacks();
 
@@ -158,7 +159,7 @@ class GrpcCall {
   bool in_callback_ = false;
 
   std::unique_ptr<SharedPayloads> shared_;
-  bool heard_ = false;  // A message has come.
+  bool heard_ = false;  // a message has arrived
 
   std::deque<Message> queue_;
   std::deque<MessageSource> sources_;
@@ -169,11 +170,11 @@ class GrpcCall {
   int outstanding_ = 0;
 
   bool started_ = false;
-  bool deaf_ = false;      // Messages of the peer are dropped.
-  bool end_said_ = false;  // StartEnd was called.
+  bool deaf_ = false;      // drops the peer's messages
+  bool end_said_ = false;  // StartEnd() was called
   bool closed_ = false;
-  std::optional<absl::Status> end_;     // What this end wanted to end with.
-  std::optional<absl::Status> broken_;  // Why this end cancelled.
+  std::optional<absl::Status> end_;     // the status with which this end ends the call
+  std::optional<absl::Status> broken_;  // why this end cancelled the call
 };
 
 }  // namespace shoal

@@ -10,13 +10,13 @@ namespace {
 grpc::ChannelArguments Arguments(int max_message_bytes, const Keepalive& keepalive) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(max_message_bytes);
-  // Streams are opened again by the protocol, which must know that they broke.
+  // No retries by gRPC: the protocol opens streams again, and must know that they broke.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // The window follows the messages that are being read; measured faster than probing.
+  // No probes: the window follows the messages that are read, which measured faster.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  // Also how long one attempt to connect may take.
+  // This is also the max time of one attempt to connect.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
@@ -25,9 +25,9 @@ grpc::ChannelArguments Arguments(int max_message_bytes, const Keepalive& keepali
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive.answer_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // No compressed message, which could grow beyond the cap.
+  // No compressed messages: they could grow beyond the max size.
   arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
-  // What no stream of ours uses and each message would pass through.
+  // Disables filters that no stream of ours uses and that every message would pass.
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);

@@ -10,17 +10,17 @@
 
 namespace shoal {
 
-// The channels of one network: one for each address, kept for the next stream. Not thread-safe.
+// The channels of one network: one for each address, kept for later streams. Not thread-safe.
 class GrpcChannels {
  public:
   GrpcChannels(int max_message_bytes, const Keepalive& keepalive)
       : max_message_bytes_(max_message_bytes), keepalive_(keepalive) {}
 
-  // Does not connect yet.
+  // Returns the channel of an address. Does not connect yet.
   std::shared_ptr<grpc::Channel> Get(const std::string& address);
-  // A stream found nobody at the address, so that the next one tries afresh, name lookup included,
-  // instead of waiting until gRPC's own pauses are over. No effect when there is another channel by
-  // now.
+  // Drops a channel whose stream could not reach the address. The next stream then tries at once,
+  // including the name lookup, and does not wait for gRPC's own backoff. No effect if the address
+  // has another channel by now.
   void Forget(const std::string& address, const grpc::Channel* channel);
 
  private:

@@ -7,12 +7,13 @@
 namespace shoal {
 namespace {
 
-// What gRPC 1.51 says of a connection that was made and brought something else than it expects.
+// gRPC 1.51's messages about a connection to a server that does not speak gRPC.
 constexpr const char* kNoGrpc[] = {": Trying to connect an http1.x server",
                                    ": Failed parsing HTTP/2", ": OK"};
 constexpr char kNothing[] = ": connection attempt timed out before receiving SETTINGS frame";
 
-// gRPC tells how it looked up the name and whom it tried; the last part says what happened.
+// Returns a short reason for gRPC's message. That message also has the name lookup and all tried
+// addresses; only its last part has the error.
 std::string Reason(const std::string& message) {
   const char* what = nullptr;
   if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
@@ -94,7 +95,7 @@ void GrpcClientCall::OnStatus() {
   const auto code = static_cast<absl::StatusCode>(status_.error_code());
   if (code == absl::StatusCode::kUnavailable) channels_->Forget(address_, channel_.get());
   if (code == absl::StatusCode::kCancelled) {
-    // Not by this end: the server has dropped the stream.
+    // This end has not cancelled, so the server has dropped the stream.
     return Close(absl::UnavailableError(absl::StrCat(address_, ": the stream was dropped there")));
   }
   if (code == absl::StatusCode::kUnavailable) {

@@ -11,15 +11,15 @@
 
 namespace shoal {
 
-// The client's end of a stream. Operations: start, then reads and writes; the end of the messages
-// (WritesDone) when this end finishes; the status when reading has failed.
+// The client's end of a stream. Operations: start, then reads and writes; WritesDone when this end
+// finishes; the status when a read has failed.
 class GrpcClientCall : public GrpcCall {
  public:
   // `channels` and `queue` must outlive the call.
   GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
                  const std::string& address);
 
-  // `lent`: as in Network::Lend; null: nothing.
+  // Opens the stream. `lent` is as for Network::Lend(), or null.
   std::unique_ptr<Stream> Open(const std::string& method, StreamCallbacks callbacks,
                                grpc::CompletionQueue* queue,
                                std::shared_ptr<const SharedMemory> lent);

@@ -43,18 +43,18 @@
 namespace shoal {
 namespace {
 
-// What a client may take to make itself known, and to have no stream.
+// Max time of a new client's handshake, and of a connection without a stream.
 constexpr int kSilenceMs = 10'000;
 constexpr int kIdleMs = 60'000;
 
-// It is said no more often than this that silent streams are ended for others.
+// Logs at most this often that silent streams are ended for others.
 constexpr Time kCrowdedPeriod = std::chrono::minutes(1);
 
 constexpr Time kTrimPeriod = std::chrono::seconds(10);
 
 size_t CopyingThreads(const GrpcNetwork::Options& options) {
   if (options.copying_threads > 0) return options.copying_threads;
-  // The rest is for what computes, and for ps of the same machine.
+  // The other cores are for computation, and for ps on the same machine.
   return std::clamp(UsableCores() / 4, 1, 4);
 }
 
@@ -67,12 +67,12 @@ gpr_timespec ToGrpc(Time time) {
                       gpr_time_from_nanos(wait.count(), GPR_TIMESPAN));
 }
 
-// Of a connection until a stream of it is accepted.
+// The max size of a message on a connection before its first stream is accepted.
 constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
 
 class GrpcNetworkImpl;
 
-// Reaches a network as long as there is one: gRPC's threads may read after its end. Thread-safe.
+// A reference to a network that may have ended: gRPC's threads may read after its end. Thread-safe.
 class NetworkLink {
  public:
   explicit NetworkLink(GrpcNetworkImpl* network) : network_(network) {}
@@ -111,11 +111,11 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void KeepFree(uint64_t bytes) override { room_->KeepFree(bytes); }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 
-  // On any thread, that of the loop too while it waits.
+  // On any thread, even the loop's thread while it waits for events.
   void RefuseTooLong(int fd, uint64_t bytes);
 
  private:
-  // Wakes the loop for what was posted.
+  // Wakes the loop for posted callbacks.
   class Wake : public CompletionTag {
    public:
     explicit Wake(GrpcNetworkImpl* network) : network_(network) {}
@@ -127,13 +127,14 @@ class GrpcNetworkImpl : public GrpcNetwork {
 
   void RunPosted();
   void TrimMemory();
-  // Waits until `deadline` for one event and handles it; false without one.
+  // Waits until `deadline` for one event and handles it. Returns false if there is none.
   bool HandleEvent(gpr_timespec deadline);
   gpr_timespec NextDeadline() const;
   // Waits for the next client that opens a call.
   void AwaitClient();
   void OnClient(GrpcServerCall* call);
-  // Why the client may not have this stream; OK also where another one's was ended for it.
+  // Takes a place for the client's stream, and may end an older silent stream for it. Error: why
+  // there is no place.
   absl::Status TakePlace(GrpcServerCall* call);
   void OnTalk(GrpcServerCall* call);
   void RemoveServerCall(GrpcCall* call);
@@ -148,8 +149,8 @@ class GrpcNetworkImpl : public GrpcNetwork {
   size_t sharing_ = 0;
   const std::shared_ptr<SharedMemoryRoom> room_;
   const GrpcCall::Limits limits_;
-  // The queue is made by the builder, though there may never be a server, so that clients and
-  // server share one.
+  // The builder makes the queue, even if there is never a server. So clients and server share one
+  // queue.
   grpc::ServerBuilder builder_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
 
@@ -164,8 +165,8 @@ class GrpcNetworkImpl : public GrpcNetwork {
 
   MemoryTrim trim_{MemoryTrim::Options()};
   bool stopped_ = false;
-  bool winding_down_ = false;  // Streams are ending in order.
-  bool cancelling_ = false;    // Streams are being cut.
+  bool winding_down_ = false;  // streams end after their queues
+  bool cancelling_ = false;    // streams are cancelled
   TimerQueue timers_;
   GrpcChannels channels_;
   std::shared_ptr<const SharedMemory> lent_;
@@ -179,10 +180,9 @@ class GrpcNetworkImpl : public GrpcNetwork {
   Calls client_calls_;
   Calls server_calls_;
   uint64_t next_server_call_ = 0;
-  // Of server_calls_, those that do not talk and are not being ended for others, by number; and how
-  // many talk.
+  // The server_calls_ that do not talk and are not being ended for others, by number.
   std::map<uint64_t, GrpcServerCall*> silent_;
-  size_t talking_ = 0;
+  size_t talking_ = 0;  // number of server_calls_ that talk
   Time crowded_said_ = -kCrowdedPeriod;
   // The call that awaits a client.
   std::unique_ptr<GrpcCall> awaiting_;
@@ -214,7 +214,7 @@ void GrpcNetworkImpl::Post(std::function<void()> callback) {
   if (ended_) return;
   posted_.push_back(std::move(callback));
   has_posted_ = true;
-  // The loop itself looks at posted_ before it waits.
+  // The loop checks posted_ before it waits, so its own thread need not wake it.
   if (waking_ || loop_thread_ == std::this_thread::get_id()) return;
   waking_ = true;
   alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), static_cast<CompletionTag*>(&wake_));
@@ -240,7 +240,7 @@ void GrpcNetworkImpl::Run(Time grace) {
   CallAfter(kTrimPeriod, [this] { TrimMemory(); });
   while (!stopped_) {
     RunPosted();
-    // Timers that these set wait for the next turn.
+    // Timers that these callbacks set wait for the next turn.
     const Time now = Now();
     while (!stopped_) {
       const std::function<void()> due = timers_.TakeDue(now);
@@ -302,19 +302,19 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
       grpc::InsecureServerCredentials());
   builder_.RegisterAsyncGenericService(&service_);
   builder_.SetMaxReceiveMessageSize(options_.max_message_bytes);
-  // For the most part of messages that are not complete.
+  // Most of this memory is for incomplete messages.
   builder_.SetResourceQuota(grpc::ResourceQuota("server").Resize(options_.max_receiving_bytes));
   for (int algorithm = 1; algorithm < GRPC_COMPRESS_ALGORITHMS_COUNT; ++algorithm) {
-    // A compressed message could grow beyond the cap.
+    // A compressed message could grow beyond the max size.
     builder_.SetCompressionAlgorithmSupportStatus(
         static_cast<grpc_compression_algorithm>(algorithm), false);
   }
-  // Clients that heed this wait. Those that do not are refused above twice as many, as some of a
-  // client's may be ending here that are over there.
+  // Clients that respect this limit wait. OpenStream() rejects the streams of other clients above
+  // twice this number. The factor is for streams that the client has ended and this server has not.
   builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(options_.max_streams_per_client));
-  // What no stream uses and each message would pass through; a client's deadline is its own affair,
-  // but is kept.
+  // Disables filters that no stream uses and that every message would pass. The filter for clients'
+  // deadlines stays.
   builder_.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   builder_.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder_.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
@@ -322,9 +322,9 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options_.keepalive.silence_ms);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options_.keepalive.answer_ms);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // For as long as it is silent, not twice.
+  // No limit on the number of pings to a silent peer; gRPC's default is two.
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Who connects and says nothing, or opens no stream, does not keep its place.
+  // Ends connections that do not complete the handshake or that have no stream.
   builder_.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kSilenceMs);
   builder_.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
@@ -344,16 +344,16 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
 }
 
 void GrpcNetworkImpl::OnConnection(int fd) {
-  // As gRPC does with the connections that it accepts itself.
+  // Sets the same options as gRPC for connections that it accepts itself.
   const int on = 1;
   const auto lost_after_ms = static_cast<unsigned>(options_.keepalive.answer_ms);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
-  // Nothing of this object: gRPC's threads may read after its end.
+  // The callbacks use no member of this object, because gRPC's threads may read after its end.
   ReceivingLimits limits = {.on_flood = [warn = options_.warn] {
     if (warn) warn("ended a connection: its client sends headers, or a message, without end");
   }};
-  // The streams of others are not known.
+  // Without a peer name, the streams of a connection are not known.
   if (!PeerOf(fd).empty()) {
     limits.on_too_long = [link = link_, fd](uint64_t bytes) { link->OnTooLong(fd, bytes); };
     limits.max_message_bytes = kMaxFirstMessageBytes;
@@ -369,8 +369,9 @@ void NetworkLink::OnTooLong(int fd, uint64_t bytes) {
   if (network_ != nullptr) network_->RefuseTooLong(fd, bytes);
 }
 
-// Which stream the message is of is not known here: gRPC does not tell the numbers of its calls.
-// But no stream of the connection takes it.
+// Tells all streams of the connection. The stream of the message is not known, because gRPC does
+// not show the numbers of its calls. But no stream of the connection accepts a message of this
+// size.
 void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
   const auto refuse = [this, fd, bytes] {
     for (const auto& [call, owner] : server_calls_) {
@@ -408,7 +409,7 @@ void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
   } else {
     call->Accept([this, call](const std::string& method, std::unique_ptr<Stream> stream) {
       absl::StatusOr<StreamCallbacks> callbacks = acceptor_(method, std::move(stream));
-      // Before it is read from. A method that is not served here allows nothing.
+      // Allows the method's messages before the first read. A rejected method allows none.
       if (callbacks.ok())
         AllowMessages(connections_.Descriptor(call->connection()), call->max_request_bytes());
       return callbacks;
@@ -429,7 +430,7 @@ absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
       listener_->address(), " has ", options_.max_streams, " streams open, the most it takes"));
   while (silent_.size() + talking_ > options_.max_streams) {
     GrpcServerCall* const oldest = silent_.begin()->second;
-    // A probe is answered all the same.
+    // The server always answers a health check.
     if (oldest == call) return IsHealthMethod(call->method()) ? absl::OkStatus() : crowded;
     silent_.erase(silent_.begin());
     oldest->Break(crowded);
@@ -443,7 +444,7 @@ absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
 }
 
 void GrpcNetworkImpl::OnTalk(GrpcServerCall* call) {
-  // Who watches the health has no better right to a place than who is silent.
+  // A health stream counts as silent, so that it gives way to others.
   if (IsHealthMethod(call->method())) return;
   if (call->talks()) {
     silent_.erase(call->number());
@@ -510,11 +511,11 @@ void GrpcNetworkImpl::End(Time grace) {
   for (const auto& [call, owner] : client_calls_) call->Break(reason);
   for (const auto& [call, owner] : server_calls_) call->Break(reason);
   if (server_ != nullptr) {
-    // Lets connections without streams close in order; at the deadline they are cut.
+    // Closes connections without streams in order, and cuts them at the deadline.
     server_->Shutdown(std::chrono::system_clock::now() +
                       std::chrono::duration_cast<std::chrono::microseconds>(deadline - Now()));
   }
-  // While calls are left they may start operations, for which the queue must be open.
+  // Remaining calls may start operations, and these need an open queue.
   const gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
   while (awaiting_ != nullptr || !client_calls_.empty() || !server_calls_.empty()) {
     HandleEvent(never);
@@ -523,7 +524,7 @@ void GrpcNetworkImpl::End(Time grace) {
   while (HandleEvent(never)) {
   }
   timers_.Clear();
-  // Last: a disk that does not answer keeps nobody from hearing the end.
+  // Last, because a disk may not answer. Peers have heard of the end by now.
   offload_.Stop();
   offload_brief_.Stop();
   offload_copies_.Stop();

@@ -14,15 +14,16 @@
 namespace shoal {
 namespace {
 
-// "127.0.0.1:4711" of gRPC's "ipv4:127.0.0.1:4711", "[::1]:4711" of "ipv6:%5B::1%5D:4711".
+// Turns gRPC's "ipv4:127.0.0.1:4711" into "127.0.0.1:4711", and "ipv6:%5B::1%5D:4711" into
+// "[::1]:4711".
 std::string ReadablePeer(const std::string& peer) {
   std::string text = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
   if (absl::StartsWith(text, "ipv4:") || absl::StartsWith(text, "ipv6:")) text.erase(0, 5);
   return text;
 }
 
-// What clients say is small, but for gradients and for what the coordinator sends a ps, the job for
-// example.
+// Returns the max size of a client's message. It is small, except for gradients and for messages
+// from the coordinator to a ps, such as the job.
 size_t MaxRequestBytes(const std::string& method) {
   if (method == kControlMethod) return SIZE_MAX;
   if (method == kExchangeMethod) return kMaxExchangeBytes;
@@ -48,7 +49,8 @@ GrpcServerCall::GrpcServerCall(uint64_t number, const Limits& limits, Remove rem
 
 void GrpcServerCall::Request(grpc::AsyncGenericService* service,
                              grpc::ServerCompletionQueue* queue) {
-  // Comes back only for a call that a client has opened; counted as outstanding then.
+  // This tag returns only for a call that a client has opened. OnRequest() then counts it as
+  // outstanding.
   context_.AsyncNotifyWhenDone(static_cast<CompletionTag*>(&over_));
   service->RequestCall(&context_, &call_, queue, queue, request_.Start());
 }
@@ -72,7 +74,8 @@ absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
 void GrpcServerCall::RefuseTooLong(uint64_t bytes) {
   if (bytes <= max_request_bytes()) return;
   Fail(TooLong(bytes));
-  // Until the end is said gRPC goes on reading the message.
+  // gRPC continues to read the message until it sends the end. So this breaks a call whose end has
+  // to wait.
   if (!end_said()) Break(TooLong(bytes));
 }
 
@@ -82,7 +85,7 @@ StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
     const size_t bytes = EncodedSize(message);
     if (bytes > most) return Fail(TooLong(bytes));
     if (on_message) on_message(std::move(message));
-    // Of what makes no sense the owner ends the stream.
+    // If a message makes no sense, the owner has ended the stream by now.
     SetTalks(open());
   };
   return callbacks;
@@ -142,7 +145,7 @@ void GrpcServerCall::StartEnd(const absl::Status& status) {
 }
 
 void GrpcServerCall::OnReadsEnded() {
-  // The client has said all it wants to say, or is gone, which over_ tells.
+  // The client has sent its last message, or is gone; over_ tells which.
   if (!TellHalfClosed()) EndAfterQueue(absl::OkStatus());
   SetTalks(talks_ && open());
 }
@@ -154,7 +157,7 @@ void GrpcServerCall::Finish(absl::Status status) {
 }
 
 void GrpcServerCall::OnDropped() {
-  // An acceptor that refuses has usually dropped the stream before its answer is known.
+  // An acceptor that rejects a call usually drops the stream before it returns.
   if (!deciding_) Break(absl::CancelledError("the stream was dropped"));
 }
 

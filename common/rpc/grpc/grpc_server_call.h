@@ -11,17 +11,17 @@
 
 namespace shoal {
 
-// The server's end of a stream, from waiting for a client on. Operations: the request; reads and
-// writes; the finish; and the notice that the call is over, which says whether it was cancelled and
-// without which nothing is known of a client that is gone.
+// The server's end of a stream. It begins when the server waits for a client. Operations: the
+// request; reads and writes; the finish; and the notice that the call is over. Only the notice
+// tells whether the call was cancelled or the client is gone.
 class GrpcServerCall : public GrpcCall {
  public:
-  // A client has opened this call: Accept or Refuse it.
+  // Called when a client has opened this call. The network then calls Accept() or Refuse().
   using OnRequested = std::function<void(GrpcServerCall*)>;
-  // It begins to talk, or talks no more.
+  // Called when talks() changes.
   using OnTalk = std::function<void(GrpcServerCall*)>;
 
-  // `number`: of those of a network, in the order in which clients open them.
+  // `number` counts the calls of a network, in the order in which clients open them.
   GrpcServerCall(uint64_t number, const Limits& limits, Remove remove, OnRequested on_requested,
                  OnTalk on_talk);
 
@@ -29,14 +29,16 @@ class GrpcServerCall : public GrpcCall {
   uint64_t number() const { return number_; }
   const std::string& method() const { return context_.method(); }
   const std::string& peer() const { return peer_; }
-  // The client's connection, as the network numbers them; 0: not known.
+  // The network's number for the client's connection; 0: not known.
   uint64_t connection() const { return connection_; }
   void set_connection(uint64_t connection) { connection_ = connection; }
-  // The client has said something, and neither its owner nor itself has ended the stream.
+  // Whether the client has sent a message, and neither the client nor the owner has ended the
+  // stream.
   bool talks() const { return talks_; }
-  // Of one message that the method takes.
+  // The max size of one message to this method.
   size_t max_request_bytes() const;
-  // A message of so many bytes has begun on the connection. Ends the call if it takes none so long.
+  // Ends the call if it accepts no message of this size. Called when such a message begins on the
+  // connection.
   void RefuseTooLong(uint64_t bytes);
   void Accept(const Network::Acceptor& acceptor);
   void Refuse(const absl::Status& reason);
@@ -53,12 +55,12 @@ class GrpcServerCall : public GrpcCall {
   void OnRequest(bool ok);
   void CloseIfOver();
   void SetTalks(bool talks);
-  // Takes the memory that the client offers, if it is on this machine.
+  // Opens the memory that the client offers, if the client is on this machine.
   void TakeShared();
-  // Another client may have it.
+  // Releases the shared memory and its place, which another client may take.
   void LeaveShared();
   absl::Status TooLong(uint64_t bytes) const;
-  // Callbacks that get no message of more bytes than the method takes; one ends the call.
+  // Returns the callbacks with a check: a message that is too long for the method ends the call.
   StreamCallbacks Checked(StreamCallbacks callbacks);
 
   const uint64_t number_;
@@ -68,7 +70,7 @@ class GrpcServerCall : public GrpcCall {
   grpc::GenericServerAsyncReaderWriter call_{&context_};
   std::string peer_;
   uint64_t connection_ = 0;
-  bool deciding_ = false;  // The acceptor is running.
+  bool deciding_ = false;  // the acceptor is running
   bool talks_ = false;
   Operation request_;
   Operation finish_;

@@ -12,7 +12,7 @@ constexpr char kWatchMethod[] = "/grpc.health.v1.Health/Watch";
 constexpr char kServing[] = "\x08\x01";
 constexpr char kServiceUnknown[] = "\x08\x03";
 
-// HealthCheckRequest{service: ""}: the server as a whole, the only one there is.
+// HealthCheckRequest{service: ""}: the whole server, the only known service.
 bool AsksForServer(const Message& request) {
   return request.fields.empty() || request.fields == std::string("\x0a\x00", 2);
 }
@@ -23,7 +23,7 @@ void Answer(const std::string& method, const Message& request, Stream* stream) {
     return stream->Finish(absl::NotFoundError("unknown service; ask for \"\", the whole server"));
   }
   stream->Send(Message{known ? kServing : kServiceUnknown, {}});
-  // A watch stays open: there is nothing to say until the server ends.
+  // A watch stays open. Its answer does not change until the server ends.
   if (method == kCheckMethod) stream->Finish(absl::OkStatus());
 }
 

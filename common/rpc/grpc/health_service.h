@@ -8,10 +8,10 @@
 
 namespace shoal {
 
-// The standard service grpc.health.v1.Health, for probes of containers and load balancers: says
-// SERVING while the loop turns. Not gRPC's own implementation: that one is written for its callback
-// API, which adds polling threads that take events away from our queue (a third fewer steps per
-// second were measured).
+// The standard service grpc.health.v1.Health, for probes of containers and load balancers. It
+// answers SERVING while the loop runs. It is not gRPC's own implementation, because that one uses
+// gRPC's callback API. This API adds polling threads that take events from our queue: measured a
+// third fewer steps per second.
 
 bool IsHealthMethod(const std::string& method);
 

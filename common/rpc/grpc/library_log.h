@@ -4,9 +4,8 @@
 
 namespace shoal {
 
-// Has `log` told what gRPC and protobuf have to say, which they would write on stderr themselves,
-// from whatever thread it is and waiting for whoever reads. For the whole process; `log` is called
-// on any thread.
+// Sends the log messages of gRPC and protobuf to `log`, for the whole process. Otherwise they write
+// to stderr and may block there. Calls `log` on any thread.
 void SendLibraryLogTo(void (*log)(const std::string& message));
 
 }  // namespace shoal

@@ -6,22 +6,22 @@
 
 namespace shoal {
 
-// Gives memory back that the allocator keeps (transport_tuning.h) once a burst is over: what has
-// been free for a minute, where that is much. What each step of a job takes and frees again stays.
-// Not thread-safe.
+// Gives memory back that the allocator keeps (transport_tuning.h) after a burst. It trims if more
+// than kMaxFreeBytes were free in each check of a minute. It keeps memory that each step of a job
+// takes and frees again. Not thread-safe.
 class MemoryTrim {
  public:
   static constexpr size_t kMaxFreeBytes = size_t{256} << 20;
   static constexpr int kLooks = 6;
 
   struct Options {
-    // Of the heap; free, and perhaps still there.
+    // Returns the free bytes of the heap, of which the kernel may have some back already.
     std::function<size_t()> free_bytes = FreeHeapBytes;
     std::function<void()> trim = TrimHeap;
   };
   explicit MemoryTrim(Options options) : options_(std::move(options)) {}
 
-  // To be called every ten seconds.
+  // Checks the heap and trims it if needed. Call it every ten seconds.
   void Look();
 
   static size_t FreeHeapBytes();
@@ -29,7 +29,7 @@ class MemoryTrim {
 
  private:
   const Options options_;
-  int looks_ = 0;  // in a row, at which much was free
+  int looks_ = 0;  // consecutive checks with more than kMaxFreeBytes
 };
 
 }  // namespace shoal

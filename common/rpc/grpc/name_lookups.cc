@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// One for the process, as there is one getaddrinfo.
+// All lookups of the process, because it has one getaddrinfo.
 struct Lookups {
   Mutex mutex;
   std::multiset<std::string> hosts ABSL_GUARDED_BY(mutex);
@@ -49,8 +49,8 @@ std::string HostOf(const std::string& address) {
 
 }  // namespace shoal
 
-// gRPC, a shared library, looks names up through the program's getaddrinfo, which is this one
-// (CMakeLists.txt exports it).
+// Replaces the system's getaddrinfo. gRPC, a shared library, calls the program's getaddrinfo, which
+// CMakeLists.txt exports.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints,
                            addrinfo** found) {
   using Function = int(const char*, const char*, const addrinfo*, addrinfo**);

@@ -4,9 +4,8 @@
 
 namespace shoal {
 
-// This process waits for the system to say which addresses a host has: a name server does not
-// answer, perhaps. gRPC tells nobody, so the lookups are counted where it asks (getaddrinfo).
-// Thread-safe.
+// Whether this process is looking up the addresses of `host`; the name server may not answer. gRPC
+// does not report its lookups, so they are counted inside getaddrinfo. Thread-safe.
 bool IsLookedUp(const std::string& host);
 
 // Counts one lookup of a host while it lives.
@@ -21,7 +20,7 @@ class NameLookup {
   const std::string host_;
 };
 
-// The host of "HOST:PORT" or "[HOST]:PORT".
+// Returns the host of "HOST:PORT" or "[HOST]:PORT".
 std::string HostOf(const std::string& address);
 
 }  // namespace shoal

@@ -6,15 +6,15 @@ namespace shoal {
 
 class GrpcCall;
 
-// The calls of a network that have read a small message and shall read on once the loop has done
-// what follows from it and looks for events again, whether it waits for them or not. With the next
-// read HTTP/2's window opens again by what was read, for which gRPC sends a message of its own,
-// unless another has taken it along meanwhile, as the answer does: that made four of two messages a
-// step. On the loop's thread.
+// The calls of a network that have read a small message and have not begun their next read. They
+// read when the loop has handled the message and looks for events again. A read opens HTTP/2's
+// window, and gRPC sends a message for this unless it can travel with another one, such as the
+// answer. Reads that began earlier would make four messages a step out of two. Loop thread only.
 class PendingReads {
  public:
   void Add(GrpcCall* call) { calls_.push_back(call); }
   void Forget(GrpcCall* call);
+  // Begins all pending reads.
   void Start();
 
  private:

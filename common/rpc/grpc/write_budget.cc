@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Fields without a payload that are not worth counting: answers to tiny steps.
+// Smaller messages without a payload do not count, such as answers to tiny steps.
 constexpr size_t kSmallBytes = 4096;
 
 }  // namespace
@@ -28,7 +28,7 @@ bool WriteBudget::Admit(GrpcCall* call) {
   const auto place = std::find(waiting_.begin(), waiting_.end(), call);
   {
     MutexLock lock(&account_->mutex);
-    // Who comes new stands behind those that wait.
+    // A new call queues behind those that wait.
     if (account_->used < most_bytes_ && (waiting_.empty() || call == in_turn_)) {
       if (place != waiting_.end()) waiting_.erase(place);
       return true;
@@ -71,8 +71,8 @@ void WriteBudget::Forget(GrpcCall* call) {
   }
 }
 
-// In the order in which they came; who finds the budget spent again goes to the end of the line, so
-// that streams take turns.
+// Continues the waiting calls in their order. A call that finds the budget spent again goes to the
+// end of the queue, so that streams take turns.
 void WriteBudget::Release() {
   for (size_t turns = waiting_.size(); turns > 0 && !waiting_.empty(); --turns) {
     GrpcCall* const call = waiting_.front();
@@ -94,7 +94,7 @@ void WriteBudget::WatchHolders() {
     MutexLock lock(&account_->mutex);
     for (const Charged& charge : account_->charges) {
       if (holders.size() == waiting_.size() || now - charge.since < patience_) break;
-      // A stream may hold several.
+      // A stream may hold several charges.
       if (charge.call != nullptr && charge.call->open() && listed.insert(charge.call).second)
         holders.emplace_back(charge.call, now - charge.since);
     }

@@ -13,24 +13,28 @@ namespace shoal {
 
 class GrpcCall;
 
-// Bounds what all streams of a network have handed to the transport from their sources and that is
-// not sent yet, so that peers that do not read cost no more than that, however many
-// they are. A stream asks before it makes a message; while the budget is spent it waits for its
-// turn. Of those that hold a part of it for longer than `patience` as many are broken as wait. One
-// client cannot take all of it: a stream has one message at a time, and a connection few streams
-// (GrpcNetwork::Options::max_streams_per_client). All calls on the loop's thread; what is charged
-// may be released on any. It may outlive the loop's end, not the loop.
+// Bounds the bytes that the sources of all streams of a network have given to the transport and
+// that are not sent. This is the max cost of any number of peers that do not read.
+//
+// A stream asks before it makes a message, and waits for its turn while the budget is spent. The
+// budget breaks streams that hold a part of it for longer than `patience`: at most as many as wait.
+// One client cannot take all of it, because a stream has one message at a time and a connection has
+// few streams (GrpcNetwork::Options::max_streams_per_client).
+//
+// All calls are on the loop's thread; a charge may be released on any thread. The budget may
+// outlive the loop's Run(), but not the loop.
 class WriteBudget {
  public:
-  // One message goes above `most_bytes`, so that any goes.
+  // One message may exceed `most_bytes`, so that a message of any size can be sent.
   WriteBudget(size_t most_bytes, Time patience, EventLoop* loop);
   ~WriteBudget();
 
-  // The call may make a message now; otherwise it is told to Continue when it may.
+  // Returns whether the call may make a message now. If not, the budget calls its Continue() later.
   bool Admit(GrpcCall* call);
-  // Counts a message until what is returned is destroyed; null: it is too small to count.
+  // Counts a message until the returned object is destroyed. Null: the message is too small to
+  // count.
   std::shared_ptr<const void> Charge(GrpcCall* call, const Message& message);
-  // The call ends: it neither waits nor is broken for what it still holds.
+  // Removes a call that ends. It no longer waits, and is not broken for its remaining charges.
   void Forget(GrpcCall* call);
 
  private:
@@ -39,12 +43,12 @@ class WriteBudget {
     size_t bytes;
     Time since;
   };
-  // What transport threads touch; they may come late.
+  // The state that transport threads use, perhaps after the budget's end.
   struct Account {
     Mutex mutex;
     std::list<Charged> charges ABSL_GUARDED_BY(mutex);  // oldest first
     size_t used ABSL_GUARDED_BY(mutex) = 0;
-    EventLoop* to_wake ABSL_GUARDED_BY(mutex) = nullptr;  // somebody waits
+    EventLoop* to_wake ABSL_GUARDED_BY(mutex) = nullptr;  // not null while a call waits
   };
 
   void Release();
@@ -55,7 +59,7 @@ class WriteBudget {
   EventLoop* const loop_;
   const std::shared_ptr<Account> account_ = std::make_shared<Account>();
   std::deque<GrpcCall*> waiting_;
-  GrpcCall* in_turn_ = nullptr;  // while it is asked to continue
+  GrpcCall* in_turn_ = nullptr;  // the call whose Continue() is running
   EventLoop::TimerId watch_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
