@@ -6,14 +6,15 @@
 
 namespace shoal {
 
-// Pauses between tries: doubling from `first` to `most`, each shortened by up to a half at random,
-// so that many peers do not come back at once. Not thread-safe.
+// Pauses between tries. They double from `first` to `most`. Each is shortened by up to a half at
+// random, so that many peers do not come back at once. Not thread-safe.
 class Backoff {
  public:
   Backoff(Time first, Time most, uint64_t seed) : first_(first), most_(most), random_(seed | 1) {}
 
+  // Returns the pause before the next try.
   Time Next();
-  // After success.
+  // Begins again with `first`. Call it after a success.
   void Reset() { tries_ = 0; }
 
  private:

@@ -2,7 +2,7 @@
 
 namespace shoal {
 
-// What an evaluator opens at the coordinator (proto/evaluator.proto).
+// The method of an evaluator's stream to the coordinator (proto/evaluator.proto).
 inline constexpr char kEvaluateMethod[] = "/shoal.proto.Evaluation/Evaluate";
 
 }  // namespace shoal

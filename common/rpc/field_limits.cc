@@ -21,8 +21,8 @@ uint64_t CountVarints(std::string_view bytes) {
       std::count_if(bytes.begin(), bytes.end(), [](char byte) { return (byte & 0x80) == 0; }));
 }
 
-// Elements of `field` in an encoding, or, with `kind`, in the field of that number of it. What
-// follows a malformed part does not count, as the parse fails there.
+// Returns the number of elements of `limit.field` in an encoding, or in its field `kind` if given.
+// Stops at a malformed part, because the parse fails there.
 uint64_t Count(std::string_view encoding, std::optional<int> kind, const FieldLimit& limit) {
   google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(encoding.data()),
                                                static_cast<int>(encoding.size()));
@@ -52,7 +52,7 @@ uint64_t Count(std::string_view encoding, std::optional<int> kind, const FieldLi
 absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& message,
                          google::protobuf::MessageLite* proto) {
   for (const FieldLimit& limit : limits) {
-    // Each element has a byte at least.
+    // Each element has at least one byte.
     if (message.fields.size() <= limit.most) continue;
     const uint64_t count = Count(message.fields, limit.kind, limit);
     if (count > limit.most) {

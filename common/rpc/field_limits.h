@@ -9,18 +9,18 @@
 
 namespace shoal {
 
-// The most elements that a repeated field of a message's kind may have.
+// The max number of elements of a repeated field in a kind of a message.
 struct FieldLimit {
   int kind = 0;   // number of the field that holds the kind, in the message
   int field = 0;  // number of the repeated field, in the kind
   uint64_t most = std::numeric_limits<uint64_t>::max();
-  bool packed = false;  // a field of varints, many of which share one record on the wire
+  bool packed = false;  // a field of varints, which share one record on the wire
 };
 
-// Reads the fields as ParseMessage does, unless one of `limits` is exceeded: the parsed elements
-// can take a hundred times the memory of their encoding, so they are counted before.
-// kResourceExhausted says how many there are, kInvalidArgument that the fields are no encoding of
-// this type.
+// Parses the fields like ParseMessage(), but checks `limits` first. This bounds the memory, because
+// parsed elements can take a hundred times the memory of their encoding. kResourceExhausted: the
+// fields exceed a limit; the message has the number of elements. kInvalidArgument: the fields are
+// not an encoding of this type.
 absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& message,
                          google::protobuf::MessageLite* proto);
 

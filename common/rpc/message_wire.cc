@@ -27,7 +27,7 @@ size_t VarintSize(uint64_t value) {
   return size;
 }
 
-// Reads forward through a run of slices.
+// Reads forward through consecutive slices.
 class Cursor {
  public:
   explicit Cursor(std::span<const Slice> slices) : slices_(slices) {
@@ -38,7 +38,7 @@ class Cursor {
   size_t position() const { return position_; }
   size_t remaining() const { return size_ - position_; }
 
-  // False at the end of the bytes, or for a number of more than 64 bits.
+  // Returns false at the end of the bytes, or for a number of more than 64 bits.
   bool ReadVarint(uint64_t* value) {
     *value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
@@ -52,7 +52,7 @@ class Cursor {
     return false;
   }
 
-  // False, without moving, when fewer bytes are left.
+  // Returns false, and does not move, if fewer bytes are left.
   bool Skip(uint64_t bytes) {
     if (bytes > remaining()) return false;
     position_ += bytes;
@@ -61,7 +61,7 @@ class Cursor {
     return true;
   }
 
-  // The rest, without a copy.
+  // Returns the rest, without a copy.
   std::vector<Slice> Rest() const {
     std::vector<Slice> rest(slices_.begin(), slices_.end());
     if (!rest.empty()) {
@@ -80,8 +80,8 @@ class Cursor {
     }
   }
 
-  std::span<const Slice> slices_;  // From the one that holds the next byte.
-  size_t offset_ = 0;              // Of the next byte in it.
+  std::span<const Slice> slices_;  // the first one has the next byte
+  size_t offset_ = 0;              // of the next byte in the first slice
   size_t position_ = 0;
   size_t size_ = 0;
 };

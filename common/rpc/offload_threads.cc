@@ -17,7 +17,7 @@ void OffloadThreads::Add(std::function<void()> work) {
   changed_.NotifyOne();
 }
 
-// Where there is one already, it does without more.
+// If the system gives no more threads, continues with the existing ones. Throws if there are none.
 void OffloadThreads::StartThread() {
   try {
     threads_.emplace_back([this] { Run(); });

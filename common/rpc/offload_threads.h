@@ -10,21 +10,21 @@
 
 namespace shoal {
 
-// Runs work beside a loop, begun in the order in which it was given: one piece at a time on a
-// thread of its own, or as many at a time as it has threads. One starts when none is idle.
-// Destruction waits for what is running and drops the rest. Thread-safe.
+// Runs work on its own threads, off the loop. Begins work in the order of Add(), at most `threads`
+// at a time. Starts a thread if none is idle. Destruction waits for running work and drops the
+// rest. Thread-safe.
 class OffloadThreads {
  public:
-  // `name` of the thread: a literal of at most 15 characters.
+  // `name`: the name of the threads, a literal of at most 15 characters.
   explicit OffloadThreads(const char* name, size_t threads = 1) : name_(name), most_(threads) {}
   ~OffloadThreads();
   OffloadThreads(const OffloadThreads&) = delete;
   OffloadThreads& operator=(const OffloadThreads&) = delete;
 
   void Add(std::function<void()> work);
-  // Drops all that has not begun, and what is added later.
+  // Drops all work that has not begun, and work that is added later.
   void Close();
-  // As destruction does.
+  // Closes, then waits for running work, like destruction.
   void Stop();
 
  private:

@@ -15,14 +15,14 @@ namespace shoal {
 // the scope lives.
 class Scope {
  public:
-  // `loop` outlives the scope.
+  // `loop` must outlive the scope.
   explicit Scope(EventLoop* loop) : loop_(loop) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   ~Scope() { *alive_ = false; }
 
-  // Returns `callback`, which does nothing once the scope has ended. It may be called on the loop's
-  // thread only, but be copied and destroyed on any.
+  // Returns a callback that calls `callback`, but does nothing once the scope has ended. Call it on
+  // the loop's thread only. It may be copied and destroyed on any thread.
   template <typename Callback>
   auto Guard(Callback callback) const {
     return [alive = alive_, callback = std::move(callback)](auto&&... arguments) mutable {
@@ -30,8 +30,9 @@ class Scope {
     };
   }
 
-  // Runs `work` off the loop, in that lane, and then `done` with its result on the loop, unless the
-  // scope has ended meanwhile. `work` runs in any case: it must not use what ends with the scope.
+  // Runs `work` off the loop in that lane, then `done` with its result on the loop. Skips `done` if
+  // the scope has ended by then. `work` runs in any case, so it must not use objects that end with
+  // the scope.
   template <typename Work, typename Done>
   void Offload(Lane lane, Work work, Done done) const {
     using Result = std::invoke_result_t<Work>;
@@ -47,21 +48,21 @@ class Scope {
 
  private:
   EventLoop* const loop_;
-  // Read and written on the loop's thread only; callbacks share it.
+  // Shared with the callbacks. Only the loop's thread reads and writes the value.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// One callback to come, which the timer's end cancels. Loop thread only.
+// A timer for one callback at a time. Destruction cancels the callback. Loop thread only.
 class Timer {
  public:
-  // `loop` outlives the timer.
+  // `loop` must outlive the timer.
   explicit Timer(EventLoop* loop) : loop_(loop) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
   ~Timer() { Cancel(); }
 
-  // Calls `callback` once after `delay`, in place of what was to come. The callback may set the
-  // timer again, or end it.
+  // Calls `callback` once after `delay`. Cancels a pending callback first. The callback may set the
+  // timer again, or destroy it.
   void Set(Time delay, std::function<void()> callback) {
     Cancel();
     id_ = loop_->CallAfter(delay, [this, callback = std::move(callback)] {
@@ -69,7 +70,7 @@ class Timer {
       callback();
     });
   }
-  // No effect when nothing is to come.
+  // Cancels the pending callback, if there is one.
   void Cancel() {
     if (id_ != 0) loop_->CancelTimer(std::exchange(id_, 0));
   }

@@ -12,7 +12,8 @@ EventLoop::TimerId TimerQueue::Add(Time due, std::function<void()> callback) {
 void TimerQueue::Cancel(EventLoop::TimerId timer) {
   const auto it = due_.find(timer);
   if (it == due_.end()) return;
-  // What the callback holds may set or cancel timers when it is destroyed: unlink first.
+  // Unlink the timer first. Objects that the callback owns may set or cancel timers when they are
+  // destroyed.
   auto node = timers_.extract(Key(it->second, timer));
   due_.erase(it);
 }

@@ -10,23 +10,23 @@
 
 namespace shoal {
 
-// The timers of one loop, by due time; those of the same time in the order in which they were set.
-// Not thread-safe.
+// The timers of one loop, by due time. Timers with the same time keep the order of Add(). Not
+// thread-safe.
 class TimerQueue {
  public:
   EventLoop::TimerId Add(Time due, std::function<void()> callback);
-  // No effect when there is no such timer any more.
+  // Ignores a timer that is no longer in the queue.
   void Cancel(EventLoop::TimerId timer);
 
-  // When the first timer is due; nothing without timers.
+  // The due time of the first timer; empty without timers.
   std::optional<Time> next_due() const;
-  // Takes the first timer that is due by `now`; null when there is none.
+  // Removes the first timer that is due by `now` and returns its callback; null if there is none.
   std::function<void()> TakeDue(Time now);
 
   void Clear();
 
  private:
-  // Ids rise, so that they order timers of the same time.
+  // Ids grow, so they order timers with the same time.
   using Key = std::pair<Time, EventLoop::TimerId>;
   std::map<Key, std::function<void()>> timers_;
   std::unordered_map<EventLoop::TimerId, Time> due_;
