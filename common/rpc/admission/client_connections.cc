@@ -11,8 +11,8 @@
 namespace shoal {
 namespace {
 
-// Of those that are silent, so many give way at once: with many, newcomers need not wait for the
-// end of each; with few, one.
+// One of this many silent connections gives way at once, but at least one. With many of them, new
+// connections do not wait for the end of each.
 constexpr size_t kGiveWayShare = 16;
 
 Time Now() { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -68,7 +68,7 @@ void ClientConnections::End(const Silent& silent) {
   if (connection != connections_.end() && connection->second.talking == 0) silent.socket.ShutDown();
 }
 
-// The system is asked without the lock, for which the event loop would wait.
+// Makes its system calls without the lock. Otherwise the event loop would wait for them.
 std::vector<ClientConnections::Silent> ClientConnections::Sweep() {
   struct Seen {
     Silent silent;

@@ -14,51 +14,52 @@
 
 namespace shoal {
 
-// The connections that clients have to a server of this process, of which there is room for some.
-// A connection talks while it has a stream that has said something that makes sense. Those that do
-// not, the silent ones, give way to others where there is no more room, so that they keep nobody
-// out. Thread-safe.
+// The connections of clients to a server of this process, up to a max. A connection talks while it
+// has a stream on which the client has sent a valid message. Else it is silent. Silent connections
+// give way to new ones if there is no more room, so that they keep nobody out. Thread-safe.
 class ClientConnections {
  public:
   struct Options {
-    size_t most = 0;  // that may be open at once
-    // Streams that one of them may have open at once.
+    size_t most = 0;  // max open connections
+    // Max open streams of one connection.
     size_t most_streams = 0;
-    // From when on one that is silent gives way.
+    // A connection that is silent for this long gives way.
     Time patience = std::chrono::seconds(1);
   };
   explicit ClientConnections(Options options) : options_(options) {}
 
   size_t most() const { return options_.most; }
 
-  // Whether one more may be accepted.
+  // Whether there is room for one more connection.
   enum class Room {
     kFree,
-    kSoon,   // some of those that have been silent for longest are being ended
-    kLater,  // those that are silent have some time left to say something
-    kNone,   // nobody is silent
+    kSoon,   // some of the longest silent connections are being ended
+    kLater,  // silent connections have some time left to send a message
+    kNone,   // no connection is silent
   };
+  // Returns the room. Ends some silent connections if there is none.
   Room MakeRoom();
-  // One has been accepted; whoever owns the descriptor may close it at any time.
+  // Adds an accepted connection. The owner of the descriptor may close it at any time.
   void Add(int fd);
 
-  // The number of the connection of the client at `peer` ("127.0.0.1:4711"), the last one where it
-  // has come again from there; 0, which the calls below ignore, where none is known.
+  // Returns the number of the last connection of the client at `peer` ("127.0.0.1:4711"). Returns 0
+  // if there is none. The calls below ignore 0.
   uint64_t Find(const std::string& peer) const;
-  // Its descriptor; -1 where none is known.
+  // Returns the connection's descriptor, or -1 if the connection is not known.
   int Descriptor(uint64_t connection) const;
-  // It opens a stream; false when it has as many as it may.
+  // Counts a new stream of the connection. Returns false if the connection has more than its max.
   bool OpenStream(uint64_t connection);
-  // For each that it was to open.
+  // Call it at the end of each stream, even if OpenStream() returned false.
   void CloseStream(uint64_t connection);
-  // One of its streams begins to talk, or has ended.
+  // Reports that one of the connection's streams begins, or ends, to talk.
   void BeginTalk(uint64_t connection);
   void EndTalk(uint64_t connection);
 
  private:
   struct Connection {
     SocketMark socket;
-    // Empty for a socket in the file system: whose streams those are is not known, nobody is ended.
+    // Empty for a socket in the file system. The server cannot match streams to these connections,
+    // so it does not end them.
     std::string peer;
     size_t streams = 0;
     size_t talking = 0;
@@ -69,20 +70,20 @@ class ClientConnections {
     SocketMark socket;
     Time since;
   };
-  // Forgets those that are closed; those that are silent of the others.
+  // Removes closed connections. Returns the silent ones of the others.
   std::vector<Silent> Sweep();
-  // Ends its connection, unless it has begun to talk since it was seen.
+  // Ends the connection, unless it talks by now.
   void End(const Silent& silent);
 
   const Options options_;
   mutable Mutex mutex_;
-  // By number; with some that are closed.
+  // By number; may include closed ones.
   std::map<uint64_t, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> last_of_peer_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// The client of a connection, as gRPC names it; empty for a socket in the file system.
+// Returns gRPC's name for the client of a connection; empty for a socket in the file system.
 std::string PeerOf(int fd);
 
 }  // namespace shoal

@@ -16,11 +16,11 @@
 namespace shoal {
 namespace {
 
-// Until it is tried again whether a connection can be accepted; while others are being ended.
+// The pause before the next try to accept; the short one while silent connections are being ended.
 constexpr int kPauseMs = 100;
 constexpr int kShortPauseMs = 10;
 
-// It is said no more often than this that silent connections are ended for others.
+// Warns at most this often that silent connections are ended for others.
 constexpr std::chrono::minutes kCrowdedPeriod{1};
 
 // Descriptors for all but connections of clients: files, the HTTP port, connections to others.
@@ -98,7 +98,7 @@ bool ConnectionAcceptor::AwaitClient(int timeout_ms) {
 }
 
 ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
-  // Room is made for those that are there, and for nobody else.
+  // Makes room only for clients that wait.
   while (!ending_ && AwaitClient(0)) {
     const ClientConnections::Room room = options_.connections->MakeRoom();
     if (room == ClientConnections::Room::kSoon) {

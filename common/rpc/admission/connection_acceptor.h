@@ -14,43 +14,43 @@
 
 namespace shoal {
 
-// Accepts the connections of a server on a thread of its own and hands them over. Where no more can
-// be taken, those that come wait in the system's queue, and are accepted as soon as others are
-// closed, as silent ones are for them (ClientConnections). Our own, as gRPC 1.51 gives up a port
-// for ever once accept fails for want of a descriptor, and takes any number of connections. From
-// construction to Stop; thread-safe.
+// Accepts the connections of a server on its own thread and hands them over. If there is no more
+// room, new connections wait in the system's queue until others close. Silent connections are ended
+// for them (ClientConnections). We do not use gRPC's acceptor: gRPC 1.51 takes any number of
+// connections, and gives up a port for ever if accept finds no free descriptor. Runs from
+// construction to Stop(). Thread-safe.
 class ConnectionAcceptor {
  public:
   struct Options {
-    ClientConnections* connections = nullptr;  // those that are open; outlives this
-    // Owns the descriptor, which does not block, from then on. Called on the acceptor's thread.
+    ClientConnections* connections = nullptr;  // the open connections; must outlive this
+    // Takes ownership of the non-blocking descriptor. Called on the acceptor's thread.
     std::function<void(int fd)> on_connection;
-    // Told, on that thread, when connections are not accepted any more and when they are again,
-    // and when silent ones are being ended for others. May be null.
+    // Called on the acceptor's thread when it can no longer accept connections, when it can again,
+    // and when it ends silent connections for others. May be null.
     std::function<void(const std::string&)> warn;
   };
   ConnectionAcceptor(ListeningSocket socket, Options options);
   ~ConnectionAcceptor() { Stop(); }
 
-  // Gives up the port. When this returns, nothing more is handed over.
+  // Gives up the port. Hands no connection over after it returns.
   void Stop();
 
   const std::string& address() const { return socket_.address(); }
-  // Why no connection is being accepted, and since when, in a line; empty while they are.
+  // Returns why no connections are accepted and since when, in one line; empty if they are.
   std::string Deaf() const;
 
  private:
-  // What to do when all is accepted that can be.
+  // The next try, after all possible connections are accepted.
   struct Next {
-    int pause_ms = -1;  // until it is tried again; -1: when a client connects
-    // Why no connection is being accepted; empty: they are; none: as before.
+    int pause_ms = -1;  // the pause until it; -1: wait until a client connects
+    // Why no connections are accepted. Empty text: they are accepted. No value: no change.
     std::optional<std::string> reason = "";
   };
   void Run();
-  // Whether one wants to connect within that time (-1: any).
+  // Whether a client connects within that time (-1: no limit).
   bool AwaitClient(int timeout_ms);
   void WarnCrowded();
-  // Accepts what waits.
+  // Accepts the waiting connections while there is room.
   Next AcceptAll();
   void SetDeaf(const std::string& reason);
 
@@ -62,12 +62,12 @@ class ConnectionAcceptor {
   mutable Mutex mutex_;
   std::string deaf_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point deaf_since_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // "accept"; last, so that it starts when all else is there
+  std::thread thread_;  // "accept"; last, so that it starts after all other members
 };
 
-// How many connections a server of this process may have open so that other files, of checkpoints
-// for example, can still be opened: `wanted`, or what the limit of open files (RLIMIT_NOFILE)
-// leaves.
+// Returns the max number of open connections of a server of this process: `wanted`, or fewer if the
+// limit of open files (RLIMIT_NOFILE) is low. The process can still open other files, such as
+// checkpoints.
 size_t ConnectionsWithinFileLimit(size_t wanted);
 
 }  // namespace shoal

@@ -34,18 +34,18 @@ struct LimitedConnection {
   HeaderScanner scanner;
   bool flooded = false;
   std::atomic<uint64_t> max_message_bytes;
-  std::atomic<bool> held = false;  // Nothing is read.
+  std::atomic<bool> held = false;  // reads stop until ReadOn()
 };
 
-// One for the process, as there is one recvmsg. A connection that is closed stays until another
-// has its descriptor.
+// All limited connections of the process, because it has one recvmsg. A closed connection stays
+// until another one has its descriptor.
 class LimitedConnections {
  public:
   void Add(int fd, ReceivingLimits limits) {
     MutexLock lock(&mutex_);
     connections_[fd] = std::make_shared<LimitedConnection>(fd, std::move(limits));
   }
-  // Null when there is none. Read by one thread at a time.
+  // Returns null if there is none. Only one thread at a time may read from the connection.
   std::shared_ptr<LimitedConnection> Find(int fd) {
     std::shared_ptr<LimitedConnection> found;
     {
@@ -120,7 +120,7 @@ void HeaderScanner::OnFrame() {
       (uint32_t{head_[5]} << 24 | uint32_t{head_[6]} << 16 | uint32_t{head_[7]} << 8 | head_[8]) &
       0x7fffffff;
   ends_stream_ = (flags & kEndStream) != 0;
-  // gRPC refuses data with other flags.
+  // gRPC rejects data with other flags.
   data_stream_ = type == kData && (flags & ~kEndStream) == 0 ? stream : 0;
   if (type == kRstStream || (ends_stream_ && type == kData && payload_left_ == 0))
     messages_.End(stream);
@@ -143,16 +143,16 @@ void AllowMessages(int fd, uint64_t bytes) {
 void ReadOn(int fd) {
   const std::shared_ptr<LimitedConnection> connection = Limited().Find(fd);
   if (connection == nullptr || !connection->held.exchange(false)) return;
-  // gRPC waits for the socket to become readable, which it is already. This has the kernel say so
-  // again.
+  // gRPC waits until the socket becomes readable, but it is readable already. This call makes the
+  // kernel report it again.
   const int one = 1;
   setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 }
 
 }  // namespace shoal
 
-// gRPC, a shared library, reads through the program's recvmsg, which is this one (CMakeLists.txt
-// exports it): there is no other place between the socket and gRPC's parser.
+// Replaces the system's recvmsg. gRPC, a shared library, calls the program's recvmsg, which
+// CMakeLists.txt exports. There is no other place between the socket and gRPC's parser.
 extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
   const std::shared_ptr<shoal::LimitedConnection> connection =
       (flags & MSG_PEEK) != 0 ? nullptr : shoal::Limited().Find(fd);

@@ -8,16 +8,16 @@
 
 namespace shoal {
 
-// Follows the frames of HTTP/2 that a client sends. gRPC 1.51 has no limit for one kind: it reads
-// headers that go on in CONTINUATION frames for as long as they come, keeps ten bytes for each of
-// theirs, and reads the beginning of an unfinished one again with every frame.
+// Follows the HTTP/2 frames that a client sends. gRPC 1.51 has no limit for CONTINUATION frames of
+// headers. It reads them for as long as they come, keeps ten bytes for each of their bytes, and
+// reads the beginning of an unfinished header again with every frame.
 class HeaderScanner {
  public:
-  // Bytes of one request's headers. gRPC refuses those above 8 KiB once it has read them.
+  // The max size of one request's headers. gRPC rejects headers above 8 KiB once it has read them.
   static constexpr size_t kMaxHeaderBytes = 64 << 10;
 
-  // The next bytes of the connection; false from then on when headers are longer than that, or a
-  // message that is too long goes on (MessageScanner).
+  // Takes the next bytes of the connection. Returns false, from then on always, if headers are
+  // longer than the max, or a message that is too long continues (MessageScanner).
   bool Accept(const uint8_t* data, size_t size);
   MessageScanner& messages() { return messages_; }
 
@@ -29,31 +29,31 @@ class HeaderScanner {
   uint8_t head_[9];
   size_t head_size_ = 0;
   size_t payload_left_ = 0;
-  uint32_t data_stream_ = 0;  // of a frame of data, the one at hand; 0: of another kind
-  bool ends_stream_ = false;  // it is the last one of its stream
+  uint32_t data_stream_ = 0;  // stream of the current DATA frame; 0: another kind of frame
+  bool ends_stream_ = false;  // the current frame is the last one of its stream
   MessageScanner messages_;
   bool flooded_ = false;
-  size_t header_bytes_ = 0;  // of the headers that have not ended
+  size_t header_bytes_ = 0;  // of the unfinished headers
 };
 
 struct ReceivingLimits {
-  // Called once when a client sends headers, or a message that is too long, without end. Reads from
-  // its connection fail with ECONNRESET from then on.
+  // Called once when a client sends headers, or a message that is too long, without end. From then
+  // on reads from its connection fail with ECONNRESET.
   std::function<void()> on_flood;
-  // A message of so many bytes has begun, more than any stream of the connection takes. Nothing
-  // more is read from the connection until ReadOn. May be null: messages have any length.
+  // Called when a message of this size begins and no stream of the connection accepts it. Reads
+  // from the connection then stop until ReadOn(). Null: messages may have any length.
   std::function<void(uint64_t bytes)> on_too_long;
-  uint64_t max_message_bytes = 0;  // until AllowMessages
+  uint64_t max_message_bytes = 0;  // before AllowMessages()
 };
 
-// Limits what gRPC, and whoever else calls recvmsg, reads from this connection, for as long as the
-// descriptor is that connection. The callbacks are called by the thread that reads. They are kept
-// after the connection's end, until another has the descriptor, and maybe for ever. Thread-safe, as
-// are the functions below, which have no effect on other descriptors.
+// Limits what gRPC, or any other caller of recvmsg, reads from this connection, while the
+// descriptor belongs to the connection. The reading thread calls the callbacks. They live on after
+// the connection's end, until another connection has the descriptor, perhaps for ever. This
+// function and those below are thread-safe. Those below have no effect on other descriptors.
 void LimitReceiving(int fd, ReceivingLimits limits);
-// A stream of the connection takes messages of at most this many bytes.
+// Allows messages of at most this many bytes, because a stream of the connection accepts them.
 void AllowMessages(int fd, uint64_t bytes);
-// Reading continues: the loop has rejected every stream that it had to.
+// Continues reading. Call it when the loop has rejected all streams that must not go on.
 void ReadOn(int fd);
 
 }  // namespace shoal

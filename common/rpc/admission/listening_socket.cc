@@ -18,11 +18,11 @@ namespace {
 
 constexpr char kUnix[] = "unix:";
 
-// A socket that listens there, or -1 and errno.
+// Returns a socket that listens at the address, or -1 and errno.
 int Listen(const sockaddr* address, socklen_t size) {
   const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
-  // Connections of a former server do not count.
+  // Reuses the address even if connections of a former server still exist.
   const int on = 1;
   const int off = 0;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -34,7 +34,8 @@ int Listen(const sockaddr* address, socklen_t size) {
   return -1;
 }
 
-// All addresses of IPv6, and of IPv4, as those that are mapped into them.
+// Listens at all IPv6 addresses, and at all IPv4 addresses, which are mapped into IPv6. Returns
+// like Listen().
 int ListenEverywhere(in_port_t port) {
   sockaddr_in6 any = {};
   any.sin6_family = AF_INET6;
@@ -51,10 +52,10 @@ bool IsEverywhere(const addrinfo& address) {
       &reinterpret_cast<const sockaddr_in6*>(address.ai_addr)->sin6_addr);
 }
 
-// As Listen does.
+// Listens at the address, or at all addresses if it means all. Returns like Listen().
 int ListenAt(const addrinfo& address) {
   if (IsEverywhere(address)) {
-    // The port is at the same place in both.
+    // The port has the same offset in sockaddr_in and sockaddr_in6.
     const int fd =
         ListenEverywhere(reinterpret_cast<const sockaddr_in*>(address.ai_addr)->sin_port);
     const bool no_ipv6 = fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL);
@@ -86,7 +87,7 @@ std::string Remedy(int error, const std::string& host, const std::string& port) 
   }
 }
 
-// The descriptor, or why there is none.
+// Returns the descriptor, or why there is none.
 absl::StatusOr<int> ListenAtPath(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -95,7 +96,7 @@ absl::StatusOr<int> ListenAtPath(const std::string& path) {
                                                    sizeof(address.sun_path) - 1, " characters"));
   }
   path.copy(address.sun_path, path.size());
-  // What a former server left.
+  // Removes the socket of a former server.
   struct stat found = {};
   if (stat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) unlink(path.c_str());
   const int fd = Listen(reinterpret_cast<const sockaddr*>(&address), sizeof(address));

@@ -6,19 +6,20 @@
 
 namespace shoal {
 
-// A socket that listens, until it is destroyed. Does not block.
+// A non-blocking socket that listens until it is destroyed.
 class ListeningSocket {
  public:
-  // At HOST:PORT, [IPV6]:PORT (port 0 takes a free one) or unix:PATH. 0.0.0.0 and [::] both stand
-  // for all addresses of the machine, of IPv4 and, where it has that, IPv6. Of a name that
-  // has several addresses, the first that the system gives. Errors name the address and what to do.
+  // Listens at HOST:PORT, [IPV6]:PORT (port 0 takes a free one) or unix:PATH. 0.0.0.0 and [::] both
+  // mean all addresses of the machine: IPv4 and, if available, IPv6. If a name has several
+  // addresses, listens at the first one that the system returns. Errors name the address and what
+  // to do.
   static absl::StatusOr<ListeningSocket> Open(const std::string& address);
   ~ListeningSocket();
   ListeningSocket(ListeningSocket&& other) noexcept;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
 
   int fd() const { return fd_; }
-  // With the port that it has.
+  // The address, with the actual port.
   const std::string& address() const { return address_; }
 
  private:

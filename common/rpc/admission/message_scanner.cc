@@ -8,7 +8,8 @@ namespace shoal {
 namespace {
 
 constexpr uint32_t kPrefixBytes = 5;
-// A connection has fewer streams. Messages of streams that the server has ended stay until then.
+// Max open messages. A connection has fewer streams, but messages of streams that the server has
+// ended stay until this number is exceeded.
 constexpr size_t kMaxOpen = 64;
 
 }  // namespace
@@ -19,7 +20,7 @@ bool MessageScanner::Accept(uint32_t stream, const uint8_t* data, size_t size) {
     if (open_.size() > kMaxOpen)
       open_.erase(open_.begin()->first == stream ? std::next(open_.begin()) : open_.begin());
     if (message.prefix_bytes < kPrefixBytes) {
-      // The flag first, which is lost when the length has come.
+      // The flag comes first. The four bytes of the length then shift it out.
       message.length = (message.length << 8 | *data) & 0xffffffff;
       ++message.prefix_bytes;
       ++data;

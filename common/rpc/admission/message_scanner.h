@@ -6,31 +6,32 @@
 
 namespace shoal {
 
-// Follows gRPC's messages within the DATA frames of a client's connection. gRPC 1.51 compares the
-// length of a message with its limit once all of it is in memory, and knows one limit for all
-// methods. The length stands before the message, though.
+// Follows gRPC's messages within the DATA frames of a client's connection. gRPC 1.51 checks the
+// length of a message only when all of it is in memory, and has one limit for all methods. This
+// class checks the length at the message's beginning, where it is sent.
 class MessageScanner {
  public:
-  // Bytes of a message that may arrive before its length is judged: more than the window of HTTP/2
-  // that a stream begins with. When more arrive, the server has accepted the stream, and so has
-  // told the limit of its method.
+  // A message is checked only once more than this has arrived. It is more than the first HTTP/2
+  // window of a stream. When more arrives, the server has accepted the stream, so the limit of its
+  // method is known.
   static constexpr uint64_t kMaxUnasked = 128 << 10;
-  // Bytes of a rejected message that may still arrive: the client has sent some of them before it
+  // Max bytes of a rejected message that may still arrive. The client sends some of them before it
   // hears of the rejection.
   static constexpr uint64_t kMaxIgnored = 16 << 20;
 
   // The max length of a message.
   void set_max_bytes(uint64_t bytes) { max_bytes_ = bytes; }
-  // The next bytes of a stream. False: a client goes on with a message that is too long.
+  // Takes the next bytes of a stream. Returns false if the client continues a message that is too
+  // long.
   bool Accept(uint32_t stream, const uint8_t* data, size_t size);
-  // The stream sends no more.
+  // Ends a stream, which sends no more.
   void End(uint32_t stream) { open_.erase(stream); }
-  // The length of a message that is too long, once; else 0.
+  // Returns the length of a message that is too long, once; else 0.
   uint64_t TakeTooLong();
   size_t open_messages() const { return open_.size(); }
 
  private:
-  // Of one that has begun: first its prefix, a flag and four bytes of length.
+  // A message that has begun. Its prefix, a flag and four bytes of length, comes first.
   struct OpenMessage {
     uint32_t prefix_bytes = 0;
     uint64_t length = 0;

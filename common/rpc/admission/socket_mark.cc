@@ -20,7 +20,7 @@ SocketMark::SocketMark(int fd) : fd_(fd), inode_(InodeOf(fd)) {}
 bool SocketMark::IsOpen() const { return InodeOf(fd_) == inode_; }
 
 void SocketMark::ShutDown() const {
-  // A descriptor of our own stays what it is between the two calls.
+  // Uses its own copy of the descriptor, which stays the same file between the two calls.
   const int own = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return;
   if (InodeOf(own) == inode_) shutdown(own, SHUT_RDWR);

@@ -4,17 +4,17 @@
 
 namespace shoal {
 
-// Tells a socket that somebody else owns and may close at any time from another file that has its
-// descriptor by then.
+// Remembers a socket that another owner may close at any time. Tells it apart from another file
+// that gets the same descriptor later.
 class SocketMark {
  public:
-  // `fd` is open.
+  // Requires that `fd` is open.
   explicit SocketMark(int fd);
 
   int fd() const { return fd_; }
-  // The descriptor is still that socket.
+  // Whether the descriptor is still that socket.
   bool IsOpen() const;
-  // Ends the connection, which its owner then finds closed by the peer. No effect on another file.
+  // Ends the connection. To its owner it then looks closed by the peer. No effect on another file.
   void ShutDown() const;
 
  private:
