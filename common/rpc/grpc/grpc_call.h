@@ -141,7 +141,7 @@ class GrpcCall {
   void HandleDropped();
   // Starts the next write, or the end. No effect during a write.
   void WriteNext();
-  // Returns the next message of the sources; nothing if there is none or the budget is spent.
+  // Returns the next message of the sources. Nothing if there is none, or the budget is spent.
   std::optional<grpc::ByteBuffer> MakeNext();
   // Drops all queued messages and sources, and revokes lent payloads.
   void DropQueue();

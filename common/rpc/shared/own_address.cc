@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Only addresses of this machine can be bound to.
+// Whether a socket can be bound to the address: only addresses of this machine allow this.
 template <typename Address>
 bool CanBind(const Address& address, int family) {
   const int bound = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

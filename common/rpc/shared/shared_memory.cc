@@ -23,20 +23,20 @@ namespace {
 constexpr char kName[] = "shoal-payloads";
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// An open file that is closed at the end of its scope.
+// Returns a guard that closes an open file at the end of its scope.
 auto Closed(int file) {
   return absl::Cleanup([file] { close(file); });
 }
 
 int CreateFile() { return memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
-// What is known of a file without asking its file system, which need not answer.
+// Returns properties of a file without a request to its file system, which may not answer.
 bool Stat(int file, struct statx* found) {
   return statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID, found) == 0;
 }
 
-// On the device that has the memory files of this machine. A name proves nothing: others can mount
-// a file system of their own making that has a file of this name.
+// Whether the file is on the device of this machine's memory files. Its name is no proof: another
+// user can mount a file system that has a file of this name.
 bool IsMemoryFile(const struct statx& found) {
   const int file = CreateFile();
   if (file < 0) return false;
@@ -46,9 +46,9 @@ bool IsMemoryFile(const struct statx& found) {
          own.stx_dev_minor == found.stx_dev_minor;
 }
 
-// The file of an offer, which is this user's own, and in memory; -1: it is not. Does not ask the
-// file system of any other: to open some files has effects, and some never answer. O_NONBLOCK: the
-// maker may have a lease of the file, for whose end an open would wait.
+// Opens the file of an offer. Returns -1 unless it is this user's own memory file. Makes no request
+// to the file system of any other file, because opening some files has effects, and some never
+// answer. O_NONBLOCK: the maker may have a lease on the file, and open would wait for its end.
 int OpenOffered(pid_t process, int number, int flags) {
   const std::string path = absl::StrCat("/proc/", process, "/fd/", number);
   const std::string expected = absl::StrCat("/memfd:", kName, " (deleted)");
@@ -69,13 +69,13 @@ int OpenOffered(pid_t process, int number, int flags) {
   return open(absl::StrCat("/proc/self/fd/", found).c_str(), flags | O_CLOEXEC | O_NONBLOCK);
 }
 
-// With vm.memfd_noexec the kernel adds a seal of its own.
+// Whether the file has all our seals. With vm.memfd_noexec the kernel adds another one.
 bool IsSealed(int file) {
   const int seals = fcntl(file, F_GET_SEALS);
   return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
-// A file above the limit would not be refused, but end the process.
+// Whether the process may have a file of this size. A larger file ends the process.
 bool MayHaveFile(size_t size_bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= size_bytes;
@@ -144,7 +144,7 @@ std::shared_ptr<SharedMemory> SharedMemory::Open(const std::string& offer, Acces
   auto closed = Closed(file);
   struct stat status {};
   uint64_t found = 0;
-  // Once it is sealed, the size is what it is.
+  // The size cannot change once the file is sealed.
   if (!IsSealed(file) || fstat(file, &status) != 0 ||
       status.st_size <= static_cast<off_t>(sizeof(Header)) ||
       pread(file, &found, sizeof(found), 0) != sizeof(found) || found != token) {

@@ -10,23 +10,25 @@
 
 namespace shoal {
 
-// Memory that processes of one user on one machine may have in common: a file without a name or a
-// way to shrink. Who makes it offers it; who is told the offer opens the file through /proc, as
-// long as the maker lives, and compares a random number in it, so that it can be no other one.
+// Memory that processes of one user on one machine can share: a file without a name that cannot
+// shrink. The maker sends an offer. A process with the offer opens the file through /proc while the
+// maker lives. It compares a random number in the file, so that it cannot open another file.
 //
-// Each can change what it has with others at any time: who reads it may be told nonsense, as by any
-// message, and fetches once what is to be checked.
+// Each process can change the memory at any time. So a reader must expect nonsense, as in any
+// message, and must read a value only once if it checks it.
 class SharedMemory {
  public:
   enum class Access { kRead, kReadAndWrite };
 
   using Room = std::shared_ptr<SharedMemoryRoom>;
 
-  // Null where the kernel gives none, or `room` has no more. The content is 0, and takes memory
-  // where it is touched. Without a room the memory is in the place of other memory of this process.
+  // Returns null if the kernel gives no memory, or `room` has no space left. The content is 0; a
+  // page takes memory once it is touched. Pass no room if this memory replaces other memory of the
+  // process.
   static std::shared_ptr<SharedMemory> Create(size_t size_bytes, const Room& room = nullptr);
-  // Null where it is not to be had: of another machine, user or container, not an offer at all, or
-  // larger than `room` has space for, which is not null. Does not wait, whatever the maker does.
+  // Opens offered memory. Returns null if the offer is from another machine, user or container, is
+  // not valid, or exceeds the space of `room`. Requires a room. Never blocks, whatever the maker
+  // does.
   static std::shared_ptr<SharedMemory> Open(const std::string& offer, Access access,
                                             const Room& room);
 
@@ -38,8 +40,8 @@ class SharedMemory {
   // Aligned to a page.
   char* data() const { return reinterpret_cast<char*>(header_ + 1); }
   size_t size_bytes() const { return size_bytes_; }
-  // That the kernel gives the memory of [begin, end) now, if it has it: who touches what it has not
-  // given is killed where there is none left.
+  // Reserves the memory of [begin, end) now. Returns false if the kernel has none left. A process
+  // that touches unreserved memory is killed if the kernel has none left.
   bool Reserve(size_t begin, size_t end) const;
 
  private:
@@ -47,7 +49,8 @@ class SharedMemory {
     uint64_t token;
   };
 
-  // Takes the file. Null where the kernel does not map it, or the room has no space for it.
+  // Takes ownership of the file. Returns null if the kernel does not map it, or the room has no
+  // space for it.
   static std::shared_ptr<SharedMemory> Map(int file, size_t size_bytes, Access access,
                                            const Room& room);
   SharedMemory(int file, Header* header, size_t size_bytes, Room room)

@@ -30,7 +30,7 @@ bool SharedMemoryRoom::FitsAddressSpace(size_t bytes) {
   if (!free.has_value()) return true;
   const uint64_t keep_free = keep_free_bytes_;
   if (bytes <= *free && *free - bytes >= keep_free) return true;
-  // Before it is known what must stay free there is nothing to say.
+  // No warning before KeepFree().
   if (keep_free != std::numeric_limits<uint64_t>::max() && options_.warn &&
       !warned_.exchange(true)) {
     options_.warn(absl::StrCat(

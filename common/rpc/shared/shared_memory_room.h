@@ -11,30 +11,31 @@
 
 namespace shoal {
 
-// How much shared memory a process may have mapped, its own and its peers'. Whoever wants to map
-// some takes room for it first. Without room the payloads come with their messages.
+// Limits the shared memory that a process maps, its own and its peers'. A user takes room before it
+// maps memory. Without room, payloads travel in their messages.
 //
-// Honest workers hold what they lend, and as much again for their parameters. So one file has at
-// most half of this machine's memory, and all of them together have at most all of it.
+// An honest worker has the memory that it lends, and as much again for its parameters. So one file
+// has at most half of this machine's memory, and all files together have at most all of it.
 //
-// Under a limit of the address space (RLIMIT_AS) a mapping takes what the process needs for its
-// work. So there is no room until the process has said how much must stay free. Thread-safe.
+// With a limit of the address space (RLIMIT_AS), a mapping takes space that the process needs for
+// its work. So there is no room until the process has called KeepFree(). Thread-safe.
 class SharedMemoryRoom {
  public:
   struct Options {
     size_t max_bytes = MachineMemory();  // of all mappings
-    // Of the address space that this process may still take; none: it is not limited.
+    // Returns the free bytes of this process's address space; empty: it has no limit.
     std::function<std::optional<uint64_t>()> free_address_space = FreeAddressSpace;
-    // Told once when the limit of the address space leaves no room. May be null.
+    // Called once, when the limit of the address space leaves no room. May be null.
     std::function<void(const std::string&)> warn;
   };
   explicit SharedMemoryRoom(Options options) : options_(std::move(options)) {}
 
-  // The most that one file may have.
+  // The max size of one file.
   size_t max_file_bytes() const { return options_.max_bytes / 2; }
-  // What must stay free of a limited address space.
+  // Sets how much of a limited address space must stay free.
   void KeepFree(uint64_t bytes) { keep_free_bytes_ = bytes; }
-  // False where there is no room. GiveBack follows the end of the mapping.
+  // Takes room for a mapping. Returns false if there is none. Call GiveBack() after the end of the
+  // mapping.
   bool Take(size_t bytes);
   void GiveBack(size_t bytes) { taken_bytes_ -= bytes; }
 

@@ -1,8 +1,8 @@
-// Of a call's metadata, under kSharedPayloadsKey:
+// The values of a call's metadata under kSharedPayloadsKey:
 //
-//   offer  = memory [ "," memory ]                       the halves, and what the client lends
+//   offer  = memory [ "," memory ]                       the halves, and the client's lent memory
 //   memory = process "/" descriptor "/" random number    (SharedMemory::offer), all decimal
-//   answer = "halves" [ ",lent" ]                        what the server has opened
+//   answer = "halves" [ ",lent" ]                        the memory that the server has opened
 
 #include "common/rpc/shared/shared_payloads.h"
 
@@ -17,16 +17,16 @@
 namespace shoal {
 namespace {
 
-// A smaller one costs no more in its message.
+// A smaller payload travels in its message, which costs no more.
 constexpr size_t kLeastBytes = size_t{16} << 10;
-// A payload of more pieces is copied; and what a message says besides its payload is never so long.
+// Max pieces of a lent payload (one with more is copied), and max size of a message's fields.
 constexpr int kMaxLentPieces = 4096;
 constexpr size_t kMaxFieldsBytes = size_t{1} << 20;
 
 constexpr char kHalvesTaken[] = "halves";
 constexpr char kLentTaken[] = "halves,lent";
 
-// States of a flag. Only of what is lent it matters that it was found.
+// States of a flag. Only lent payloads use kFound.
 constexpr uint32_t kFree = 0;
 constexpr uint32_t kPlaced = 1;
 constexpr uint32_t kFound = 2;
@@ -38,7 +38,7 @@ absl::Status CannotLie(uint64_t size, uint64_t offset, const char* where) {
 
 }  // namespace
 
-// Lies before each payload, which is aligned like it.
+// The flag before each payload, with the same alignment as the payload.
 struct alignas(64) SharedPayloads::Flag {
   std::atomic<uint32_t> state;
   static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -170,7 +170,7 @@ absl::Status SharedPayloads::Find(Message* message) {
     return CannotLie(place.size(), place.offset(), "shared with");
   }
   const uint64_t lent_bytes = sends_ == 0 || lent_ == nullptr ? 0 : lent_->size_bytes();
-  uint64_t bytes = 0;  // of what is lent, nothing of which is there twice
+  uint64_t bytes = 0;  // total of the ranges; no valid payload has a byte of lent memory twice
   for (const proto::SharedPayload::Range& range : place.lent()) {
     if (range.size() == 0 || range.size() > lent_bytes - bytes ||
         range.offset() > lent_bytes - range.size() || place.size() > 0 ||
@@ -183,7 +183,7 @@ absl::Status SharedPayloads::Find(Message* message) {
   uint32_t state = kPlaced;
   if (place.lent_size() > 0 && !flag->state.compare_exchange_strong(state, kFound))
     return absl::InvalidArgumentError("a payload that its sender does not lend any more");
-  // Its owner keeps the memory, too: a stream may end before a message of it is done with.
+  // The payload's owner also keeps the memory alive, because a message may outlive its stream.
   const std::shared_ptr<const void> owner(flag, [memory = memory_, lent = lent_](Flag* flag) {
     flag->state.store(kFree, std::memory_order_release);
   });

@@ -12,50 +12,54 @@
 
 namespace shoal {
 
-// Of the metadata of a call: the client's offer, and the server's word that it has taken it.
+// The key in a call's metadata for the client's offer and for the server's answer.
 inline constexpr char kSharedPayloadsKey[] = "shoal-shared-payloads";
 
-// What a stream may have on the way so in one direction, of what is copied.
+// Max copied bytes in flight per direction of a stream.
 inline constexpr size_t kSharedHalfBytes = size_t{16} << 20;
 
-// Memory that both ends of a stream have, where they are processes of one user on one machine: the
-// sender copies a payload into it, and the message says where it lies (proto/shared_payload.proto)
-// in the place of its bytes, which then go through no socket. What does not fit goes with its
-// message, as all do where there is no such memory, so that nobody ever waits for room.
+// Memory that both ends of a stream share if they are processes of one user on one machine. The
+// sender copies a payload into it. The message then has the payload's place
+// (proto/shared_payload.proto) instead of its bytes, which pass no socket. A payload that does not
+// fit travels in its message, as without shared memory. So nobody ever waits for room.
 //
-// The client makes it and offers it. A half is for each direction; the receiver clears a flag
-// beside a payload when it has done with it.
+// The client makes the memory and offers it. Each direction has one half. The receiver clears a
+// flag next to a payload when it no longer needs the payload.
 //
-// What a client sends may lie in shared memory of its own, which it lends: of such a payload the
-// flag alone is placed, and the receiver reads it where it is. Its slices are kept until that has
-// been done, or until the stream ends: then what the server has not yet found is taken back, so
-// that it will not read it. What it is reading at that moment it may go on reading.
+// A client can also lend shared memory of its own. A payload in lent memory is not copied: the
+// client places only its flag, and the receiver reads it in place. The client keeps the payload's
+// slices until the receiver has read them. At the stream's end the client revokes lent payloads
+// that the server has not yet found, and the server does not read them. The server may finish a
+// read that has begun.
 //
-// Used by one thread, but for the owners of received payloads.
+// Not thread-safe, except for the owners of received payloads.
 class SharedPayloads {
  public:
-  // The client's end; null where the kernel gives no such memory, or `room`, if any, has no more.
-  // `lent` may be null.
+  // Makes the client's end. Returns null if the kernel gives no such memory, or `room`, if any, has
+  // no space left. `lent` may be null.
   static std::unique_ptr<SharedPayloads> Create(std::shared_ptr<const SharedMemory> lent = nullptr,
                                                 const SharedMemory::Room& room = nullptr);
-  // By which a server may Open it, as long as this end lives.
+  // Returns the offer with which a server can Open() the memory while this end lives.
   std::string offer() const;
-  // The server's end; null when it is not to be had (SharedMemory::Open).
+  // Makes the server's end. Returns null if the memory cannot be opened (SharedMemory::Open).
   static std::unique_ptr<SharedPayloads> Open(const std::string& offer,
                                               const SharedMemory::Room& room);
-  // What the server says of the offer that it has opened.
+  // Returns the server's answer to the offer that it has opened.
   std::string answer() const;
   ~SharedPayloads() { TakeBack(); }
 
-  // The server's end: the client will know. The client's: the server has said this.
+  // Begins to place payloads. The server calls it when it sends its answer, the client when it
+  // receives `answer`.
   void BeginToPlace(const std::string& answer);
   bool places() const { return places_; }
-  // Places a payload that is worth it, if that has begun and there is room.
+  // Places the message's payload if it is large enough, BeginToPlace() was called and there is
+  // room. Else leaves the message unchanged.
   void Place(Message* message);
-  // The stream has ended: nothing is placed any more, and what is lent is taken back.
+  // Ends the placing, because the stream has ended, and revokes lent payloads.
   void TakeBack();
-  // The message gets the payload that its sender has placed, which counts as there until its last
-  // owner is released, on any thread. INVALID_ARGUMENT: it cannot be there.
+  // Gives the message the payload that its sender has placed, if any. The place stays in use until
+  // the payload's last owner is released, on any thread. INVALID_ARGUMENT: the place is not valid,
+  // or the payload was revoked.
   absl::Status Find(Message* message);
 
  private:
@@ -70,20 +74,21 @@ class SharedPayloads {
                  bool client);
   char* half(size_t which) const { return memory_->data() + which * kSharedHalfBytes; }
   Flag* flag(size_t half, size_t begin) const;
-  // Forgets what the receiver has done with.
+  // Frees the places of payloads that the receiver no longer needs.
   void Release();
-  // Of this end's half: where so much is free, with a flag at its beginning; none: nowhere.
+  // Returns a free place of this size in this end's half, with a flag at its beginning; empty if
+  // there is none.
   std::optional<Placed> Room(size_t bytes);
-  // The slices lie in what this end lends, and the other end has it.
+  // Whether all slices are in memory that this end lends and the other end has opened.
   bool Lends(const std::vector<Slice>& payload) const;
 
   const std::shared_ptr<SharedMemory> memory_;
-  const std::shared_ptr<const SharedMemory> lent_;  // By the client; null: nothing.
-  const size_t sends_;                              // The half, 0 or 1.
+  const std::shared_ptr<const SharedMemory> lent_;  // by the client; null: nothing
+  const size_t sends_;                              // this end's half, 0 or 1
   bool places_ = false;
   bool lends_ = false;
-  size_t there_ = 0;            // Of this end's half, what the kernel has given.
-  std::vector<Placed> placed_;  // In the order in which they lie, with their flags.
+  size_t there_ = 0;            // reserved bytes of this end's half
+  std::vector<Placed> placed_;  // by place; with their flags
 };
 
 }  // namespace shoal
