@@ -16,7 +16,7 @@
 
 namespace {
 
-// Options of which one is to be given stand under their title; CLI11 would draw a box of brackets.
+// Prints groups of alternative options below their title. CLI11 would print a box of brackets.
 class HelpFormatter : public CLI::Formatter {
   std::string make_expanded(const CLI::App* group) const override {
     return make_group(group->get_group(), /*is_positional=*/false,
@@ -26,8 +26,8 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Where `first` is meant as a command and is none, which one may have been meant; else empty. CLI11
-// says of it only that one is required.
+// If `first` is an unknown command, returns a message with the most similar command; else empty.
+// CLI11 would only say that a command is required.
 std::string DescribeUnknownCommand(const CLI::App& app, const std::string& first) {
   if (first.empty() || first.starts_with("-")) return "";
   std::vector<std::string> commands;
@@ -47,12 +47,12 @@ int UsageError(const std::string& mistake) {
 
 }  // namespace
 
-// `shoal`, the command people type.
+// `shoal`, the command line program.
 int main(int argc, char** argv) {
   shoal::OpenStandardDescriptors();
   shoal::ClearProxyVariables();
   shoal::UseSystemNames();
-  shoal::RaiseFileLimit();  // of a set in many files all are open
+  shoal::RaiseFileLimit();  // a data set keeps all its files open
   CLI::App app("Trains neural networks with parameter servers.", "shoal");
   app.set_version_flag("--version", std::string("shoal ") + shoal::kVersion);
   app.require_subcommand(1);
@@ -96,12 +96,12 @@ int main(int argc, char** argv) {
   const std::string unknown =
       DescribeUnknownCommand(app, arguments.empty() ? "" : arguments.front());
   if (!unknown.empty()) return UsageError(unknown);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 parses them from the end
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::Success& success) {
     std::ostringstream text;
-    app.exit(success, text, text);  // the help or the version
+    app.exit(success, text, text);  // help or version
     return shoal::ReportStatus(shoal::PrintReport(text.str()));
   } catch (const CLI::Error& error) {
     return UsageError(shoal::DescribeMistake(app, error));

@@ -32,7 +32,7 @@ int Show(const std::string& directory) {
 
 int Verify(const std::string& directory) { return Print(VerifyAllFiles(directory)); }
 
-// Longer than a coordinator tries to complete a cut.
+// Longer than a coordinator's time limit for a cut.
 constexpr Time kNowTimeout = std::chrono::minutes(10);
 
 absl::Status Now(const ChiefOption& job) {

@@ -83,7 +83,7 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
   if (absl::IsUnavailable(asked)) return ExplainSilence(asked);
   SHOAL_RETURN_IF_ERROR(asked);
   SHOAL_RETURN_IF_ERROR(CheckLeads(address, status));
-  // One that has led nothing yet may be this run's, started again, or any other.
+  // A coordinator that has led nothing yet may be this run's, restarted, or that of any other run.
   const std::optional<LeaseHolder> holder = Holder(run_dir);
   if (holder.has_value() && holder->left && status.process().empty() &&
       status.phase() == "claiming") {
@@ -94,7 +94,7 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
 
 bool ChiefOption::NobodyLeads(const absl::Status& error) const {
   if (run_dir.empty()) return false;
-  // It left no address, cannot be reached, or another run's has its address.
+  // The coordinator left no address, is unreachable, or another run's coordinator has its address.
   if (absl::IsNotFound(error) || absl::IsUnavailable(error) || absl::IsFailedPrecondition(error))
     return true;
   const std::optional<LeaseHolder> holder = Holder(run_dir);

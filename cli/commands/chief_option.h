@@ -12,29 +12,29 @@ class App;
 
 namespace shoal {
 
-// Which running job a command is about: --chief HOST:PORT, or --run_dir DIR, whose coordinator has
-// left its address there; or either of them without its flag.
+// Selects the running job for a command: --chief HOST:PORT, or --run_dir DIR, where the coordinator
+// has left its address. Either value also works without its flag.
 struct ChiefOption {
   std::string chief;
   std::string run_dir;
 
-  // One of them has to be given. `this` outlives the parsing.
+  // Adds the options and requires one of them. `this` must outlive the parsing.
   void AddTo(CLI::App* command);
-  // The coordinator's address; an error says what is wrong with what was given.
+  // Returns the coordinator's address. An error names the wrong option or file.
   absl::StatusOr<std::string> Address() const;
-  // The same, for who tells the coordinator to do something: where a run directory was given, it is
-  // asked first whether it leads that run. Errors are also those of CheckLeads and AskCoordinator.
+  // The same for commands that change something. With a run directory, it first asks the
+  // coordinator whether it leads that run. Errors are also those of CheckLeads and AskCoordinator.
   absl::StatusOr<std::string> LeaderAddress() const;
-  // The address stays in a run directory when the run is over, and another job's coordinator may
-  // have it since. kFailedPrecondition where the one that answers there with `status` is not the
-  // one that the run's lease names. OK where an address was given, and where the lease does not
-  // say.
+  // Checks that the coordinator at `address`, which answered with `status`, leads this run. The
+  // address stays in the run directory after the run, and another job's coordinator may use it now.
+  // kFailedPrecondition: it is not the leader that the run's lease names. OK if the user gave an
+  // address, or if the lease does not tell.
   absl::Status CheckLeads(const std::string& address, const proto::StatusReply& status) const;
-  // Whether no coordinator leads the run any more, where asking for its status has ended in
-  // `error`: the files of the run tell how it has ended. Never where an address was given.
+  // Returns whether no coordinator leads the run any more, after a status request failed with
+  // `error`. The files of the run then tell how it ended. Always false if the user gave an address.
   bool NobodyLeads(const absl::Status& error) const;
-  // `unavailable`, of a coordinator that did not answer; where a run directory was given, with what
-  // its lease says of that, and what there still is of the run.
+  // Returns `unavailable`, the error of a coordinator that did not answer, with an explanation.
+  // With a run directory, it adds what the run's lease tells and what remains of the run.
   absl::Status ExplainSilence(const absl::Status& unavailable) const;
 };
 

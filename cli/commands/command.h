@@ -11,11 +11,11 @@ class App;
 
 namespace shoal {
 
-// What the command line asks for; returns the exit code of the process.
+// The command on the command line; returns the exit code of the process.
 using Command = std::function<int()>;
 
-// Each adds a command with its flags and help to `app`; parsing then sets `chosen` when it is the
-// one that was typed. Both outlive the parsing and the command.
+// Each adds a command with its flags and help to `app`. Parsing then sets `chosen` if the user
+// typed that command. Both must outlive the parsing and the command.
 void AddTrainCommand(CLI::App* app, Command* chosen);
 void AddEvaluateCommand(CLI::App* app, Command* chosen);
 void AddPredictCommand(CLI::App* app, Command* chosen);
@@ -29,12 +29,12 @@ void AddModelCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
 void AddMetricsCommand(CLI::App* app, Command* chosen);
 
-// Prints a report on standard output. What in it would steer a terminal is shown, not obeyed:
-// names come from files and peers. An error where it cannot be written: the command has failed.
+// Prints a report on standard output. Escapes terminal control characters, because names come from
+// files and peers. Returns an error if the output fails: the command has failed then.
 absl::Status PrintReport(const std::string& text);
 
-// Prints an error on standard error, likewise, and returns the exit code that fits it; kExitDone
-// when it is none.
+// Prints an error on standard error in the same way and returns its exit code. Returns kExitDone if
+// the status is OK.
 int ReportStatus(const absl::Status& status);
 
 }  // namespace shoal

@@ -78,7 +78,7 @@ struct ShowOptions {
   bool overwrite = false;
 };
 
-// The name of the class that a label is, where it has one; else its numbers, cut short.
+// Returns the class name of a label, if it has one; else its numbers, cut short.
 std::string LabelText(std::span<const float> label, const std::vector<std::string>& class_names) {
   const bool one_hot = label.size() > 1 && label.size() == class_names.size();
   const auto number =

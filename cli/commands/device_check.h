@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// Refuses what is no name of something to compute on (CheckDeviceName).
+// Rejects invalid device names (CheckDeviceName).
 CLI::Validator DeviceCheck(const DeviceNameRules& rules);
 
 }  // namespace shoal

@@ -16,7 +16,7 @@ namespace {
 
 // A worker leaves within 10 s.
 constexpr Time kWorkerTimeout = std::chrono::seconds(15);
-// The chief waits for those who get on: what it waits for is said meanwhile.
+// The chief waits for the tasks that still work. Meanwhile the command prints what it waits for.
 constexpr Time kChiefTimeout = std::chrono::hours(1);
 
 struct DrainOptions {

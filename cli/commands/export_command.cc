@@ -38,7 +38,7 @@ const std::map<std::string, ModelFormat>& Formats() {
 
 absl::Status Export(const ExportOptions& options) {
   Console console(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect());
-  // Keras opens a file by its ending.
+  // Keras chooses the format by the file's ending.
   const std::string endings[] = {"." + options.format};
   if (!options.output.empty()) {
     const absl::StatusOr<size_t> ending = EndingOf(options.output, endings);

@@ -8,7 +8,8 @@
 namespace shoal {
 namespace {
 
-// "optimizer.config.learning_rate=0.01", also with the "$." that messages begin a path with.
+// Parses "optimizer.config.learning_rate=0.01", also with the leading "$." of the paths in
+// messages.
 JobOverride ParseSet(const std::string& text) {
   const size_t equals = text.find('=');
   std::string field = text.substr(0, equals);

@@ -7,11 +7,11 @@
 
 namespace shoal {
 
-// Adds the flags that give fields of a job in place of its file: --epochs, --batch_size, --seed and
-// --set. What was given is in `overrides`, which outlives `command`, once that is parsed.
+// Adds the flags that override fields of the job file: --epochs, --batch_size, --seed and --set.
+// Parsing stores them in `overrides`, which must outlive `command`.
 void AddJobFlags(CLI::App* command, std::vector<JobOverride>* overrides);
 
-// Likewise those that mean something for a job that was trained: --batch_size and --set.
+// The same for a trained job, with the flags that apply to it: --batch_size and --set.
 void AddTrainedJobFlags(CLI::App* command, std::vector<JobOverride>* overrides);
 
 }  // namespace shoal

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// What to do where `text`, which is no model, is that of a job; empty where it is not.
+// Returns a hint if `text`, which is not a model, is a job; else empty.
 std::string HintOfJob(const std::string& path, const std::string& text,
                       const std::string& command) {
   const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

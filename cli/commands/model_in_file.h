@@ -7,9 +7,9 @@
 
 namespace shoal {
 
-// The model in a file: what Keras's model.to_json() returns, or model.save() writes. Errors name
-// the file, and of a job say where its model is; `command` is what was typed before the file, as
-// "model summary".
+// Reads the model in a file: the text of Keras's model.to_json(), or the file of model.save().
+// Errors name the file; if it is a job, they tell where its model is. `command` is the text that
+// the user typed before the file, such as "model summary".
 absl::StatusOr<KerasModel> ReadModel(const std::string& path, const std::string& command);
 
 }  // namespace shoal

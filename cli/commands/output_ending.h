@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// Which of `endings` (".npy") the file has that --output names, in whatever case: the ending says
-// how it is written. kInvalidArgument for another.
+// Returns the index in `endings` (such as ".npy") of the ending of the --output file, ignoring
+// case. The ending selects the format. kInvalidArgument: another ending.
 absl::StatusOr<size_t> EndingOf(const std::string& output, std::span<const std::string> endings);
 
 }  // namespace shoal

@@ -41,7 +41,7 @@ struct PredictOptions {
 
 using MakeFormat = std::unique_ptr<PredictionFormat> (*)(const PredictionRows&);
 
-// By the name of the file that they are to be in.
+// Chooses the format by the name of the output file.
 absl::StatusOr<MakeFormat> FormatOf(const PredictOptions& options) {
   const std::string& path = options.output;
   if (path.empty()) return options.json ? JsonPredictions : CsvPredictions;
@@ -57,7 +57,8 @@ absl::StatusOr<MakeFormat> FormatOf(const PredictOptions& options) {
   return absl::InvalidArgumentError("--top is for .csv and .jsonl; .npy holds all of the output");
 }
 
-// What the values of an output are, and what is said of them.
+// Returns the shape, class names and `top` of the rows. Rejects `top` for an output without
+// classes.
 absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset& dataset,
                                       int top) {
   const Graph& graph = trained.model.model.graph;
@@ -79,7 +80,7 @@ absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset
   return rows;
 }
 
-// How the output becomes probabilities: for MakeProbabilities; none where it is left as it is.
+// Returns the `classes` of MakeProbabilities; nullopt if the output stays as it is.
 std::optional<size_t> LogitsOf(const TrainedModel& trained) {
   if (!trained.model.loss->from_logits()) return std::nullopt;
   if (trained.model.loss->target() == Loss::Target::kProbabilityPerOutput) return 0;
@@ -87,7 +88,7 @@ std::optional<size_t> LogitsOf(const TrainedModel& trained) {
   return static_cast<size_t>(graph.value(graph.outputs()[0]).shape.back());
 }
 
-// Where predictions go: a file, or standard output.
+// Writes predictions to a file or to standard output.
 class Sink {
  public:
   explicit Sink(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
@@ -104,11 +105,11 @@ class Sink {
 absl::StatusOr<std::unique_ptr<ModelRunner>> RunnerOf(const TrainedModel& trained) {
   ModelRunner::Options options = trained.model.RunnerOptions();
   options.threads = ThreadsPerWorker(1);
-  options.weighted = false;  // that is the loss's
+  options.weighted = false;  // only the loss uses weights
   return ModelRunner::Create(std::move(options));
 }
 
-// What of the data could not be read.
+// Prints how many examples are damaged, and why.
 void PrintGaps(const GappedDataset& dataset, Console* console) {
   const uint64_t gaps = dataset.gaps();
   if (gaps == 0) return;
@@ -121,7 +122,7 @@ void PrintGaps(const GappedDataset& dataset, Console* console) {
 }
 
 absl::Status Predict(const PredictOptions& options) {
-  // Standard output is for the predictions where they have no file.
+  // Without an output file, standard output is for the predictions only.
   Console console(options.output.empty() ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO,
                   options.output.empty() ? TerminalStyle() : TerminalStyle::Detect());
   SHOAL_ASSIGN_OR_RETURN(const MakeFormat make_format, FormatOf(options));

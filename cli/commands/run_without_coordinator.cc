@@ -22,14 +22,14 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMaxEpochs = 100;  // as a coordinator tells
+constexpr size_t kMaxEpochs = 100;  // as in a coordinator's status
 
 std::vector<StoredCheckpoint> CheckpointsOf(const RunPaths& run) {
   return CheckpointStore(run.checkpoints()).List(nullptr).value_or(std::vector<StoredCheckpoint>());
 }
 
-// `shoal train` was told to train longer than the job of the newest checkpoint, and has not come to
-// another one.
+// Returns true if `shoal train` was told to train longer than the newest checkpoint's job, and no
+// newer checkpoint exists yet.
 bool IsToTrainLonger(const RunPaths& run, const Job& job) {
   const absl::StatusOr<std::string> text = ReadSmallFile(run.job(), kMaxJsonBytes);
   if (!text.ok()) return false;
@@ -66,12 +66,12 @@ void FillProgress(const StoredCheckpoint& newest, proto::StatusReply* status) {
   FillCheckpoint(newest, status->mutable_last_checkpoint());
 }
 
-// " of 100", where that is known.
+// " of 100"; empty if the total is unknown.
 std::string OfTotal(const Manifest& manifest) {
   return manifest.total_steps > 0 ? absl::StrCat(" of ", manifest.total_steps) : "";
 }
 
-// How it ended, where that was a failure.
+// Returns the outcome of the run if it failed.
 std::optional<RunOutcome> FailureOf(const RunPaths& run) {
   std::optional<RunOutcome> outcome = ReadRunOutcome(run);
   if (!outcome.has_value() || outcome->exit_code == kExitDone || outcome->exit_code == kExitDrained)

@@ -34,7 +34,7 @@ absl::Status Print(const proto::StatusReply& status, const StatusOptions& option
   return PrintReport(options.json ? StatusToJson(status) : FormatStatusReport(status));
 }
 
-// What the coordinator says.
+// Prints the coordinator's status.
 absl::Status AskForStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
@@ -47,7 +47,7 @@ absl::Status AskForStatus(const StatusOptions& options) {
       finished = status->phase() == "finished";
       printed = Print(*status, options);
     }
-    // Watching goes on until the job is over and its coordinator gone.
+    // With --watch, polling continues until the job is over and its coordinator has ended.
     if (!options.watch || !result.ok() || !printed.ok()) network->Stop();
   };
   std::unique_ptr<StatusQuery> query;
@@ -60,7 +60,7 @@ absl::Status AskForStatus(const StatusOptions& options) {
   }
   network->Run();
   SHOAL_RETURN_IF_ERROR(printed);
-  if (options.watch && finished) return absl::OkStatus();  // and its coordinator has gone
+  if (options.watch && finished) return absl::OkStatus();  // its coordinator has ended
   return absl::IsUnavailable(result) ? options.job.ExplainSilence(result) : result;
 }
 
@@ -70,7 +70,8 @@ absl::Status ShowStatus(const StatusOptions& options) {
   const std::string& run_dir = options.job.run_dir;
   if (const std::optional<proto::StatusReply> failed = ReadFailedRun(run_dir)) {
     SHOAL_RETURN_IF_ERROR(Print(*failed, options));
-    // Where its values are not finite, the cause says whether there is one to go on from.
+    // If values of the checkpoint are not finite, the cause names the checkpoint to continue from,
+    // if any.
     if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
     return PrintReport("\nWhen that is mended, to go on: " + CommandToGoOn(run_dir) + "\n");
   }

@@ -9,16 +9,16 @@
 
 namespace shoal {
 
-// Adds what says which checkpoint a command is about: RUN, --checkpoint and --best. What was given
-// is in `path`, for FindCheckpoints(), and in `choice`; both outlive `command`.
+// Adds the options that select the checkpoint of a command: RUN, --checkpoint and --best. Parsing
+// stores them in `path`, for FindCheckpoints(), and in `choice`; both must outlive `command`.
 void AddCheckpointFlags(CLI::App* command, std::string* path, CheckpointChoice* choice);
 
-// The same, and the fields of the model's job: --batch_size and --set. What was given is in
-// `options`, which outlives `command`.
+// The same, plus the flags that override fields of the model's job: --batch_size and --set. Parsing
+// stores them in `options`, which must outlive `command`.
 void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options);
 
-// Adds --overwrite, which goes to OutputFile as `replace`; and says in the words of the command
-// line what can be done where a file is there.
+// AddOverwriteFlag adds --overwrite, the `replace` of OutputFile. NameOverwriteFlag adds to the
+// error about an existing file what the user can do on the command line.
 void AddOverwriteFlag(CLI::App* command, bool* overwrite);
 absl::Status NameOverwriteFlag(const absl::Status& status);
 

@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// For a command that has nothing else to do: asks once, waits for the answer, parses it into
-// `reply`. While there is none, it says on stderr what the coordinator waits for (promise 8).
-// Errors are ClusterCall's.
+// Sends one request for a command that does nothing else, waits for the answer and parses it into
+// `reply`. While it waits, it prints to stderr what the coordinator waits for (promise 8). Errors
+// are those of ClusterCall.
 absl::Status AskCoordinator(const std::string& address, const std::string& method,
                             const google::protobuf::Message& request, Time timeout,
                             google::protobuf::Message* reply);

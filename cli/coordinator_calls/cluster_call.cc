@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// Of one text that a peer has given.
+// The max size of one text from a peer.
 constexpr size_t kMaxTextBytes = 4096;
 
 void MakePrintable(google::protobuf::Message* message) {
@@ -68,7 +68,8 @@ ClusterCall::ClusterCall(const Options& options, Message request, Done done)
 }
 
 void ClusterCall::Finish(absl::StatusOr<Message> result) {
-  // Not from inside the stream's callback: `done` may destroy this, and the stream with it.
+  // Posts the call instead of making it from the stream's callback: `done` may destroy this, and
+  // the stream with it.
   if (!done_) return;
   timer_.Set(Time(0),
              [done = std::exchange(done_, nullptr), result = std::move(result)] { done(result); });

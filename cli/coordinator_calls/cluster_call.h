@@ -14,8 +14,8 @@
 
 namespace shoal {
 
-// Reads a coordinator's answer; false when it is none of this type. Its texts, some of which other
-// peers have given, are made safe to show (common/base/text/printable.h).
+// Parses a coordinator's answer; returns false if it has another type. Makes its texts printable,
+// because some of them come from other peers (common/base/text/printable.h).
 bool ParseReply(const Message& answer, google::protobuf::Message* reply);
 
 // One request to a coordinator and its one answer. Loop thread only; no callback after destruction.
@@ -29,9 +29,9 @@ class ClusterCall {
     std::string method;
     Time timeout{};
   };
-  // Asks at once. `done` is called once, within the timeout, from the loop: with the answer, with
-  // the coordinator's refusal, safe to show, or with an error that names the address. It may
-  // destroy this.
+  // Sends the request at once. Calls `done` once, within the timeout, from the loop: with the
+  // answer, with the coordinator's rejection in printable form, or with an error that names the
+  // address. `done` may destroy this.
   ClusterCall(const Options& options, Message request, Done done);
   ClusterCall(const ClusterCall&) = delete;
   ClusterCall& operator=(const ClusterCall&) = delete;

@@ -14,13 +14,14 @@
 
 namespace shoal {
 
-// One question to a coordinator about its status. Loop thread only; no callback after destruction.
+// One status request to a coordinator. Loop thread only; no callback after destruction.
 class StatusQuery {
  public:
   using Done = std::function<void(absl::StatusOr<proto::StatusReply>)>;
 
-  // Asks at once. `done` is called once, within `timeout`, from the loop: with the reply, or with
-  // an error that names the address. It may destroy this. `loop` and `network` outlive this.
+  // Sends the request at once. Calls `done` once, within `timeout`, from the loop: with the reply,
+  // or with an error that names the address. `done` may destroy this. `loop` and `network` must
+  // outlive this.
   StatusQuery(EventLoop* loop, Network* network, const std::string& address, Time timeout,
               Done done);
 
@@ -28,10 +29,10 @@ class StatusQuery {
   ClusterCall call_;
 };
 
-// Asks a coordinator again and again, `interval` after each answer. Loop thread only.
+// Requests a coordinator's status repeatedly, `interval` after each answer. Loop thread only.
 class StatusPoller {
  public:
-  // `on_result` gets each answer or error. `loop` and `network` outlive this.
+  // Calls `on_result` with each answer or error. `loop` and `network` must outlive this.
   StatusPoller(EventLoop* loop, Network* network, std::string address, Time interval,
                StatusQuery::Done on_result);
   StatusPoller(const StatusPoller&) = delete;

@@ -36,7 +36,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Keeps all signals from this thread while it lives.
+// Blocks all signals in this thread while it lives.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -52,7 +52,8 @@ class BlockedSignals {
   sigset_t previous_;
 };
 
-// The parent's handlers would tell it of what the child is sent before exec takes them away.
+// Resets the parent's handlers. Otherwise they would run in the child, and report its signals to
+// the parent, until exec.
 void LeaveHandlersToParent() {
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
@@ -61,12 +62,12 @@ void LeaveHandlersToParent() {
   }
 }
 
-// Everything the child does between fork and exec, begun with all signals blocked: only calls that
-// are safe there. Returns errno.
+// Does the work of the child between fork and exec; all signals are blocked at its start. Calls
+// only functions that are safe there. Returns errno.
 int BecomeProgram(const char* program, char* const* arguments, char* const* environment,
                   const sigset_t& blocked, int output, pid_t parent) {
   if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
-  if (getppid() != parent) _exit(1);  // it died before the line above
+  if (getppid() != parent) _exit(1);  // the parent died before prctl
   const int input = open("/dev/null", O_RDONLY);
   if (input < 0 || dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
       dup2(output, STDERR_FILENO) < 0) {
@@ -107,7 +108,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const Options&
   sigset_t blocked;
   sigemptyset(&blocked);
   if (options.heeds_sigterm) sigaddset(&blocked, SIGTERM);
-  Pipe output, failure;  // exec closes the second; an errno in it says that there was no exec
+  Pipe output, failure;  // exec closes the second; an errno in it means that exec failed
   if (!output.Open() || !failure.Open()) return SpawnError(options.program, errno);
 
   const BlockedSignals until_it_runs;

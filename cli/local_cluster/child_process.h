@@ -21,21 +21,22 @@ struct ExitCause {
   std::string ToString() const;
 };
 
-// A child of this process, in a process group of its own, standard input empty, standard output and
-// error in one pipe. It dies with the thread that spawned it, even if that is killed with SIGKILL:
-// spawn from a thread that lives as long as the process. Not thread-safe.
+// A child of this process, in its own process group. Its standard input is empty; standard output
+// and error share one pipe. It dies with the thread that spawned it, even if SIGKILL kills that
+// thread: spawn it from a thread that lives as long as the process. Not thread-safe.
 class ChildProcess {
  public:
   struct Options {
     std::string program;                   // path of the executable
     std::vector<std::string> arguments;    // without the program's name
     std::vector<std::string> environment;  // "NAME=value"
-    // SIGTERM that comes before the program heeds it waits until then, and does not kill it.
+    // The program handles SIGTERM: an earlier SIGTERM stays pending until then and does not kill
+    // it.
     bool heeds_sigterm = false;
   };
-  // Returns once the program runs; an error names the program and why it could not be started.
+  // Returns once the program runs. An error names the program and the reason.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn(const Options& options);
-  // Kills and reaps what still runs.
+  // Kills and reaps the process if it still runs.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -43,9 +44,9 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   // Read end of the output's pipe, non-blocking; closed by the destructor.
   int output() const { return output_; }
-  // Sends a signal to the process group; no effect when the process has been reaped.
+  // Sends a signal to the process group; no effect once the process is reaped.
   void Signal(int signal);
-  // Reaps the process if it has ended; what was returned once is returned again.
+  // Reaps the process if it has ended. Returns the same cause on every later call.
   std::optional<ExitCause> TryReap();
 
  private:

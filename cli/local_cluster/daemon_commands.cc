@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-// Variables that a daemon of a local cluster does not inherit, by name in upper case.
+// Returns true for variables that a daemon of a local cluster does not inherit. Ignores case.
 bool IsLeftOut(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::toupper(c); });
@@ -21,7 +21,7 @@ bool IsLeftOut(std::string name) {
                                         "GRPC_PROXY",      "ALL_PROXY",      "NO_PROXY",
                                         "OMP_NUM_THREADS", "OMP_WAIT_POLICY"};
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
-  // Settings of one daemon would be everybody's; those of logging and records suit them all.
+  // Settings of one daemon would apply to all. Those of logs and records suit all daemons.
   return name.starts_with("SHOAL_") && !name.starts_with("SHOAL_LOG_") &&
          name != "SHOAL_STEP_RECORDS";
 }
@@ -30,7 +30,7 @@ ChildProcess::Options Command(const ClusterPlan& plan, const TaskId& task, const
                               std::vector<std::string> arguments,
                               std::vector<std::string> environment) {
   environment.push_back("TF_CONFIG=" + TfConfigText(plan.addresses, task));
-  // Threads that spin while they wait would take the cores from the other processes.
+  // Otherwise threads that spin while they wait would take the cores from the other processes.
   environment.push_back("OMP_WAIT_POLICY=passive");
   environment.push_back("OMP_NUM_THREADS=" + std::to_string(plan.threads_per_worker));
   arguments.push_back("--exit_with_parent=" + std::to_string(getpid()));

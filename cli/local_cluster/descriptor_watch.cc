@@ -66,7 +66,7 @@ void DescriptorWatch::Remove(int descriptor) {
 void DescriptorWatch::OnReadable(uint64_t id) {
   auto it = watched_.find(id);
   if (it == watched_.end()) return;
-  const auto on_readable = it->second.on_readable;  // a copy: it may remove itself
+  const auto on_readable = it->second.on_readable;  // a copy: the callback may remove itself
   on_readable();
   it = watched_.find(id);
   if (it != watched_.end()) Arm(epoll_, EPOLL_CTL_MOD, it->second.descriptor, id);

@@ -11,9 +11,8 @@
 namespace shoal {
 
 // Calls back on an event loop when a descriptor is readable or at its end. One thread waits for all
-// descriptors; a descriptor is armed again only after its callback has run, so that at most one
-// call each is queued. Everything is called on the loop's thread; no callback comes after
-// destruction.
+// descriptors. It arms a descriptor again only after its callback has run, so at most one call per
+// descriptor is queued. Use it on the loop's thread only. No callback runs after destruction.
 class DescriptorWatch {
  public:
   explicit DescriptorWatch(EventLoop* loop);  // outlives this
@@ -21,9 +20,9 @@ class DescriptorWatch {
   DescriptorWatch(const DescriptorWatch&) = delete;
   DescriptorWatch& operator=(const DescriptorWatch&) = delete;
 
-  // `descriptor` stays the caller's, who removes it before closing it.
+  // The caller keeps ownership of `descriptor` and removes it before closing it.
   void Add(int descriptor, std::function<void()> on_readable);
-  // No callback for it afterwards. No effect when it is not watched.
+  // Stops the callbacks of the descriptor. No effect if it is not watched.
   void Remove(int descriptor);
 
  private:
@@ -38,9 +37,9 @@ class DescriptorWatch {
   EventLoop* const loop_;
   const int epoll_;
   const int wake_;  // an eventfd that ends the thread
-  // Posted callbacks hold it weakly, so that one that is still queued at destruction does nothing.
+  // Posted callbacks hold it weakly: a callback that is still queued at destruction does nothing.
   const std::shared_ptr<DescriptorWatch*> self_;
-  // By a number that is never used again: a descriptor's number is, as soon as it is closed.
+  // The key is an id that is never reused, unlike the number of a descriptor after close.
   std::map<uint64_t, Watched> watched_;
   uint64_t next_id_ = 1;
   std::thread thread_;

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// How long the end waits for a disk that takes no logs.
+// The max time that the destructor waits for a disk that accepts no logs.
 constexpr std::chrono::seconds kLogPatience{2};
 
 }  // namespace
@@ -82,7 +82,7 @@ void LocalCluster::ReadOutput(Child* child, bool at_end) {
       lines.push_back(std::move(line));
     }
   }
-  // At its end a pipe is readable forever; the exit is noticed by SIGCHLD.
+  // A pipe at its end stays readable forever. SIGCHLD reports the exit.
   if (size == 0 && !at_end) options_.watch->Remove(child->process->output());
   if (size == 0 || at_end) {
     for (std::string& line : child->log->Flush()) lines.push_back(std::move(line));

@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// What a task of a local cluster runs.
+// The command of one task of a local cluster.
 struct TaskCommand {
   TaskId task;
   ChildProcess::Options process;
@@ -28,15 +28,15 @@ struct Child {
   std::unique_ptr<TaskLog> log;
   std::unique_ptr<ChildProcess> process;
   std::optional<ExitCause> exit_cause;  // absent while it runs
-  Time started_after{0};                // since the cluster was started, as is
+  Time started_after{0};                // since the start of the cluster, like the next
   Time ended_after{0};
 
   bool running() const { return process != nullptr && !exit_cause.has_value(); }
 };
 
-// The daemons of a cluster as children of this process: starts them, keeps their output, notices
-// their ends. What follows from an end is the owner's to decide. Loop thread only; that thread must
-// live as long as the process does (ChildProcess).
+// The daemons of a cluster as children of this process: starts them, logs their output, detects
+// their ends. The owner decides what follows from an end. Loop thread only. That thread must live
+// as long as the process (ChildProcess).
 class LocalCluster {
  public:
   struct Options {
@@ -44,19 +44,19 @@ class LocalCluster {
     DescriptorWatch* watch = nullptr;  // outlives this
     std::string log_dir;               // exists; gets "worker-0.log", ...
     std::function<void(const Child&, const std::string& line)> on_line;
-    // After the last on_line of the child.
+    // Called after the child's last on_line.
     std::function<void(const Child&)> on_exit;
   };
   explicit LocalCluster(Options options);
-  // Kills and reaps what still runs; waits a moment for the logs.
+  // Kills and reaps the running processes; waits a moment for the logs.
   ~LocalCluster();
 
-  // Starts one process for each command. On an error some may run; destroy this.
+  // Starts one process per command. On an error some may run; destroy this.
   absl::Status Start(const std::vector<TaskCommand>& commands);
-  // Starts a child that has ended again, as it was: same command, address and log. An error says
-  // why it could not be started.
+  // Restarts a child that has ended, with the same command, address and log. An error names the
+  // reason.
   absl::Status Restart(const Child& ended);
-  // To be called on each SIGCHLD: reaps, and calls on_exit for whatever has ended.
+  // Call this on each SIGCHLD. Reaps the children that have ended and calls on_exit for each.
   void ReapEnded();
   // Sends a signal to all running children of a type.
   void Signal(TaskType type, int signal);
@@ -68,7 +68,7 @@ class LocalCluster {
 
  private:
   absl::Status Spawn(Child* child);
-  // Reads what is in the pipe now; `at_end`: the process is gone, and no more will come.
+  // Reads the current content of the pipe. `at_end`: the process has ended and writes no more.
   void ReadOutput(Child* child, bool at_end);
 
   const Options options_;

@@ -16,14 +16,14 @@
 namespace shoal {
 namespace {
 
-// A handler has nothing but what is global.
+// A signal handler can reach only globals.
 std::array<std::atomic<bool>, NSIG> arrived;
-std::atomic<int> wake = -1;     // the descriptor of the watch that there is
-std::atomic<int> handlers = 0;  // that run, and may be about to write to it
+std::atomic<int> wake = -1;     // descriptor of the current watch
+std::atomic<int> handlers = 0;  // running ones, which may be about to write to it
 
 void Wake(int descriptor) {
   const uint64_t one = 1;
-  // Fails only where it has been written to as often as it counts and is readable for long.
+  // Fails only if the counter of the eventfd is full; the eventfd is readable then.
   [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof(one));
 }
 
@@ -63,7 +63,7 @@ SignalWatch::SignalWatch(DescriptorWatch* watch, const std::vector<int>& signals
     previous_actions_.emplace_back(signal, previous);
     sigaddset(&set, signal);
   }
-  // Whoever started this process may have blocked them.
+  // The parent process may have blocked them.
   pthread_sigmask(SIG_UNBLOCK, &set, &previous_mask_);
   watch_->Add(descriptor_, [this] { Read(); });
 }
@@ -73,14 +73,14 @@ SignalWatch::~SignalWatch() {
   pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
   for (const auto& [signal, action] : previous_actions_) sigaction(signal, &action, nullptr);
   wake = -1;
-  // Its number may soon be another file's.
+  // After close, another file may get the same number.
   while (handlers > 0) std::this_thread::yield();
   close(descriptor_);
 }
 
 void SignalWatch::Read() {
   uint64_t count;
-  // First: what arrives from here on makes it readable again.
+  // Reads first: a signal that arrives from here on makes it readable again.
   if (read(descriptor_, &count, sizeof(count)) != sizeof(count)) return;
   for (const int signal : signals_) {
     if (arrived[signal].exchange(false)) on_signal_(signal);

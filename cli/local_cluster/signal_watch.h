@@ -10,17 +10,18 @@
 
 namespace shoal {
 
-// Signals as callbacks on the event loop, whichever thread they are delivered to: libraries have
-// threads that cannot be told to block them, as CUDA's. Nothing may ignore or await these signals
-// elsewhere while this lives. One at a time in a process; loop thread only.
+// Delivers signals as callbacks on the event loop, on whichever thread they arrive. Blocking them
+// in all threads is impossible, because libraries such as CUDA start threads of their own. While
+// this lives, no other code may ignore or await these signals. At most one instance per process;
+// loop thread only.
 class SignalWatch {
  public:
-  // `on_signal(number)` once for each signal that arrives (several equal ones may come as one), in
-  // the order of `signals` where different ones do. They are unblocked in this thread. `watch`
-  // outlives this.
+  // Calls `on_signal(number)` once for each signal that arrives. Several equal signals may count as
+  // one; different ones come in the order of `signals`. Unblocks the signals in this thread.
+  // `watch` must outlive this.
   SignalWatch(DescriptorWatch* watch, const std::vector<int>& signals,
               std::function<void(int)> on_signal);
-  // The signals act as before, and are blocked where they were.
+  // Restores the previous actions and the signal mask.
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;

@@ -31,7 +31,8 @@ TaskLog::TaskLog(std::string path, int descriptor)
            }}) {}
 
 TaskLog::~TaskLog() {
-  // While it is still being written it is not to become another file's number.
+  // Leaks the descriptor while it is still being written: otherwise another file could get its
+  // number.
   if (AwaitWritten(std::chrono::milliseconds(0))) close(descriptor_);
 }
 

@@ -11,31 +11,31 @@
 
 namespace shoal {
 
-// What one child says: cut into lines, kept in a file as they came; given out, and the last ones
-// remembered, safe to show (common/base/text/printable.h). Writing the file holds nobody up: what a
-// slow disk or a full one does not take is lost, and a line says so (common/base/output_queue.h).
-// Not thread-safe.
+// The output of one child. Cuts it into lines, writes them to a file unchanged, and returns them
+// and remembers the last ones in printable form (common/base/text/printable.h). A slow or full disk
+// never blocks the writer: the file misses the lost lines, and a line in it reports this
+// (common/base/output_queue.h). Not thread-safe.
 class TaskLog {
  public:
   static constexpr size_t kLastLines = 20;
-  static constexpr size_t kMaxLineBytes = 64 << 10;   // a longer line is broken
-  static constexpr size_t kMaxShownBytes = 16 << 10;  // of a line
+  static constexpr size_t kMaxLineBytes = 64 << 10;   // longer lines are split
+  static constexpr size_t kMaxShownBytes = 16 << 10;  // per line
 
-  // Appends to the file at `path`: a run that goes on keeps what was logged before.
+  // Appends to the file at `path`: a resumed run keeps its earlier log.
   static absl::StatusOr<std::unique_ptr<TaskLog>> Open(const std::string& path);
-  // What is not in the file by now stays out of it.
+  // Drops output that is not yet in the file.
   ~TaskLog();
   TaskLog(const TaskLog&) = delete;
   TaskLog& operator=(const TaskLog&) = delete;
 
-  // Takes output as it comes; returns the lines that it completes.
+  // Adds output; returns the lines that it completes.
   std::vector<std::string> Append(const std::string& bytes);
-  // The end of the output; returns the last line, if it lacked its newline.
+  // Ends the output; returns the last line if it lacks a newline.
   std::vector<std::string> Flush();
-  // Waits until all of it is in the file, for `patience` at most; false when it is not.
+  // Waits until all output is in the file, at most for `patience`. Returns false on a timeout.
   bool AwaitWritten(std::chrono::milliseconds patience);
 
-  // Another life of the task begins: what the last one said stays in the file only.
+  // Call before a restart of the task: the lines of its last process remain only in the file.
   void ForgetLastLines() { last_lines_.clear(); }
 
   const std::string& path() const { return path_; }
@@ -52,11 +52,11 @@ class TaskLog {
   std::deque<std::string> last_lines_;
 };
 
-// True for a line of level warning or error, in the text or the JSON format of the daemons' logs
-// (common/log/logging.h): one that people should see at once.
+// Returns true for a line of level warning or error, in the text or JSON format of the daemons'
+// logs (common/log/logging.h). The user should see such a line at once.
 bool IsWarningOrWorse(const std::string& line);
 
-// True for the line of such a log that says why a daemon ends: its error, with its exit code.
+// Returns true for the log line with the error and the exit code with which a daemon ends.
 bool IsLastError(const std::string& line);
 
 }  // namespace shoal

@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<const HeldPorts>> HeldPorts::Take(int count) {
   for (int i = 0; i < count; ++i) {
     const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor >= 0) held->sockets_.push_back(descriptor);
-    // As the task's socket has it: then the two may be bound to one port.
+    // The task's socket sets this, too. Otherwise the two could not be bound to one port.
     const int on = 1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     sockaddr_in address{};

@@ -9,12 +9,12 @@
 
 namespace shoal {
 
-// Ports of 127.0.0.1 that the system gives to nobody else while this lives, neither to another
-// program nor to a connection: a socket that does not listen is bound to each, beside which a task
-// can listen, again and again.
+// Reserves ports of 127.0.0.1: while this lives, the system gives them to no other program and no
+// connection. A socket that does not listen is bound to each port. A task can still listen on the
+// port, also repeatedly.
 class HeldPorts {
  public:
-  // `count` different ones that nobody listens on.
+  // Reserves `count` different ports on which no process listens.
   static absl::StatusOr<std::shared_ptr<const HeldPorts>> Take(int count);
   ~HeldPorts();
   HeldPorts(const HeldPorts&) = delete;
@@ -28,19 +28,19 @@ class HeldPorts {
   std::vector<int> ports_;
 };
 
-// Addresses of a cluster of this machine.
+// The addresses of a cluster on this machine.
 struct ClusterAddresses {
   std::string chief;  // "127.0.0.1:40001"
   std::vector<std::string> ps;
   std::vector<std::string> workers;
-  std::shared_ptr<const HeldPorts> held = nullptr;  // their ports; null: nobody holds them
+  std::shared_ptr<const HeldPorts> held = nullptr;  // of these ports; null: not reserved
 };
 
-// The text of TF_CONFIG for one task of the cluster.
+// Returns the text of TF_CONFIG for one task of the cluster.
 std::string TfConfigText(const ClusterAddresses& addresses, const TaskId& task);
 
-// Addresses on 127.0.0.1 for a cluster of this size, held as long as what is returned lives.
-// Workers listen nowhere: theirs only name them.
+// Returns addresses on 127.0.0.1 for a cluster of this size, reserved while the result lives.
+// Workers do not listen: their addresses only identify them.
 absl::StatusOr<ClusterAddresses> ChooseAddresses(int workers, int ps);
 
 }  // namespace shoal

@@ -34,7 +34,7 @@ std::string UnfinishedText(const std::vector<std::string>& unfinished) {
   return text;
 }
 
-// When the checkpoint was committed; the file system knows.
+// Returns the time of the commit, as the file system recorded it.
 absl::Time CommitTime(const StoredCheckpoint& checkpoint) {
   struct stat info;
   const std::string path = absl::StrCat(checkpoint.directory, "/", kManifestName);
@@ -54,12 +54,12 @@ std::string AgeText(absl::Duration age) {
   return absl::StrCat(minutes / (24 * 60), " days ago");
 }
 
-// Of the last step in it.
+// Returns the epoch of the checkpoint's last step.
 std::string EpochText(const Manifest& manifest) {
   return manifest.total_steps == 0 ? "?" : absl::StrCat(manifest.epoch + 1);
 }
 
-// By which figures it is the best, for each checkpoint that is one.
+// Returns, for each checkpoint that is a best one, the figures by which it is the best.
 absl::StatusOr<std::map<std::string, std::set<std::string>>> BestFigures(const std::string& run) {
   std::map<std::string, std::set<std::string>> figures;
   if (run.empty()) return figures;
@@ -75,7 +75,8 @@ std::string NotFiniteText(const Manifest& manifest) {
   return absl::StrCat("values in \"", manifest.not_finite, "\" are not finite numbers");
 }
 
-// A running job removes old checkpoints, the manifest first: what is missing then is no damage.
+// A running job removes old checkpoints, the manifest first. Files that are missing then are not
+// damage.
 bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
   return absl::IsNotFound(Manifest::Read(checkpoint.directory).status());
 }

@@ -7,22 +7,22 @@
 
 namespace shoal {
 
-// What `shoal checkpoint` prints. `path` may be a run directory, its checkpoints/, or the directory
-// of one checkpoint; kNotFound, with a sentence that says so, when there is no checkpoint in any of
-// these ways.
+// The output of `shoal checkpoint`. `path` is a run directory, its checkpoints/, or the directory
+// of one checkpoint. kNotFound, with a sentence about it, if there is no checkpoint.
 struct CheckpointReport {
-  std::string text;       // lines, for people
-  bool all_whole = true;  // every checkpoint that was found is whole
+  std::string text;       // lines for people
+  bool all_whole = true;  // every checkpoint is intact
 };
 
-// A table, newest first: step, epoch, timeline, size, time, directory, and whether it is whole
-// (everything is read for that); below it what is wrong with those that are not. `now` is for ages.
+// Lists the checkpoints in a table, newest first: step, epoch, timeline, size, time, directory, and
+// whether the checkpoint is intact. Reads all files to verify that. Below the table it describes
+// the damage. `now` serves for the ages.
 absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now);
 
-// The manifest of the newest checkpoint, and each variable with its shape.
+// Shows the manifest of the newest checkpoint, and each variable with its shape.
 absl::StatusOr<std::string> ShowCheckpoint(const std::string& path);
 
-// Reads everything; a line for each file of each checkpoint.
+// Verifies all files of all checkpoints; a line for each file.
 absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path);
 
 }  // namespace shoal

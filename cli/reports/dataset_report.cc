@@ -16,11 +16,12 @@
 namespace shoal {
 namespace {
 
-// Of the files of CIFAR's binary versions, by their own names.
+// The files of CIFAR-100's binary version have these names.
 bool HasCifar100Name(const std::string& name) { return name == "train.bin" || name == "test.bin"; }
 
-// A file whose name says nothing is an array, if it begins as one. One that cannot be read, or is
-// no file (a pipe, where one would wait for a writer), is left to whoever opens it.
+// Requires that a file whose name tells no format begins like an array. Accepts unreadable paths
+// and non-files, such as pipes, where reading would wait for a writer: the code that opens them
+// reports the error.
 absl::Status CheckIsArray(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();

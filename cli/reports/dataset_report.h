@@ -8,14 +8,15 @@
 
 namespace shoal {
 
-// What is at `path`, as a data source says it: its format told by name and content.
-// kInvalidArgument for a file of no format.
+// Returns a data source for the data at `path`. Guesses the format from name and content.
+// kInvalidArgument: the file has no known format.
 absl::StatusOr<DataSource> GuessDataSource(const std::string& path);
 
-// An error where nothing is at `path`. A pattern is left to whoever expands it.
+// Returns an error if nothing exists at `path`. Accepts patterns, which other code expands.
 absl::Status CheckIsThere(const std::string& path);
 
-// The lines of `shoal dataset inspect`: what is there, then what is damaged. `*damaged` counts it.
+// Returns the lines of `shoal dataset inspect`: a summary, then the damage. Counts the damage in
+// `*damaged`.
 absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged);
 
 }  // namespace shoal

@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// docs/layers.md: all that models may be made of, for people.
+// Returns the text of docs/layers.md: everything that a model may contain, for people.
 std::string LayersDocument();
 
 }  // namespace shoal

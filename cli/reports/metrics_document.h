@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// docs/metrics.md: the whole catalog, for people.
+// Returns the text of docs/metrics.md: the whole catalog, for people.
 std::string MetricsDocument();
 
 }  // namespace shoal

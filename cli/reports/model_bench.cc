@@ -35,7 +35,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-// Of all threads of this process.
+// Returns the CPU time of all threads of this process.
 double CpuSeconds() {
   timespec now = {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -61,7 +61,7 @@ void SetFirstValues(const Graph& graph, const ModelLayout& layout, std::span<flo
   }
 }
 
-// The inputs that are pictures, as the data of a job mostly have them: bytes.
+// Returns the inputs that are pictures. In a job, their data are mostly bytes.
 std::set<size_t> PicturesOf(const Graph& graph) {
   std::set<size_t> pictures;
   for (size_t i = 0; i < graph.inputs().size(); ++i)
@@ -69,14 +69,14 @@ std::set<size_t> PicturesOf(const Graph& graph) {
   return pictures;
 }
 
-// Batches, each the next one of the other, and the memory behind them, which they share.
+// Batches, each one the successor of the other, and the memory that they share.
 struct MadeUpBatches {
-  // `byte_inputs`: the runner's.
+  // `byte_inputs` are those of the runner.
   MadeUpBatches(const Graph& graph, const Loss& loss, int64_t examples,
                 const std::set<size_t>& byte_inputs) {
     std::mt19937 random(0);
     std::uniform_real_distribution<float> uniform;
-    // Whole numbers where there is an Embedding, which has no row for others.
+    // An Embedding has rows only for whole numbers.
     const bool ids = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
       return std::string(node.op->type()) == "Gather";
     });
@@ -120,11 +120,11 @@ struct MadeUpBatches {
   std::array<Batch, 2> batches;
 };
 
-// Of the time that steps are measured for, how much those get whose pieces are.
+// The time for steps with timed pieces, as a fraction of the time for the other steps.
 constexpr double kShareOfTimedOps = 0.25;
 
-// A model that trains on made-up batches from its first values. As in a worker the next batch is
-// known while one is computed, and pictures are bytes where a device takes them so.
+// Trains a model on made-up batches, from its first values. As in a worker, the next batch is known
+// during a step, and pictures are bytes if the device accepts bytes.
 class Bench {
  public:
   using OnWorkTimed = std::function<void(const std::string& work, std::chrono::nanoseconds taken)>;
@@ -160,9 +160,9 @@ class Bench {
     return bench;
   }
 
-  // Begins steps for so long, one at least, and calls on_step with what each took, in seconds: by
-  // the clock, and of CPU time of all threads. The first two, which prepare, do not count.
-  // `before_step` is called before each of all.
+  // Starts steps for this long, at least one. Calls on_step with the seconds of each: elapsed time,
+  // and CPU time of all threads. The first two steps only warm up and do not count. Calls
+  // `before_step` before every step, including those two.
   absl::Status Run(double for_seconds, const std::function<void()>& before_step,
                    const std::function<void(double seconds, double cpu_seconds)>& on_step) {
     constexpr int kPreparingSteps = 2;
@@ -220,7 +220,7 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                                             const ModelBenchOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, LossFor(model.graph));
   ModelBenchResult result = {.model = model.name, .options = options};
-  // Of several devices the first one's ops are timed.
+  // With several devices, only the first one's ops are timed.
   const auto devices = static_cast<int64_t>(DevicesIn(options.device).size());
   SHOAL_ASSIGN_OR_RETURN(
       result.op_work, WorkOf(model.graph, *loss, PartSizes(options.batch_size, devices).front()));
@@ -235,7 +235,7 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
           result.step_cpu_seconds.push_back(cpu_seconds);
         }));
   }
-  std::map<std::string, double> op_seconds;  // of the step that runs
+  std::map<std::string, double> op_seconds;  // of the current step
   std::map<std::string, int64_t> op_pieces;  // likewise
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Bench> bench,
@@ -294,7 +294,7 @@ std::string ModelBenchText(const ModelBenchResult& result) {
 
 namespace {
 
-// How long a GPU computes for in a step; null of the machine itself.
+// Returns the computing time of the GPU in a step; null for a CPU.
 nlohmann::json DeviceSeconds(const ModelBenchResult& result) {
   if (!DevicesIn(result.options.device).front().starts_with("cuda")) return nullptr;
   double seconds = 0;

@@ -45,12 +45,12 @@ std::string ReadableSize(int64_t size_bytes) {
   return text;
 }
 
-// Characters of UTF-8 text: all bytes but those that continue one.
+// Returns the number of characters of UTF-8 text: all bytes except continuation bytes.
 size_t Length(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-// The first `width` characters; where there are more, the last is an ellipsis.
+// Returns the first `width` characters. If there are more, the last one is an ellipsis.
 std::string Shorten(const std::string& text, size_t width) {
   if (Length(text) <= width) return text;
   size_t end = 0;
@@ -60,7 +60,7 @@ std::string Shorten(const std::string& text, size_t width) {
   return absl::StrCat(text.substr(0, end), "…");
 }
 
-// The lines of a cell, broken at spaces; a word that is too long for a line is shortened.
+// Breaks a cell into lines at spaces. Shortens words that are longer than a line.
 std::vector<std::string> Wrap(const std::string& text, size_t width) {
   std::vector<std::string> lines;
   for (const absl::string_view word : absl::StrSplit(text, ' ')) {
@@ -74,7 +74,8 @@ std::vector<std::string> Wrap(const std::string& text, size_t width) {
   return lines;
 }
 
-// A line of the frame: left end, what runs under each column, where two meet, right end.
+// Returns a line of the frame: left end, `run` below each column, a joint between columns, right
+// end.
 std::string Rule(const std::vector<Column>& columns, const char* left, const char* run,
                  const char* meet, const char* right) {
   std::string line = left;
@@ -112,7 +113,7 @@ std::string Total(const char* what, int64_t parameters) {
 
 }  // namespace
 
-// The frame, the columns' widths and the totals are those of Keras 3 on a terminal.
+// The frame, the column widths and the totals match Keras 3 on a terminal.
 std::string SummarizeModel(const KerasModel& model) {
   const bool functional = model.class_name == "Functional";
   const std::vector<Column> columns =

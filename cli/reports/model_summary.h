@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// The table that Keras's model.summary() prints.
+// Returns the table that Keras's model.summary() prints.
 std::string SummarizeModel(const KerasModel& model);
 
 }  // namespace shoal

@@ -10,24 +10,24 @@
 
 namespace shoal {
 
-// The deaths of tasks that nobody has forgiven, for the last words of a training that failed.
-// However many there were, it holds the description of each task's first one, a sentence about each
-// of the newest, and a count. Plain state; not thread-safe.
+// The deaths of tasks that are not forgiven, for the last lines of a failed training. Its size is
+// bounded: it keeps the description of each task's first death, a sentence for each of the newest
+// deaths, and a count. Plain state; not thread-safe.
 class DeathList {
  public:
   static constexpr size_t kMaxListed = 20;
 
-  // `description`: many lines. `sentence`: one.
+  // `description` has many lines, `sentence` one.
   void Add(const TaskId& task, std::string description, std::string sentence);
-  // Forgets all of a task.
+  // Removes all deaths of a task.
   void Forgive(const TaskId& task);
 
-  // Descriptions of the first death of a task, and of the first of any task of a type. There must
-  // have been one.
+  // Returns the description of the task's first death, or of the first death of any task of the
+  // type. Requires that there was one.
   const std::string& FirstOf(const TaskId& task) const;
   const std::string& FirstOf(TaskType type) const;
-  // The sentences, oldest first, on lines of their own that begin with a newline; empty where there
-  // was only one.
+  // Returns the sentences, oldest first, each on a line of its own. Begins with a newline; empty if
+  // there was at most one death.
   std::string ToString() const;
 
  private:

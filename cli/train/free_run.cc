@@ -30,7 +30,7 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
     result = status;
     lease.Release();
     loop->Offload(
-        Lane::kBrief, [] {}, [&loop] { loop->Stop(); });  // once that is written
+        Lane::kBrief, [] {}, [&loop] { loop->Stop(); });  // after the release is written
   });
   const std::function<void(Time)> say_after = [&](Time delay) {
     loop->CallAfter(delay, [&] {

@@ -8,10 +8,10 @@
 
 namespace shoal {
 
-// Waits until nobody leads the run, as the coordinator at `address`, which is to be started, would:
-// takes the run lock (coordinator/takeover/run_lock.h) and leaves it for that one.
-// kFailedPrecondition names who leads it; then nothing was written. `say` gets, again and again,
-// whom it waits for.
+// Waits until no coordinator leads the run: takes the run lock (coordinator/takeover/run_lock.h) as
+// the coordinator that will start at `address` would, and releases it for that coordinator.
+// kFailedPrecondition names the leader of the run; nothing was written then. Calls `say` repeatedly
+// with the reason for the wait.
 absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
                           const std::function<void(const std::string&)>& say);
 

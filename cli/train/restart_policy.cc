@@ -7,7 +7,7 @@ namespace {
 
 constexpr Time kFirstPause = std::chrono::milliseconds(100);
 constexpr Time kLongestPause = std::chrono::seconds(10);
-// Who ran for this long is forgiven what was before.
+// A task that ran for this long is forgiven its earlier deaths.
 constexpr Time kForgivenAfter = std::chrono::seconds(60);
 
 }  // namespace

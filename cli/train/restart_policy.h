@@ -8,17 +8,17 @@
 
 namespace shoal {
 
-// How often and how soon a task that keeps dying is started again: after pauses that grow, a
-// limited number of times. A task that has run well for a while starts from nothing. Plain state;
+// Decides how often and how soon a task that keeps dying is restarted: a limited number of times,
+// with growing pauses. A task that has run well for a while starts again from zero. Plain state;
 // not thread-safe.
 class RestartPolicy {
  public:
-  // `max_restarts`: of one task; 0: nothing is started again.
+  // `max_restarts` is per task. 0 means no restarts.
   explicit RestartPolicy(int max_restarts) : max_restarts_(max_restarts) {}
 
-  // A task died that had run for `ran`. Absent: it is not to be started again.
+  // Call when a task dies that had run for `ran`. Returns nullopt if it must not be restarted.
   std::optional<Time> PauseBeforeRestart(const TaskId& task, Time ran);
-  // How often the task was started again since it was forgiven.
+  // Returns the number of restarts since the task was last forgiven.
   int restarts(const TaskId& task) const;
 
  private:

@@ -8,13 +8,13 @@
 
 namespace shoal {
 
-// The command that does again what was asked for, to be pasted into a shell: what is not left at
-// its default, paths quoted where a shell needs it. --verbose is left out.
+// Returns the shell command that repeats the training: all options that differ from their defaults,
+// with paths quoted if necessary. Omits --verbose.
 std::string ResumeCommand(const TrainOptions& options);
 
-// The sentence that stands above it: what the newest checkpoint has, and how many steps that were
-// done it lacks. `checkpoint_step`: all steps below it are in; absent: there is none. `steps_done`:
-// as far as is known.
+// Returns the sentence above that command: which steps the newest checkpoint has, and how many
+// finished steps are lost. The checkpoint has all steps below `checkpoint_step`; nullopt means that
+// there is no checkpoint. `steps_done` is the last known number.
 std::string DescribeKept(std::optional<uint64_t> checkpoint_step, uint64_t steps_done);
 
 }  // namespace shoal

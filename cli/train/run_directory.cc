@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file at `path` is the one that is open.
+// Returns whether the file at `path` is the open file `fd`.
 bool IsFileAt(int fd, const std::string& path) {
   struct stat open = {}, there = {};
   return fstat(fd, &open) == 0 && stat(path.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
     const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (lock < 0) {
       const int error = errno;
-      // Who had made the directory may have removed it.
+      // The process that created the directory may have removed it.
       if (error == ENOENT && !fs::exists(absolute)) continue;
       return absl::FailedPreconditionError(lock_path +
                                            ": cannot be written: " + std::strerror(error));
@@ -68,8 +68,8 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
                                              ": another `shoal train` uses this run directory; "
                                              "wait for it, or choose another --run_dir");
       }
-      // As on NFS without a lock server, and on some FUSE file systems. The lease of the run keeps
-      // two coordinators apart there.
+      // For example NFS without a lock server, and some FUSE file systems. There the lease of the
+      // run keeps a second coordinator out.
       std::unique_ptr<RunDirectory> run(new RunDirectory(absolute, lock, made));
       run->not_locked_ =
           absl::StrCat(lock_path, ": cannot be locked: ", std::strerror(error),
@@ -77,7 +77,8 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
                        ", keeps a second coordinator out; start one `shoal train` at a time here");
       return run;
     }
-    // Its holder may have removed it since it was opened: that one keeps nobody out.
+    // The last holder may have removed the file after this process opened it. A lock on a removed
+    // file excludes no other process.
     if (IsFileAt(lock, lock_path))
       return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made));
     close(lock);
@@ -86,13 +87,13 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
 
 RunDirectory::~RunDirectory() {
   if (made_.lock) unlink(paths_.lock().c_str());
-  if (made_.directory) rmdir(paths_.directory.c_str());  // unless there is something in it
+  if (made_.directory) rmdir(paths_.directory.c_str());  // fails if it is not empty
   close(lock_);
 }
 
 absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   if (!fs::exists(paths_.job())) return absl::OkStatus();
-  // A job that has kept nothing yet may be corrected.
+  // The job of a run that has saved nothing yet may be changed.
   const auto stored = CheckpointStore(paths_.checkpoints()).List(nullptr);
   if (stored.ok() && stored->empty() && !fs::exists(paths_.history())) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(paths_.job(), kMaxJsonBytes));
@@ -148,13 +149,14 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
                           : " epochs",
         " now; raise $.", job.steps > 0 ? "steps" : "epochs", ", or choose another --run_dir"));
   }
-  // A coordinator may have been stopped after the last checkpoint and before the model was written.
+  // A coordinator may have been stopped between the last checkpoint and the writing of the model.
   const bool over = HoldsModel(paths_, RealFileSystem()) && IsOver(job, *newest, &decision);
   decision.state = over ? State::kFinished : State::kResumed;
   return decision;
 }
 
-// A job that is to train longer now goes on, unless the callbacks that it had then have ended it.
+// A job that must now train longer continues, unless its callbacks, unchanged since then, have
+// ended the run.
 bool RunDirectory::IsOver(const Job& job, const StoredCheckpoint& newest,
                           Decision* decision) const {
   const auto verdict = ReadRunVerdict(job.callbacks, paths_, RealFileSystem());
@@ -163,7 +165,7 @@ bool RunDirectory::IsOver(const Job& job, const StoredCheckpoint& newest,
   if (newest.manifest.job_fingerprint != job.Fingerprint()) {
     const absl::StatusOr<Job> then = JobOf(newest);
     if (!then.ok() || !SameCallbacks(job, *then)) return false;
-    of_now.manifest.total_steps = 0;  // how many it has now is not known here
+    of_now.manifest.total_steps = 0;  // its new length in steps is not known here
   }
   if (!EndOfRun(job.callbacks, *verdict, of_now).has_value()) return false;
   if (!of_now.manifest.finished()) decision->ended_after = verdict->ended_after;

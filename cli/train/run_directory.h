@@ -17,14 +17,14 @@
 
 namespace shoal {
 
-// The directory of one run of a job (RunPaths), held by one `shoal train` at a time; a run is only
-// ever continued with the same job, which may train longer then. Until Prepare nothing is written
-// there that stays. Not thread-safe.
+// The directory of one run of a job (RunPaths). One `shoal train` at a time holds it. A run
+// continues only with the same job, except that the job may train longer. Until Prepare, nothing is
+// left behind in the directory. Not thread-safe.
 class RunDirectory {
  public:
-  // Makes the directory where there is none, which goes again while it is empty, and locks it until
-  // destruction; an error when another process has it, it cannot be written, or the path is not
-  // UTF-8. `lock` is flock(2).
+  // Creates the directory if necessary and locks it until destruction. If it was created, the
+  // destructor removes it while it is empty. Returns an error if another process holds it, if it is
+  // not writable, or if the path is not UTF-8. `lock` is flock(2).
   static absl::StatusOr<std::unique_ptr<RunDirectory>> Open(
       const std::string& path, const std::function<int(int, int)>& lock = flock);
   ~RunDirectory();
@@ -33,7 +33,7 @@ class RunDirectory {
 
   enum class State {
     kFresh,     // no checkpoint yet
-    kResumed,   // goes on from a checkpoint
+    kResumed,   // continues from a checkpoint
     kFinished,  // nothing left to do
   };
   struct Decision {
@@ -41,28 +41,30 @@ class RunDirectory {
     uint64_t step = 0;         // of the checkpoint: all steps below it are done
     uint64_t epochs_done = 0;  // whole epochs in it
     uint64_t total_steps = 0;
-    // Finished: by early stopping, after this epoch, whatever the job's length is now.
+    // Set if the run is finished by early stopping: after this epoch, whatever the job's length is
+    // now.
     std::optional<uint64_t> ended_after;
     std::string checkpoint;             // its directory
-    std::optional<Job> job_there;       // of the checkpoint, where it can be read
-    std::vector<std::string> problems;  // of checkpoints, such as those passed over; a line each
+    std::optional<Job> job_there;       // the checkpoint's job, if readable
+    std::vector<std::string> problems;  // of checkpoints, such as skipped ones; a line each
   };
-  // What starting `job` here means. kFailedPrecondition when the directory is another job's, with
-  // the fields that differ, when more than the whole job is done, or when there is a trained model
-  // that a training from step 0 would replace; kDataLoss when no checkpoint that is there can be
-  // read. Reads the newest checkpoint whole.
+  // Returns what starting `job` here means. kFailedPrecondition: the directory is another job's
+  // (the message lists the fields that differ), the checkpoint has more than the whole job, or a
+  // training from step 0 would replace a trained model. kDataLoss: checkpoints exist, but none is
+  // readable. Reads the whole newest checkpoint.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
-  // A run keeps what it was begun with: has a job that leaves something to the number of workers
-  // (LeavesToWorkers) go on with what the run has, or with `workers`.
-  // kInvalidArgument is ResolveStrategy's.
+  // Resolves the fields of the job that depend on the number of workers (LeavesToWorkers). A run
+  // keeps its first values: takes those of the run if it has some, else computes them for
+  // `workers`. kInvalidArgument comes from ResolveStrategy.
   absl::Status ResolveStrategy(uint64_t workers, Job* job) const;
 
   // Writes job.json and makes logs/.
   absl::Status Prepare(const Job& job);
 
   const RunPaths& paths() const { return paths_; }  // absolute
-  // Why nobody holds a lock, for people: the file system has none. Empty while this holds one.
+  // Returns why the directory is not locked, as a sentence for people: the file system has no
+  // locks. Empty if it is locked.
   const std::string& not_locked() const { return not_locked_; }
 
  private:
@@ -73,13 +75,13 @@ class RunDirectory {
   RunDirectory(std::string path, int lock, Made made)
       : paths_{std::move(path)}, lock_(lock), made_(made) {}
   absl::Status CheckSameJob(const Job& job) const;
-  // Whether nothing is left to do after `newest`; sets `ended_after`.
+  // Returns whether the run ends with `newest`. Sets `ended_after` if callbacks ended it early.
   bool IsOver(const Job& job, const StoredCheckpoint& newest, Decision* decision) const;
 
   const RunPaths paths_;
   const int lock_;
   std::string not_locked_;
-  Made made_;  // and it is to go again
+  Made made_;  // by this process; the destructor removes these
 };
 
 }  // namespace shoal

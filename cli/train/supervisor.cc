@@ -14,16 +14,16 @@
 namespace shoal {
 namespace {
 
-// How long tasks may take to leave by themselves, and then to obey SIGTERM (a worker drains for up
-// to 10 s).
+// How long tasks may take to leave by themselves, and then to obey SIGTERM. A worker drains for up
+// to 10 s.
 constexpr Time kLeaveGrace = std::chrono::seconds(10);
 constexpr Time kTermGrace = std::chrono::seconds(12);
-// How long a stop waits for a sign of life of the coordinator.
+// How long a stop waits for an answer of the coordinator.
 constexpr Time kSilenceGrace = std::chrono::seconds(15);
 // How long the coordinator may go on after a ps, or all workers, ended with exit code 0.
 constexpr Time kFinishGrace = std::chrono::seconds(60);
 
-// What this process ends with because a child ended so.
+// Returns the exit code of this process if this child ended it.
 int ExitCodeFor(const ExitCause& cause) {
   return cause.by_signal || cause.ok() ? static_cast<int>(kExitRestart) : cause.code;
 }
@@ -146,7 +146,7 @@ void Supervisor::RestartOrFail(const Child& child) {
   const std::optional<Time> pause =
       policy_.PauseBeforeRestart(child.task, child.ended_after - child.started_after);
   const int restarts = policy_.restarts(child.task);
-  if (restarts == 1) deaths_.Forgive(child.task);  // what was before
+  if (restarts == 1) deaths_.Forgive(child.task);  // earlier deaths
   NoteFailure(child);
   if (pause.has_value()) {
     options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It is started again in ",
@@ -217,7 +217,8 @@ void Supervisor::AwaitStop() {
 }
 
 void Supervisor::Fail(const Child& child, const std::string& consequence) {
-  // Of a task that died again and again, the first death; when all workers died, that of the first.
+  // Reports the first death of a task that died repeatedly. If all workers died, reports the first
+  // death of any worker.
   const bool all_workers = child.task.type == TaskType::kWorker &&
                            options_.cluster->running(TaskType::kWorker) == 0 &&
                            policy_.restarts(child.task) == 0;

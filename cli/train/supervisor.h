@@ -13,19 +13,19 @@
 
 namespace shoal {
 
-// Decides what follows when a process of a local cluster ends or a person wants to stop:
+// Decides what follows when a process of a local cluster ends or the user wants to stop:
 //
 //   kRunning ── coordinator exits 0 ──────────────────────────────▶ kEnding (others leave)
 //   kRunning ── a task cannot be kept alive ──────────────────────▶ kEnding (others are stopped)
 //   kRunning ── stop signal, drained coordinator ──▶ kStopping ───▶ kEnding (others are stopped)
-//   kEnding  ── nobody runs any more ─────────────────────────────▶ kEnded
+//   kEnding  ── all processes have ended ─────────────────────────▶ kEnded
 //
-// A task that dies is named and, while the job goes on, started again; not so one that was drained,
-// or whose exit code says that it would end so again. In kEnding whoever is still there after a
-// grace gets SIGTERM, after another one SIGKILL: a coordinator that stops says itself whom it gives
-// up waiting for, and one that says nothing is given up, so that a stop takes 30 s at most unless a
-// checkpoint is being written. A second stop signal kills all at once, in any
-// phase. Loop thread only.
+// A task that dies is reported and, while the job runs, restarted. It is not restarted if it was
+// drained, or if its exit code says that a restart would end the same way. In kEnding, the
+// processes that remain get SIGTERM after a grace period and SIGKILL after another one. A
+// coordinator that stops reports itself which tasks it no longer waits for; a silent coordinator is
+// abandoned. So a stop takes at most 30 s, unless a checkpoint is being written. A second stop
+// signal kills all processes at once, in any phase. Loop thread only.
 class Supervisor {
  public:
   enum class Phase { kRunning, kStopping, kEnding, kEnded };
@@ -35,44 +35,46 @@ class Supervisor {
     EventLoop* loop = nullptr;        // outlives this
     LocalCluster* cluster = nullptr;  // outlives this
     Console* console = nullptr;       // outlives this
-    int max_restarts = 0;             // of one task that dies
+    int max_restarts = 0;             // per task
     std::function<void()> on_ended;
   };
   explicit Supervisor(Options options);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // LocalCluster's on_exit.
+  // The on_exit callback of LocalCluster.
   void OnChildExit(const Child& child);
-  // This process was told to stop, or told again.
+  // Call for the first stop signal of this process and for each further one.
   void OnStopSignal();
-  // The coordinator said how it goes: a stop waits for one that answers.
+  // Call when the coordinator has answered. A stop waits for a coordinator that answers.
   void OnCoordinatorAnswer();
 
-  // Where this task ends now, its last lines are printed with what follows from that.
+  // Returns true if the death report of this task, which contains its last lines, would be printed
+  // if it ended now.
   bool TellsLastLines(const Child& child) const;
 
   Phase phase() const { return phase_; }
   Outcome outcome() const { return outcome_; }
-  // Of this process; meaningful in kEnded.
+  // The exit code of this process; valid in kEnded.
   int exit_code() const { return exit_code_; }
-  // Of kFailed: which task was the cause, how it ended and its last error, in one line. Empty where
-  // that is the coordinator and it has kept its end in the run directory itself, if it led the run.
+  // For kFailed, in one line: the task that caused it, how it ended, and its last error. Empty if
+  // the cause is the coordinator and it has recorded its end in the run directory itself, which it
+  // does if it led the run.
   const std::string& cause() const { return cause_; }
 
  private:
   void OnCoordinatorExit(const Child& child);
   void OnPsExit(const Child& child);
   void OnWorkerExit(const Child& child);
-  // A task ended in order; the coordinator is expected to follow.
+  // Call when a task has ended in order. Expects the coordinator to end soon.
   void ExpectFinish(const Child& child);
-  // Starts a task that died again, after a pause, or ends the job when that is of no use.
+  // Restarts a task that died, after a pause, or ends the job if a restart is useless.
   void RestartOrFail(const Child& child);
   void Restart(const Child& child);
   void NoteFailure(const Child& child);
-  // Waits for the coordinator to stop; without a sign of life, only for so long.
+  // Waits for the coordinator to stop, at most kSilenceGrace after its last answer.
   void AwaitStop();
-  // Names the first failure of the task as the cause, and ends everything.
+  // Reports the task's first failure as the cause, and ends everything.
   void Fail(const Child& child, const std::string& consequence);
   void End(Outcome outcome, int exit_code, bool wait_for_leaving);
   void MaybeEnded();
@@ -90,8 +92,7 @@ class Supervisor {
   std::map<const Child*, Timer> restarts_;  // that are to come
 };
 
-// What people need to know of a child that died: which, when, how, its last lines, where its log
-// is.
+// Describes the death of a child for people: which, when, how, its last lines, the path of its log.
 std::string DescribeDeath(const Child& child);
 
 }  // namespace shoal

@@ -58,7 +58,7 @@ const std::vector<int>& WatchedSignals() {
   return signals;
 }
 
-// As short as it can be written from here.
+// Returns the path relative to the working directory if it lies below it.
 std::string ShortPath(const std::string& path) {
   std::error_code error;
   const std::string relative = std::filesystem::proximate(path, error).string();
@@ -69,13 +69,13 @@ std::string Plural(int count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-// One training, from its run directory to its last words.
+// One training, from its run directory to its last lines.
 class Training {
  public:
   explicit Training(TrainOptions options)
       : options_(std::move(options)),
         console_(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect()) {
-    // One queue to standard error, and no line of the log in the middle of the live line.
+    // One queue for standard error keeps log lines out of the live line.
     SendLogTo([this](const std::string& message, const LogFields& fields) {
       std::string line = "shoal: " + message;
       for (const auto& [name, value] : fields) absl::StrAppend(&line, " ", name, "=", value);
@@ -107,9 +107,9 @@ class Training {
     return ExitCodeOf(status);
   }
 
-  // What `shoal validate` would find wrong with the model and the data, before anything is started
-  // for them; and whether all processes of this machine together need more memory than it has,
-  // which each alone would find out late, or not at all.
+  // Checks the model and the data as `shoal validate` does, before any process starts. Also checks
+  // that all processes together fit into the memory of this machine: one process alone would notice
+  // that late or never.
   absl::Status CheckModelDataAndMemory() {
     SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
     SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(job_, model));
@@ -129,14 +129,14 @@ class Training {
     return absl::OkStatus();
   }
 
-  // Each worker would find that out for itself, once the cluster is up.
+  // Otherwise each worker would find the error itself, after the cluster has started.
   absl::Status CheckDevice() const {
     const absl::Status here = CheckDevicesAreHere(options_.device, cuda::SurveyDevices);
     return absl::Status(here.code(), absl::StrCat("--device: ", std::string(here.message())));
   }
 
-  // Reads the job, looks at the run directory and makes it ready; false when the job is finished
-  // already. What is refused leaves the directory as it was.
+  // Reads the job, checks the run directory and prepares it. Returns false if the job is already
+  // finished. A rejected job leaves the directory unchanged.
   absl::StatusOr<bool> Prepare() {
     SHOAL_RETURN_IF_ERROR(CheckFileLimit());
     std::vector<std::string> overridden;
@@ -154,7 +154,7 @@ class Training {
     SHOAL_RETURN_IF_ERROR(run_->ResolveStrategy(options_.workers, &job_));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
-    // The coordinator, which sees no table, compares the job with that one.
+    // The coordinator does not see the table. It compares the job with the run's job.
     if (decision.job_there.has_value()) NameColumnsAsRun(*decision.job_there, &job_);
     if (decision.state == RunDirectory::State::kFinished) {
       PrintFinished(decision);
@@ -259,7 +259,7 @@ class Training {
                         [&](absl::StatusOr<proto::StatusReply> status) {
                           if (status.ok()) {
                             supervisor->OnCoordinatorAnswer();
-                            // 0: a coordinator that does not know yet.
+                            // 0: the coordinator does not know yet.
                             if (status->steps_done() > 0) steps_done_ = status->steps_done();
                           }
                           ShowStatus(status, *supervisor, network->Now(), &display);
@@ -271,8 +271,8 @@ class Training {
   }
 
   void OnLine(const Supervisor& supervisor, const Child& child, const std::string& line) {
-    // Once the coordinator leaves, the others warn of what is meant to happen; once the training
-    // has failed, so does the coordinator, and the last word is to be why.
+    // Once the coordinator leaves, the other tasks warn about what is intended. Once the training
+    // has failed, the coordinator does so, too. The last line must be the cause.
     const bool of_interest = supervisor.phase() == Supervisor::Phase::kRunning ||
                              (child.task.type == TaskType::kChief &&
                               supervisor.outcome() != Supervisor::Outcome::kFailed);
@@ -305,12 +305,12 @@ class Training {
     }
     if (supervisor.outcome() == Supervisor::Outcome::kStopped) console_.PrintError("Stopped.");
     if (!supervisor.cause().empty()) KeepOutcome({exit_code_, supervisor.cause()});
-    // What would end so again needs something else first, which has been said.
+    // A restart would end the same way. The message above says what is necessary first.
     if (IsRestartUseless(exit_code_)) return;
     console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand(options_));
   }
 
-  // For `shoal status`; the coordinator knows only that it was stopped.
+  // Records the outcome for `shoal status`: the coordinator knows only that it was stopped.
   void KeepOutcome(const RunOutcome& outcome) {
     const absl::Status kept = WriteRunOutcome(run_->paths(), outcome);
     if (!kept.ok()) console_.PrintError(std::string(kept.message()));
@@ -327,7 +327,7 @@ class Training {
         absl::StrCat("\n", FormatHistoryTable({history.begin() + hidden, history.end()})));
   }
 
-  // What there is to go on from.
+  // Describes the checkpoint to continue from.
   std::string NewestCheckpoint() const {
     const auto checkpoints = CheckpointStore(run_->paths().checkpoints()).List(nullptr);
     if (!checkpoints.ok() || checkpoints->empty()) return DescribeKept(std::nullopt, steps_done_);
@@ -337,7 +337,7 @@ class Training {
     return DescribeKept(newest.manifest.cut_step, steps_done_);
   }
 
-  // What the job's callbacks have come to.
+  // Prints the verdict of the job's callbacks.
   void PrintVerdict() {
     const absl::StatusOr<RunVerdict> verdict =
         ReadRunVerdict(job_.callbacks, run_->paths(), RealFileSystem());
@@ -357,8 +357,8 @@ class Training {
   Job job_;
   std::unique_ptr<RunDirectory> run_;
   ClusterAddresses addresses_;
-  uint64_t first_epoch_ = 0;  // that this start works on
-  uint64_t steps_done_ = 0;   // as the coordinator said last
+  uint64_t first_epoch_ = 0;  // first epoch of this start
+  uint64_t steps_done_ = 0;   // last known from the coordinator
   int exit_code_ = kExitDone;
 };
 

@@ -8,29 +8,29 @@
 
 namespace shoal {
 
-// The checkpoints that a path names: those of a run directory or of its checkpoints/, or one
-// step-* directory itself.
+// The checkpoints at a path: a run directory, its checkpoints/, or one step-* directory.
 struct FoundCheckpoints {
-  std::string root;  // absolute, what holds them; empty where the path is one checkpoint
+  std::string root;  // their directory, absolute; empty if the path is one checkpoint
   std::vector<StoredCheckpoint> checkpoints;  // newest first
-  std::vector<std::string> problems;          // manifests that cannot be read
+  std::vector<std::string> problems;          // unreadable manifests
   std::vector<std::string> unfinished;        // directories without a manifest
-  std::string run;                            // directory; empty likewise
+  std::string run;                            // run directory; empty likewise
 };
 
-// kNotFound: there is none.
+// kNotFound: there is no checkpoint.
 absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& path);
 
-// Which of them is wanted.
+// The choice of one checkpoint.
 struct CheckpointChoice {
-  std::string name;   // "step-000000000500-1-0badcafe"; empty: what the run has come to
-  bool best = false;  // of the run, by its callbacks (BestOf); not with a name
+  std::string name;   // "step-000000000500-1-0badcafe"; empty: the run's result
+  bool best = false;  // the best of the run, by its callbacks (BestOf); excludes a name
 };
 
-// That one, verified. What a run has come to is the newest that is whole and finite, as a training
-// that resumes takes it; of one that is over with "restore_best_weights" the best. What is passed
-// over is added to `said`, and by which figure one is the best. kDataLoss: what there is is
-// damaged; kNotFound: there is none such.
+// Returns the chosen checkpoint, verified. A run's result is its newest checkpoint that is intact
+// and finite, the same one from which a training resumes. If the run is over and has
+// "restore_best_weights", it is the best one. Adds to `said` the skipped checkpoints, and the
+// figure by which a checkpoint is the best. kDataLoss: the existing checkpoints are damaged.
+// kNotFound: no such checkpoint exists.
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                                   const CheckpointChoice& choice,
                                                   std::vector<std::string>* said);

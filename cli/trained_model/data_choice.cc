@@ -15,7 +15,8 @@
 namespace shoal {
 namespace {
 
-// All of what is at `guessed.paths`, read as the job reads data of a format that `suits`.
+// Returns all data at `guessed.paths`, with the options of the job's first data source that
+// `suits`.
 DataSource LikeTheJobs(const DataSource& guessed, const Job& job,
                        const std::function<bool(const DataSource&)>& suits) {
   for (const DataSource* like : {&job.test, &job.training}) {
@@ -42,7 +43,7 @@ bool IsOfPictures(const DataSource& source) {
   return source.format == "image_folder" || source.format == "pictures";
 }
 
-// The array of an archive that an input takes: the only one, or the one called like it.
+// Finds the array of an archive for each input: the only one, or the one with the input's name.
 absl::StatusOr<std::vector<DataSource::Feature>> ArraysFor(const std::string& path,
                                                            const std::vector<Feature>& inputs) {
   SHOAL_ASSIGN_OR_RETURN(const ZipArchive archive, ZipArchive::Open(path));
@@ -56,7 +57,7 @@ absl::StatusOr<std::vector<DataSource::Feature>> ArraysFor(const std::string& pa
   return features;
 }
 
-// Of several files, or of pictures: all are of one kind.
+// Several files must have one format. Picture files and picture folders may mix.
 absl::StatusOr<DataSource> InputsAt(const Job& job, const std::vector<std::string>& given,
                                     const std::vector<Feature>& inputs) {
   SHOAL_ASSIGN_OR_RETURN(DataSource guessed, GuessDataSource(given[0]));

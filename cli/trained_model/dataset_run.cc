@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLiveInterval{100};
-// Before there is anything to say of how fast it goes.
+// An earlier rate would be too inaccurate to show.
 constexpr double kSettledSeconds = 0.5;
 
 }  // namespace

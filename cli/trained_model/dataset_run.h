@@ -10,9 +10,9 @@
 
 namespace shoal {
 
-// Calls `each` for all batches of a pass in turn, while the next ones are being read, with a live
-// line that begins with `what` ("evaluating"). Errors are those of `each`; kCancelled where this
-// process is told to stop, which says how far it had come.
+// Calls `each` for all batches of a pass in turn, while the next ones are read. Shows a live line
+// that begins with `what` ("evaluating"). Returns the error of `each`, or kCancelled with the
+// progress after a stop signal.
 absl::Status ForEachBatch(DatasetPass* pass, const std::string& what, Console* console,
                           const std::function<absl::Status(uint64_t batch)>& each);
 

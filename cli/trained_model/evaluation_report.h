@@ -10,21 +10,22 @@
 
 namespace shoal {
 
-// What an evaluation came to.
+// The result of an evaluation.
 struct EvaluationReport {
-  std::string data;  // where the labels were read
+  std::string data;  // the source of the labels
   uint64_t examples = 0;
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics;  // in the order of the job
 };
-// Of the sums over all batches.
+// Makes the report from the sums over all batches.
 EvaluationReport ReportOf(const TrainedModel& trained, const BatchResult& sums,
                           const std::string& data);
 
-// For people: a line for each figure, as `shoal train` shows it.
+// Formats a report for people: a line for each figure, as `shoal train` shows it.
 std::string FormatEvaluation(const TrainedModel& trained, const EvaluationReport& report);
-// {"checkpoint": …, "step": …, "averaged": …, "examples": …, "loss": …, "metrics": {NAME: …}}: in
-// one line, all digits. A figure that is no number is null.
+// Returns one line of JSON with all digits:
+// {"checkpoint": …, "step": …, "averaged": …, "examples": …, "loss": …, "metrics": {NAME: …}}
+// Figures that are not finite numbers are null.
 std::string EvaluationToJson(const TrainedModel& trained, const EvaluationReport& report);
 
 }  // namespace shoal

@@ -12,18 +12,18 @@
 
 namespace shoal {
 
-// Another data set in which an example that is damaged reads as zeros, and is known as a gap: for
-// predictions, in which nothing can stand in its place and the others keep theirs.
+// Wraps a data set: a damaged example reads as zeros and is recorded as a gap. For predictions,
+// where no other example can replace it and the others must keep their places.
 class GappedDataset : public DecoratedDataset {
  public:
-  // Where gaps are not `allowed`, to read a damaged example is an error, as it is in the original.
+  // If gaps are not `allowed`, reading a damaged example is an error, as in the original.
   GappedDataset(std::unique_ptr<Dataset> original, bool allowed)
       : DecoratedDataset(std::move(original)), allowed_(allowed) {}
 
-  // Of an example that was read.
+  // Requires that the example was read.
   bool IsGap(uint64_t index) const;
   uint64_t gaps() const;
-  // Why, of the first ones.
+  // Returns the reasons of the first gaps.
   std::vector<std::string> reasons() const;
 
   absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,

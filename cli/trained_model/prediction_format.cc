@@ -29,7 +29,7 @@ static_assert(std::endian::native == std::endian::little, "arrays are written as
 constexpr size_t kNpyAlignment = 64;
 constexpr size_t kNpyPrefixBytes = 10;
 
-// As short as reads back as the same float32.
+// Returns the shortest text that reads back as the same float32.
 std::string Digits(float value) {
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
@@ -47,12 +47,13 @@ std::string CsvField(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// Of the highest values, the highest first; of equal ones the first.
+// Returns the indexes of the highest values, the highest first; of equal values, the first one
+// first.
 std::vector<size_t> Highest(std::span<const float> values, size_t count) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   count = std::min(count, order.size());
-  // What is no number comes last.
+  // Not-a-number comes last.
   const auto rank = [&values](size_t i) {
     return std::isnan(values[i]) ? -std::numeric_limits<float>::infinity() : values[i];
   };
@@ -91,12 +92,12 @@ class Npy : public PredictionFormat {
   const PredictionRows rows_;
 };
 
-// What the formats for people have in common.
+// The common part of the formats for people.
 class NamedValues : public PredictionFormat {
  protected:
   explicit NamedValues(PredictionRows rows) : rows_(std::move(rows)) {}
 
-  // Of value `i` of an output.
+  // Returns the name of value `i` of an output.
   std::string NameOf(size_t i) const {
     return i < rows_.class_names.size() ? rows_.class_names[i] : absl::StrCat(i);
   }

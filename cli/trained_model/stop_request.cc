@@ -9,13 +9,13 @@
 namespace shoal {
 namespace {
 
-// A handler has nothing but what is global.
+// A signal handler can reach only globals.
 std::atomic<bool> asked_to_stop = false;
 std::atomic_flag handling;
-StopRequests requests;  // of who has set `handling`
+StopRequests requests;  // owned by the thread that has set `handling`
 
 void OnStopSignal(int signal) {
-  // Two at the same time are one request.
+  // Two simultaneous signals are one request.
   if (handling.test_and_set()) return;
   const bool is_new = requests.IsNew(std::chrono::steady_clock::now().time_since_epoch());
   const bool again = is_new && asked_to_stop.exchange(true);

@@ -2,18 +2,17 @@
 
 namespace shoal {
 
-// For a command that works in a loop of its own and has something to leave in order: while this
-// lives, a stop signal is noted and does nothing else, and a second one ends the process as if
-// there were no such thing. One at a time.
+// Lets a command with its own loop clean up before it stops. While this lives, the first stop
+// signal is only recorded; a second one ends the process as usual. At most one instance at a time.
 class StopRequest {
  public:
   StopRequest();
-  // Signals act as before.
+  // Restores the default action of the signals.
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  // Since this was made.
+  // Returns whether a stop signal has come since construction.
   bool asked() const;
 };
 

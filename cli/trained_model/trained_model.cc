@@ -16,7 +16,7 @@
 namespace shoal {
 namespace {
 
-// Who gives a file means one of those that belong to a run.
+// Rejects a regular file; the error says what to give instead.
 absl::Status CheckIsDirectory(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return absl::OkStatus();
@@ -25,7 +25,7 @@ absl::Status CheckIsDirectory(const std::string& path) {
                    "its checkpoints"));
 }
 
-// The values of `checkpoint`, which was verified.
+// Reads the values of `checkpoint`. Requires that it was verified.
 absl::Status ReadParameters(const StoredCheckpoint& checkpoint, const std::string& average_slot,
                             TrainedModel* trained) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,

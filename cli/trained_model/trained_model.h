@@ -11,28 +11,28 @@
 
 namespace shoal {
 
-// A model that was trained, to be computed with: what a checkpoint holds of it. Plain data.
+// A trained model from a checkpoint, ready to compute with. Plain data.
 struct TrainedModel {
   std::string checkpoint;  // its directory, absolute
-  uint64_t step = 0;       // all steps below it were taken
+  uint64_t step = 0;       // the checkpoint has all steps below it
   uint64_t total_steps = 0;
-  Job job;  // as it was trained, with what was given in the place of its fields
+  Job job;  // as it was trained, with the overrides
   JobModel model;
-  // As ModelLayout lays out the model's variables: their moving averages where the optimizer keeps
-  // some (use_ema), as in the model that a training leaves, else themselves.
+  // The model's variables, laid out by ModelLayout. If the optimizer keeps moving averages
+  // (use_ema), these are the averages, as in the model at the end of a training.
   std::vector<float> parameters;
   bool averaged = false;
-  std::vector<std::string> overridden;  // a line for each field that is not as it was trained
-  std::vector<std::string> said;        // of the choice of the checkpoint
+  std::vector<std::string> overridden;  // a line for each field that differs from the training
+  std::vector<std::string> said;        // messages about the choice of the checkpoint
 };
 
 struct TrainedModelOptions {
-  std::string path;  // as FindCheckpoints() takes it
+  std::string path;  // for FindCheckpoints()
   CheckpointChoice checkpoint;
   std::vector<JobOverride> overrides;
 };
-// Reads all of it. Errors are ChooseCheckpoint's, ParseResolvedJob's and JobModel's; nothing of a
-// damaged checkpoint is returned.
+// Reads the whole checkpoint. Errors are those of ChooseCheckpoint, ParseResolvedJob and JobModel.
+// Never returns data of a damaged checkpoint.
 absl::StatusOr<TrainedModel> LoadTrainedModel(const TrainedModelOptions& options);
 
 }  // namespace shoal

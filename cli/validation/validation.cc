@@ -46,7 +46,7 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
   return needs;
 }
 
-// A runner knows how a batch lies in memory. Only the cpu backend's is asked.
+// Asks a runner for the memory of a batch, always one of the cpu backend.
 absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, uint64_t examples,
                                         const DatasetMemory& data, const ShardMap& shard_map) {
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
@@ -55,7 +55,7 @@ absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, uint64_t examples,
   return WorkerMemoryOf(job, examples, data, shard_map, runner.get());
 }
 
-// Every chunk that is pushed is answered with its values.
+// A ps answers every pushed chunk with its values: both directions have the same chunks.
 JobNeeds::Traffic TrafficOf(const Codec* codec, const ShardMap& shard_map) {
   JobNeeds::Traffic traffic;
   if (codec != nullptr) traffic.codec = codec->config();
@@ -77,7 +77,7 @@ std::string TrafficText(const char* verb, const JobNeeds::Traffic& traffic) {
                       FormatBytes(traffic.float32_bytes));
 }
 
-// What the strategy makes of the optimizer, in numbers that stand in no file.
+// Describes the strategy's changes to the optimizer, as numbers that no file contains.
 std::string OptimizerText(const Job& job) {
   std::string text;
   const RateScale scale = RateScaleOf(job);
@@ -99,7 +99,7 @@ std::string OptimizerText(const Job& job) {
   return text;
 }
 
-// What goes by a number of workers that is far from theirs.
+// Warns of fields that depend on the number of workers and are far from the listed number.
 std::string WorkersText(const Job::Strategy& strategy, size_t listed) {
   std::string text;
   const auto add = [&](const char* field, uint64_t given, uint64_t meant) {
@@ -114,7 +114,7 @@ std::string WorkersText(const Job::Strategy& strategy, size_t listed) {
   return text;
 }
 
-// What is sent as it is over links that are said to be slow.
+// Advises compression for a job that is made for slow links and sends uncompressed values.
 std::string CompressionAdvice(const Job& job, const JobNeeds& needs) {
   if (!job.strategy.local() || !needs.push.codec.empty() || !needs.pull.codec.empty()) return "";
   return absl::StrCat("compression: none, a step pushes and pulls ",
@@ -170,7 +170,7 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
     sound = CheckVariables(variables, optimizer->slot_names());
   }
   if (sound.ok()) return model;
-  // A model inside the job file has no path of its own.
+  // A model inside the job file has no path.
   const std::string source = job.model_path.empty() ? job_file + ": $.model" : job.model_path;
   return absl::InvalidArgumentError(WithSource(source, sound).message());
 }

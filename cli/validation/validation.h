@@ -15,44 +15,44 @@
 
 namespace shoal {
 
-// A cluster spec and a job that were found to be right.
+// A valid cluster spec and a valid job.
 struct ValidatedJob {
-  std::optional<ClusterSpec> cluster;  // none where none was given
+  std::optional<ClusterSpec> cluster;  // absent if not given
   Job job;
-  std::vector<std::string> overridden;  // a line for each field that was not taken from the file
+  std::vector<std::string> overridden;  // a line for each overridden field
   KerasModel model;
-  std::string initial_weights;  // as DescribeInitialWeights() has them
+  std::string initial_weights;  // text of DescribeInitialWeights()
 };
 
-// Reads a cluster spec (as LoadClusterSpec() does, without need of a task), a job file and its
-// model. With neither a file nor TF_CONFIG, the job stands alone. All errors of all of them come in
-// one status, a line each. Data files are not looked at. `overrides` are as LoadJob() takes them.
+// Reads a cluster spec (like LoadClusterSpec(), but without a task), a job file and its model.
+// Reads no cluster spec if there is neither a file nor TF_CONFIG. Collects all errors of all files
+// in one status, a line each. Ignores data files. `overrides` are those of LoadJob().
 absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
                                            const std::string& job_file,
                                            const std::vector<JobOverride>& overrides = {});
 
-// The model of a job, and whether its optimizer can train it. Errors name the file that the model
-// stands in: its own, or `job_file`.
+// Returns the model of a job. Requires that the job's optimizer can train it. Errors name the file
+// with the model: its own file, or `job_file`.
 absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_file);
 
-// Lines that say which variables begin with saved values, and which do not and why
-// (FindInitialWeights); empty where the job names none. Errors name the file.
+// Returns lines that list which variables begin with saved values, and which do not and why
+// (FindInitialWeights). Empty if the job names no initial weights. Errors name the file.
 absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasModel& model);
 
-// What the job's data is, as far as it is on this machine: only the workers read it.
+// The part of the job's data that is on this machine: only the workers read all of it.
 struct FoundData {
   std::optional<uint64_t> training_examples;
   std::optional<uint64_t> test_examples;
-  DatasetMemory memory;      // that a worker takes for it
-  std::string missing;       // a line for each file that is not here
-  std::string not_read_all;  // a line for each file of which not all was looked at
-  std::string classes;       // as DescribeClasses() has them
+  DatasetMemory memory;      // of a worker, for the data
+  std::string missing;       // a line for each missing file
+  std::string not_read_all;  // a line for each file that was read only in part
+  std::string classes;       // text of DescribeClasses()
 };
-// Opens them; errors are those of what is here and wrong.
+// Opens the data. Returns errors only for wrong files, not for missing ones.
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model);
 
-// "3 classes: cat, dog, fish", the first ten of them; and, of a loss that takes their numbers,
-// whether an output of the model stands for none. Empty without names.
+// Returns for example "3 classes: cat, dog, fish", with at most ten names. If the loss takes class
+// numbers, also reports the outputs of the model that have no class. Empty without names.
 std::string DescribeClasses(const std::vector<std::string>& names, const Loss& loss,
                             const Shape& output);
 
@@ -60,19 +60,19 @@ struct TaskCounts {
   int ps = 1;
   int workers = 1;
 };
-// The memory of the coordinator, of each ps, and of one of the workers, in this order. `examples`
-// and `data` as in NeedsOf.
+// Returns the memory of the coordinator, of each ps, and of one worker, in this order. `examples`
+// and `data` are those of NeedsOf.
 absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
                                                        TaskCounts counts,
                                                        std::optional<uint64_t> examples,
                                                        const DatasetMemory& data = {});
-// The same as one sum, for a machine that all of them run on. The programs, which share most of
-// what they take, count among what may come on top.
+// Returns the sum for a machine that runs all of them. The programs share most of their memory, so
+// they count as memory that may be needed at times.
 absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& model,
                                              TaskCounts counts, std::optional<uint64_t> examples,
                                              const DatasetMemory& data = {});
 
-// What a job needs of its cluster.
+// The needs of a job on its cluster.
 struct JobNeeds {
   struct Ps {
     std::string address;
@@ -81,11 +81,11 @@ struct JobNeeds {
     int64_t chunks = 0;
   };
 
-  // What a step sends one way, as the job compresses it.
+  // The payload of one step in one direction, as the job compresses it.
   struct Traffic {
     std::string codec;  // empty: none
     uint64_t bytes = 0;
-    uint64_t float32_bytes = 0;  // without it
+    uint64_t float32_bytes = 0;  // without the codec
   };
 
   int64_t trainable_parameters = 0;
@@ -95,26 +95,24 @@ struct JobNeeds {
   std::vector<Ps> ps;  // by index; empty without a cluster spec
   Traffic push;
   Traffic pull;
-  // What workers compute otherwise than the model says (DescribePrecision); empty: nothing.
+  // How the workers' precision differs from the model's (DescribePrecision); empty if it does not.
   std::string precision;
-  // Of the coordinator, of each ps (without a cluster spec, of the only one that there were then)
-  // and of a worker.
+  // Of the coordinator, of each ps and of a worker. Without a cluster spec there is one ps.
   std::vector<MemoryNeeds> memory;
-  // These are 0 where the number of examples is not known; total_steps is known with `steps` in the
-  // job.
+  // 0 if the number of examples is unknown, except total_steps if the job has `steps`.
   uint64_t examples = 0;
   uint64_t steps_per_epoch = 0;
   uint64_t total_steps = 0;
 };
 
-// `examples`: of the training set, > 0; none where its files cannot be read here. `data`: what the
-// data sets take of a worker's memory. kInvalidArgument: the variables are cut into more chunks
-// than can be held (chunk_limits.h).
+// `examples` is the size of the training set, > 0; absent if its files are not readable here.
+// `data` is the part of a worker's memory that the data sets take. kInvalidArgument: the variables
+// have more chunks than the limit (chunk_limits.h).
 absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples,
                                  const DatasetMemory& data = {});
 
-// The needs as lines for people. `why_no_examples` ends the sentence that stands for the steps
-// where the number of examples is not known: the error of opening the data.
+// Formats the needs as lines for people. If the number of examples is unknown, a sentence replaces
+// the steps; `why_no_examples`, the error of opening the data, ends it.
 std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                       const std::string& why_no_examples);
 
