@@ -19,8 +19,8 @@
 
 namespace shoal {
 
-// A whole cluster in this process: coordinator, ps and workers as the daemons run them, each with
-// its loop on a thread, connected by an InProcessHub.
+// A whole cluster in this process: coordinator, ps and workers, set up as in the daemons. Each has
+// its loop on its own thread. An InProcessHub connects them.
 class InProcessCluster {
  public:
   struct Options {
@@ -29,11 +29,11 @@ class InProcessCluster {
     int workers = 1;
     std::string run_dir;
     std::string backend = "reference";
-    // As ComputeThread's.
+    // Same meaning as in ComputeThread.
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
         create_runner = ModelRunner::Create;
     InProcessHub::Options network = {};
-    // What the ps see of the disk, by index; those beyond see all of it.
+    // The file system of each ps, by index; other ps use the real one.
     std::vector<FileSystem*> ps_files = {};
   };
   explicit InProcessCluster(Options options);
@@ -42,28 +42,28 @@ class InProcessCluster {
   void StartCoordinator();
   void StartPs(int index);
   void StartWorker(int index);
-  // In the place of one that was started before, as after kill -9.
+  // Replaces an earlier evaluator, as after kill -9.
   void StartEvaluator();
   void StartAll();
 
   // Asks for an orderly stop.
   void StopCoordinator();
-  // Waits until the coordinator is over; its status. A minute without that is a failure.
+  // Waits until the coordinator has ended and returns its status. Fails the test after a minute.
   absl::Status WaitForCoordinator();
-  // The same for every worker: how each ended.
+  // The same for all workers: returns how each ended.
   std::vector<WorkerSession::End> WaitForWorkers();
   WorkerSession::End WaitForWorker(int index);
   absl::Status WaitForEvaluator();
-  // Of a worker that is over.
+  // Requires that the worker has ended.
   const WorkerSession& worker(int index) const { return *workers_[index]->session; }
   absl::Status status_of_worker(int index);
 
-  // Runs `function` on the coordinator's loop and returns its result.
+  // Returns the coordinator's status, read on its loop.
   proto::StatusReply Status();
-  // Waits until `condition` holds for the status, for a minute at most; false when it never did.
+  // Waits until `condition` holds for the status. Returns false after a minute.
   bool WaitForStatus(const std::function<bool(const proto::StatusReply&)>& condition);
 
-  // Every (step, examples) that a worker has finished, in the order of finishing.
+  // A step that a worker has finished.
   struct FinishedStep {
     int worker = 0;
     uint64_t timeline = 0;

@@ -7,9 +7,8 @@
 
 namespace shoal {
 
-// A job that trains in a moment: 8x8 images of four classes that differ in which quarter is bright,
-// a small network, everything in files under `directory`. What a test wants otherwise goes into the
-// fields.
+// A job that trains in a moment: 8x8 images of four classes, which differ in the bright quarter,
+// and a small network. All its files are under `directory`. The fields hold the options.
 struct SmallJob {
   std::string directory;
   int training_examples = 200;
@@ -24,12 +23,12 @@ struct SmallJob {
   uint64_t seed = 1;
   int units = 24;                 // of the hidden layer
   std::string dtype = "float32";  // policy of the layers with variables
-  // Options of a BatchNormalization of the images: R"("momentum": 0.9)". None where this is empty.
+  // Options of a BatchNormalization of the images: R"("momentum": 0.9)". Empty: no such layer.
   std::string normalization = "";
 
-  // Writes model.json, the data as IDX files and job.json; returns the path of job.json.
+  // Writes model.json, the data as IDX files, and job.json. Returns the path of job.json.
   std::string Write() const;
-  // The same, loaded.
+  // Writes and loads the job.
   Job Load() const;
 };
 

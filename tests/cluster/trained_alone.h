@@ -13,23 +13,23 @@
 
 namespace shoal {
 
-// Values by the names of variables.
+// Values by variable name.
 using Variables = std::map<std::string, std::vector<float>>;
 
-// The model that a run has saved; a failure of the test where there is none.
+// Reads the saved model of a run. Fails the test if there is none.
 Variables ReadModel(const std::string& run_dir);
 
 using CreateRunner =
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>;
 
-// Trains so many steps, of one batch each, as one process would: the same batches, kernels and
-// optimizer, no cluster; what the job compresses as it travels from and to `ps` of them. A step
-// that overflows changes nothing, and the number of the next update counts it.
+// Trains `steps` steps of one batch each in one process without a cluster, with the same batches,
+// kernels and optimizer. Compresses values as the job does on their way to and from `ps` ps. A step
+// that overflows changes nothing; the number of the next update still counts it.
 Variables TrainAlone(const Job& job, uint64_t steps, int ps = 1,
                      const CreateRunner& create_runner = ModelRunner::Create);
 
 void ExpectSameBits(const Variables& got, const Variables& want);
-// Within what other roundings of the same updates make of them.
+// Expects equal values, except for different rounding of the same updates.
 void ExpectClose(const Variables& got, const Variables& want);
 
 }  // namespace shoal

@@ -17,8 +17,8 @@
 
 namespace shoal {
 
-// What a run is made of, without the run: two ps that are led (after Lead), workers that a test
-// lets join, the handing out of steps and the ending.
+// The parts of a run without the run itself: two ps, led after Lead(), workers that a test adds,
+// the step scheduler and the shutdown.
 class RunPartsTest : public PsFleetTest {
  protected:
   RunPartsTest() {
@@ -27,7 +27,7 @@ class RunPartsTest : public PsFleetTest {
       if (ending_ != nullptr && !ending_->working()) ending_->OnWorkerGone();
     };
   }
-  // After Lead. The Checkpointer has no ps.
+  // Call after Lead(). The Checkpointer has no ps.
   void MakeParts() {
     ending_ = std::make_unique<Shutdown>(
         Shutdown::Options{.loop = &loop_,
@@ -65,7 +65,7 @@ class RunPartsTest : public PsFleetTest {
         .waiting = [] { return std::vector<std::string>{"worker 0"}; },
         .begin_cut = [this](uint64_t step) { cuts_.push_back(step); }});
   }
-  // What a ps was told to do since the last call.
+  // Returns whether a ps has received Stop since the last call.
   bool ToldToStop(int index) {
     loop_.RunUntilIdle();
     bool stop = false;
@@ -92,9 +92,9 @@ class RunPartsTest : public PsFleetTest {
                           .window_steps = 64,
                           .lease_timeout_seconds = 20,
                           .on_leased = [](uint64_t) {}}};
-  std::vector<std::string> owed_;  // files that are not on disk yet
+  std::vector<std::string> owed_;  // files that are not yet on disk
   int endings_ = 0;
-  std::function<void(const std::string&)> dismiss_evaluator_;  // none, as long as it is empty
+  std::function<void(const std::string&)> dismiss_evaluator_;  // empty: there is no evaluator
   std::optional<absl::Status> outcome_;
   std::optional<absl::Status> over_;
   std::unique_ptr<Shutdown> ending_;
@@ -103,7 +103,7 @@ class RunPartsTest : public PsFleetTest {
   const ShardMap shard_map_ = SmallShardMap();
   std::unique_ptr<Checkpointer> checkpointer_;
   std::optional<PsFleet::Opened> now_open_;
-  std::vector<uint64_t> cuts_;  // that closing_ has begun
+  std::vector<uint64_t> cuts_;  // started by closing_
   std::unique_ptr<DrainCheckpoint> closing_;
 };
 

@@ -16,9 +16,8 @@
 
 namespace shoal {
 
-// A ps that keeps the rules of the protocol towards a coordinator, without variables: it knows
-// which steps are applied, and writes one value everywhere. What it should do otherwise goes into
-// the fields.
+// A ps without variables that follows the protocol with a coordinator: it tracks the applied steps
+// and writes the same value everywhere. The fields change its behaviour.
 class ScriptedPs {
  public:
   ScriptedPs(FakeNetwork* network, std::string address, const CheckpointLayout* layout,
@@ -29,43 +28,43 @@ class ScriptedPs {
         job_fingerprint_(job_fingerprint),
         shard_map_fingerprint_(shard_map_fingerprint) {}
 
-  // Answers what has come; false when there was nothing.
+  // Answers the pending requests. Returns false if there are none.
   bool Serve();
-  // As after kill -9 and a new start.
+  // Acts like kill -9 and a restart.
   void Restart();
-  // As after SIGTERM.
+  // Acts like SIGTERM.
   void Leave();
   void SendStopping();
-  // Of `fences`.
+  // Returns the cut steps of `fences`.
   std::vector<uint64_t> CutSteps() const {
     std::vector<uint64_t> steps;
     for (const proto::Fence& fence : fences) steps.push_back(fence.cut_step());
     return steps;
   }
 
-  bool lied_about = false;  // somebody else answers in its name, too
-  float value = 0;          // that it writes
+  bool lied_about = false;  // another process also answers under its name
+  float value = 0;          // the value that it writes
   bool accepts_fences = true;
-  std::optional<uint64_t> refuses_fences_with;  // as the highest step applied
-  uint64_t fences_heard = 0;                    // counting repetitions
+  std::optional<uint64_t> refuses_fences_with;  // reported as the highest applied step
+  uint64_t fences_heard = 0;                    // including repetitions
   uint64_t fences_refused = 0;
-  bool writes = true;       // what is ready; nothing becomes of it else
-  std::string write_error;  // of the next cuts
+  bool writes = true;       // false: never writes a ready cut
+  std::string write_error;  // for the next cuts
   bool answers_claims = true;
   bool answers_loads = true;
   bool answers_stop = true;
-  // It keeps what it has in of a round until that is whole.
+  // If set, applies the steps of a round only once the round is complete.
   std::optional<RoundPlan> rounds;
   uint64_t incarnation = 1;
   uint64_t promised = 0;
   uint64_t timeline = 0;
   std::set<uint64_t> applied;
-  uint64_t applied_chunks = 0;  // that it says
-  // As the first Claim of its timeline has told it; 0: none has.
+  uint64_t applied_chunks = 0;  // the number that it reports
+  // From the first Claim of its timeline; 0: unknown.
   uint64_t training_examples = 0;
-  std::optional<uint64_t> updates;  // that it says a chunk has had, until it is loaded
+  std::optional<uint64_t> updates;  // reported updates of a chunk until a load
   std::vector<proto::Load> loads;
-  std::vector<proto::Fence> fences;  // accepted, not counting repetitions
+  std::vector<proto::Fence> fences;  // accepted ones, without repetitions
   std::vector<uint64_t> fence_terms;
   std::vector<uint64_t> released;
   bool stopped = false;
@@ -93,7 +92,7 @@ class ScriptedPs {
   std::optional<Cut> cut_;
 };
 
-// A worker that does what the test tells it.
+// A worker that the test controls.
 class ScriptedWorker {
  public:
   explicit ScriptedWorker(std::shared_ptr<FarEnd> stream) : stream_(std::move(stream)) {}
@@ -106,95 +105,95 @@ class ScriptedWorker {
   };
   void SendHello(const Hello& hello);
   void SendReady(uint64_t training_examples, uint64_t test_examples, uint32_t shard_map);
-  // Takes orders; false when there were none.
+  // Reads orders. Returns false if there are none.
   bool Read();
-  // Reports a step, of so many examples with `loss` and accuracy 0.5 each.
+  // Reports a step with this many examples; each has `loss` and accuracy 0.5.
   void Report(uint64_t step, uint32_t examples);
-  // Of as many as it has.
+  // The same, with the number of examples that the step has.
   void Report(uint64_t step) { Report(step, static_cast<uint32_t>(plan->Range(step).count)); }
-  // As one that was in everywhere before.
+  // Reports a step that every ps had already applied.
   void ReportWasIn(uint64_t step);
   // Reports the batch of the oldest evaluation order: its examples, `test_loss`, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);
   void SendDraining();
-  // As every 5 s while a step takes long.
+  // Acts like a worker in a long step, which sends this every 5 s.
   void SendComputing();
   FarEnd& stream() { return *stream_; }
 
   std::optional<StepPlan> plan;          // of the job
-  std::optional<StepPlan> test_batches;  // none: it has no test set
+  std::optional<StepPlan> test_batches;  // absent: it has no test set
   double loss = 1;
   double test_loss = 3;
   bool welcomed = false;
-  uint32_t job_fingerprint = 0;  // of the job of the Welcome; what SendReady says
+  uint32_t job_fingerprint = 0;  // of the Welcome's job; sent by SendReady
   uint64_t timeline = 0;
-  std::deque<uint64_t> leases;      // not reported yet
-  std::set<uint64_t> leased;        // ever, in this timeline
+  std::deque<uint64_t> leases;      // not yet reported
+  std::set<uint64_t> leased;        // all in this timeline
   proto::Round round;               // of the newest lease
-  std::vector<uint64_t> timelines;  // as they were opened
+  std::vector<uint64_t> timelines;  // in the order of opening
   std::deque<proto::Evaluate> evaluations;
   std::string rejected;
-  bool of_another_job = false;  // and that is why
-  // What it answers to Halt: none: it has begun all that it holds.
+  bool of_another_job = false;  // the reason for the rejection
+  // Its answer to Halt. Absent: it has begun all its leases.
   std::optional<uint64_t> begun_below;
   bool answers_halt = true;
   bool halted = false;
   bool job_done = false;
-  std::string job_failure;  // then
-  std::string drained;      // why it is to leave
+  std::string job_failure;  // set together with job_done
+  std::string drained;      // the reason why it must leave
 
  private:
   const std::shared_ptr<FarEnd> stream_;
-  uint64_t held_below_ = 0;  // by its hello
+  uint64_t held_below_ = 0;  // from its hello
 };
 
-// A TrainingRun on a fake loop, between scripted ps and workers. 13 steps make an epoch.
+// A TrainingRun on a fake loop, between scripted ps and workers. An epoch has 13 steps.
 class ScriptedCluster {
  public:
   static constexpr uint64_t kExamples = 200;
   struct Options {
     int ps = 1;
-    int workers = 3;  // listed
+    int workers = 3;  // number in the cluster spec
     uint64_t test_examples = 0;
     std::string callbacks = "[]";
     std::string checkpoint = "{}";
     std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
-    // Under sync, of so many gradients an update; 0: as many as workers are listed.
+    // Makes the strategy sync, with this many gradients per update; 0: one per listed worker.
     std::optional<uint64_t> rounds_of;
     int epochs = 2;
     int steps = 0;          // instead of epochs
-    std::string directory;  // a new one if empty
+    std::string directory;  // empty: a new one
     uint64_t ps_incarnation = 1;
-    bool others_live = false;  // else every other coordinator is known to be gone
+    bool others_live = false;  // false: all other coordinators are known to be gone
   };
   explicit ScriptedCluster(Options options);
 
-  // A new coordinator, in the place of the former one, whose streams break.
+  // Replaces the coordinator by a new one; the streams of the former one break.
   void StartCoordinator();
-  // Everything that follows without the clock moving.
+  // Runs everything that follows without moving the clock.
   void Settle();
   void Advance(Time time);
   ScriptedWorker& Connect(const ScriptedWorker::Hello& hello);
-  // The same, and it gets ready.
+  // The same, and sends its Ready.
   ScriptedWorker& Join(const ScriptedWorker::Hello& hello);
   ScriptedWorker& Join(uint32_t index) {
     return Join({.index = index, .incarnation = index + uint64_t{1}});
   }
-  // As one that sees these numbers of examples.
+  // Sends the Ready of a worker that finds these numbers of examples.
   void SendReady(ScriptedWorker& worker, uint64_t training_examples, uint64_t test_examples);
-  // The worker's oldest lease is computed, applied on every ps and reported.
+  // Computes the worker's oldest lease, applies it on every ps and reports it.
   void FinishStep(ScriptedWorker& worker);
-  // All leases of a worker, and those that follow, until it has none.
+  // Finishes all leases of a worker, including the ones that follow.
   void FinishAll(ScriptedWorker& worker);
   void Disconnect(ScriptedWorker& worker);
   std::vector<uint64_t> StoredSteps() const;
-  // What the coordinator's status says of a worker.
+  // Returns a worker's part of the coordinator's status.
   proto::TaskStatus WorkerStatus(uint32_t index) const;
   uint32_t shard_map_fingerprint() const { return shard_map_fingerprint_; }
   std::string run_dir() const { return options_.directory + "/run"; }
 
-  const TemporaryDirectory directory;  // of options_, unless another was given
+  const TemporaryDirectory directory;  // default of options_.directory
   FakeLoop loop;
   FakeNetwork network{&loop};
   std::vector<std::unique_ptr<ScriptedPs>> ps;

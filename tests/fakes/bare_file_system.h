@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// The disk of a machine that has nothing of a run and may not write: a ps on it sees no directory
-// of the coordinator.
+// The disk of a machine without any files of the run and without write permission: a ps there does
+// not see the coordinator's directory.
 class BareFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode) override {

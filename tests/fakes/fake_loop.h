@@ -10,15 +10,15 @@
 
 namespace shoal {
 
-// A loop with a clock that the test moves. Nothing runs by itself: RunUntilIdle and Advance run
-// what is due, on the caller's thread.
+// A loop whose clock the test moves. Nothing runs by itself: RunUntilIdle and Advance run the due
+// callbacks on the caller's thread.
 class FakeLoop : public EventLoop {
  public:
   Time Now() const override {
     ++clock_readings_;
     return now_;
   }
-  // How often somebody has looked at the clock.
+  // Returns how often the clock was read.
   uint64_t clock_readings() const { return clock_readings_; }
   TimerId CallAfter(Time delay, std::function<void()> callback) override {
     return timers_.Add(now_ + delay, std::move(callback));
@@ -31,13 +31,14 @@ class FakeLoop : public EventLoop {
   void Stop() override { stopped_ = true; }
   bool stopped() const { return stopped_; }
 
-  // Runs what is posted, due and offloaded, and what follows from it, without moving the clock.
+  // Runs all posted, due and offloaded work, and the work that follows from it, without moving the
+  // clock.
   void RunUntilIdle() {
     do {
       RunPosted();
     } while ((!hold_brief_ && RunFirstOf(brief_)) || (!hold_offloads_ && RunFirstOf(offloaded_)));
   }
-  // The same, but nothing that was offloaded.
+  // The same, except offloaded work.
   void RunPosted() {
     for (;;) {
       std::function<void()> next;
@@ -51,7 +52,7 @@ class FakeLoop : public EventLoop {
       next();
     }
   }
-  // Moves the clock, running each timer at its time.
+  // Moves the clock and runs each timer at its time.
   void Advance(Time time) { AdvanceTo(now_ + time); }
   void AdvanceTo(Time until) {
     RunUntilIdle();
@@ -62,12 +63,12 @@ class FakeLoop : public EventLoop {
     now_ = until;
   }
 
-  // While held, offloaded work waits: RunUntilIdle leaves it alone.
+  // While held, offloaded work waits: RunUntilIdle does not run it.
   void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
   // The same for the other lanes.
   void set_hold_brief(bool hold) { hold_brief_ = hold; }
-  // Runs the first piece of it, also while held, and what is posted before and by it; false when
-  // there is none.
+  // Run the first offloaded piece, even while held, and the callbacks posted before it and by it.
+  // Return false if there is none.
   bool RunOneOffloaded() { return RunFirstOf(offloaded_); }
   bool RunOneBrief() { return RunFirstOf(brief_); }
 
@@ -85,7 +86,7 @@ class FakeLoop : public EventLoop {
     return true;
   }
 
-  // Not 0, which stands for "never" in some places.
+  // Not 0, because some code uses 0 for "never".
   Time now_ = std::chrono::seconds(1000);
   mutable uint64_t clock_readings_ = 0;
   TimerQueue timers_;

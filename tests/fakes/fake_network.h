@@ -15,24 +15,24 @@
 
 namespace shoal {
 
-// The test's end of a stream; the other end belongs to the code under test. What the test sends and
-// closes arrives as a later callback of the loop.
+// The test's end of a stream; the other end belongs to the code under test. Messages and closes of
+// the test arrive in a later callback of the loop.
 class FarEnd : public std::enable_shared_from_this<FarEnd> {
  public:
   FarEnd(EventLoop* loop, std::string name, std::string method)
       : name_(std::move(name)), method_(std::move(method)), loop_(loop) {}
 
-  // The near end; once.
+  // Returns the near end. Call it once.
   std::unique_ptr<Stream> MakeStream() { return std::make_unique<NearEnd>(shared_from_this()); }
   void set_callbacks(StreamCallbacks callbacks) { callbacks_ = std::move(callbacks); }
 
   const std::string& name() const { return name_; }
   const std::string& method() const { return method_; }
-  // The code under test has destroyed its end.
+  // Returns whether the code under test has destroyed its end.
   bool gone() const { return gone_; }
-  // It can still receive.
+  // Returns whether the near end can still receive.
   bool open() const { return !gone_ && !closed_; }
-  // With what it has finished.
+  // Returns the status with which the near end has finished.
   const std::optional<absl::Status>& finished() const { return finished_; }
 
   void Send(const google::protobuf::MessageLite& proto, const std::string& payload = "") {
@@ -41,7 +41,7 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
     if (!payload.empty()) slices.push_back({owner->data(), owner->size(), owner});
     SendMessage(MakeMessage(proto, std::move(slices)));
   }
-  // Bytes that are no message.
+  // Sends bytes that are not a valid message.
   void SendGarbage() { SendMessage({.fields = "\x0f\xff garbage"}); }
   void Close(absl::Status status) {
     loop_->Post([self = shared_from_this(), status] {
@@ -53,7 +53,7 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
     });
   }
 
-  // Takes the messages that have come since the last call.
+  // Returns the messages since the last call.
   template <typename Proto>
   std::vector<Proto> Take() {
     std::vector<Proto> protos;
@@ -78,7 +78,7 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
  private:
   struct Received {
     Message message;
-    std::string payload;  // as it was when it was sent
+    std::string payload;  // its content at the time of the send
   };
   class NearEnd : public Stream {
    public:
@@ -88,11 +88,11 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
       if (far_->finished_.has_value() || far_->closed_) return;
       std::string payload(message.payload_bytes(), '\0');
       CopyPayload(message, 0, payload.data(), payload.size());
-      // As a transport does until it has read it all.
+      // Like a transport, which has not yet read the whole payload.
       for (Slice& slice : message.payload) slice = {nullptr, 0, std::move(slice.owner)};
       far_->received_.push_back({std::move(message), std::move(payload)});
     }
-    // The test reads everything at once.
+    // Reads all messages at once.
     void SendFrom(MessageSource source) override {
       while (std::optional<Message> message = source()) Send(*std::move(message));
     }
@@ -123,7 +123,7 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
   bool closed_ = false;
 };
 
-// A network in which the test answers every stream. It has nobody listening.
+// A network in which the test answers every stream. Nothing listens in it.
 class FakeNetwork : public Network {
  public:
   explicit FakeNetwork(EventLoop* loop) : loop_(loop) {}
@@ -141,14 +141,14 @@ class FakeNetwork : public Network {
   }
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
 
-  // Every stream opened so far, oldest first.
+  // Returns all streams so far, oldest first.
   const std::vector<std::shared_ptr<FarEnd>>& opened() const { return opened_; }
   int CountOf(const std::string& address) const {
     int count = 0;
     for (const auto& far : opened_) count += far->name() == address ? 1 : 0;
     return count;
   }
-  // The newest stream to an address; the test fails without one.
+  // Returns the newest stream to an address. Ends the program if there is none.
   FarEnd& Newest(const std::string& address) const {
     for (auto far = opened_.rbegin(); far != opened_.rend(); ++far) {
       if ((*far)->name() == address) return **far;
@@ -157,10 +157,10 @@ class FakeNetwork : public Network {
     std::abort();
   }
 
-  // By whom uses it; null: nothing.
+  // Returns the memory lent by the code under test; null if there is none.
   const std::shared_ptr<const SharedMemory>& lent() const { return lent_; }
 
-  // Called with each stream that is opened, before it is used; may be null.
+  // Called with each opened stream before its first use; may be empty.
   std::function<void(FarEnd&)> on_open;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// The machine's file system, of which a test breaks what it overrides.
+// Forwards to the machine's file system. A test overrides functions to make them fail.
 class PassingFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {

@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// The seed of a randomized test: SHOAL_TEST_SEED where it is set, to replay a failure; else another
-// one each time. Put SeedText into SCOPED_TRACE, so that a failure says how to repeat it.
+// Returns the seed of a randomized test: SHOAL_TEST_SEED if it is set, to replay a failure; else a
+// new one. Put SeedText into SCOPED_TRACE, so that a failure shows how to repeat it.
 inline uint64_t TestSeed() {
   const char* const given = std::getenv("SHOAL_TEST_SEED");
   return given == nullptr ? std::random_device()() : std::strtoull(given, nullptr, 10);

@@ -10,13 +10,13 @@
 
 #include "worker/input/files/file_descriptor.h"
 
-// What libFuzzer calls with each input. A target is a file with one of these: whatever the bytes
-// are, the parser answers, without crash, leak, or much memory.
+// The entry point that libFuzzer calls with each input. Each fuzz target is a file with one. For
+// any bytes, the parser must return without a crash, a leak, or much memory.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace shoal {
 
-// The bytes as a file, for parsers that open one.
+// A file with these bytes, for parsers that open files.
 class FuzzFile {
  public:
   FuzzFile(const uint8_t* data, size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -10,22 +10,22 @@
 
 namespace shoal {
 
-// What the other end of a FakeStream has got.
+// What the other end of a FakeStream has received.
 struct Received {
   std::deque<Message> messages;
-  // Of an end that does not read: nothing of these is made until it does.
+  // False: this end does not read, so its sources make no messages.
   bool reads = true;
   std::deque<MessageSource> sources;
   std::optional<absl::Status> finished;
   bool destroyed = false;
 
-  // Reads all that is there for it, and from now on.
+  // Reads all pending messages and all later ones.
   void Read() {
     reads = true;
     while (ReadOne()) {
     }
   }
-  // Reads one message that a source makes; false without one.
+  // Reads one message of a source. Returns false if there is none.
   bool ReadOne() {
     while (!sources.empty()) {
       if (std::optional<Message> message = sources.front()()) {
@@ -38,7 +38,7 @@ struct Received {
   }
 };
 
-// The server's end of a stream, whose client is the test.
+// The server's end of a stream; the test is the client.
 class FakeStream : public Stream {
  public:
   explicit FakeStream(std::shared_ptr<Received> received) : received_(std::move(received)) {}

@@ -25,7 +25,7 @@ std::vector<Variable> JobVariables(const Job& job);
 class ParameterServerTest : public testing::Test {
  protected:
   static constexpr uint64_t kIncarnation = 77;
-  static constexpr uint64_t kExamples = 3200;    // all steps of TestJob are of one epoch
+  static constexpr uint64_t kExamples = 3200;    // all steps of TestJob belong to one epoch
   static constexpr char kMarker[] = ".cut-5-1";  // of the fences
 
   struct Client {
@@ -44,7 +44,7 @@ class ParameterServerTest : public testing::Test {
     }
     bool quiet() const { return received->messages.empty(); }
 
-    std::vector<Slice> payload;  // of the message taken last
+    std::vector<Slice> payload;  // of the last message taken
   };
 
   ParameterServerTest() { Restart(); }
@@ -53,12 +53,12 @@ class ParameterServerTest : public testing::Test {
   // Opens a stream and takes its ServerHello.
   Client Connect(const std::string& method, proto::ServerHello* hello = nullptr);
   Client ConnectControl() { return Connect(kControlMethod); }
-  // With an ExchangeHello sent.
+  // Opens a worker's stream and sends its ExchangeHello.
   Client ConnectWorker(uint32_t shard_map_fingerprint = 0);
 
-  // Sends, without running what was offloaded.
+  // Sends a request without running the offloaded work.
   void SendOnly(Client& client, const proto::ControlRequest& request);
-  // Sends, runs everything, and takes the first answer.
+  // Sends a request, runs everything and returns the first answer.
   proto::ControlReply Ask(Client& client, const proto::ControlRequest& request);
   proto::ExchangeReply Ask(Client& client, const proto::ExchangeRequest& request,
                            std::vector<Slice> payload = {});
@@ -73,17 +73,17 @@ class ParameterServerTest : public testing::Test {
   static proto::ExchangeRequest Pull(uint64_t timeline, uint32_t first, uint32_t count,
                                      uint64_t cut_step = 0);
 
-  // Claims and loads the job from its seed; the timeline is `term`.
+  // Claims the ps and loads the job from its seed; the timeline is `term`.
   void LoadJob(Client& control, uint64_t term);
   // Pushes ones to a chunk.
   proto::ExchangeReply Push(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
                             bool want_values = false, uint64_t pulled_version = 0);
-  // Says that the step comes to nothing.
+  // Pushes a skip of the step.
   proto::ExchangeReply PushNothing(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
                                    bool want_values = false);
-  // Pushes ones to all chunks; every one must be applied.
+  // Pushes ones to all chunks. Requires that all are applied.
   void PushStep(Client& worker, uint64_t timeline, uint64_t step);
-  // Values of a chunk, live or of a cut.
+  // Returns the values of a chunk, either live or of a cut.
   std::vector<float> Values(Client& worker, uint64_t timeline, uint32_t chunk,
                             uint64_t cut_step = 0);
 
@@ -92,10 +92,10 @@ class ParameterServerTest : public testing::Test {
       JobVariables(job_),
       1,
       {.min_shard_bytes = job_.strategy.min_shard_bytes, .chunk_bytes = job_.strategy.chunk_bytes}};
-  uint32_t job_fingerprint_ = job_.Fingerprint();  // of workers
+  uint32_t job_fingerprint_ = job_.Fingerprint();  // of the workers
   int stops_ = 0;
-  FileSystem* files_ = RealFileSystem();  // from Restart() on
-  MemoryLimit memory_;                    // from Restart() on
+  FileSystem* files_ = RealFileSystem();  // takes effect at Restart()
+  MemoryLimit memory_;                    // likewise
   std::unique_ptr<FakeLoop> loop_;
   std::unique_ptr<ParameterServer> server_;
 };

@@ -21,12 +21,12 @@ class Applied;
 class Push;
 }  // namespace proto
 
-// The invariants of section 9 of the protocol, and what the promises say of files, checked as the
-// simulation goes: after each callback of a task, at each message and at each manifest. What does
-// not hold goes to World::Fail.
+// Checks the invariants of section 9 of the protocol and the promises about files while the
+// simulation runs: after each callback of a task, at each message and at each manifest. Reports
+// violations to World::Fail.
 class Checks : public SimulatedNetwork::Observer {
  public:
-  // These outlive this.
+  // All of these must outlive this.
   Checks(World* world, SimulatedDisk* disk, const Workload* workload, const ExpectedSums* sums)
       : world_(*world),
         disk_(*disk),
@@ -35,37 +35,38 @@ class Checks : public SimulatedNetwork::Observer {
         rounds_(workload->rounds()),
         sums_in_slot_(workload->sums_in != Workload::SumsIn::kValues) {}
 
-  // A ps has run a callback.
+  // Call after a callback of a ps.
   void OnPs(const SimulatedProcess& process, int index, const ParameterServer& server);
-  // A coordinator has. `servers` are those that the addresses lead to, null where nobody is.
+  // Call after a callback of a coordinator. `servers` are the ps at the addresses, null if there is
+  // none.
   void OnCoordinator(const SimulatedProcess& process, const TrainingRun& run,
                      const std::vector<const ParameterServer*>& servers);
-  // A ps that was told to leave goes.
+  // Call when a ps leaves after it was told to.
   void OnLeft(const SimulatedProcess& process);
-  // A worker begins to compute from so many chunks that are there.
+  // Call when a worker begins to compute with `chunks` arrived chunks.
   void OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks);
-  // A worker computes this job from now on.
+  // Call when a worker starts to compute this job.
   void OnPrepare(const SimulatedProcess& process, const SimulatedJob& job) {
     jobs_[&process] = job;
   }
-  // Returns of which cut of this job the parameters are: where nothing says, 0.
+  // Returns the cut of the parameters of this job; 0 if the parameters do not show it.
   uint64_t OnEvaluate(const SimulatedJob& job, std::span<const float> parameters);
-  // Another job takes the place of the one that was trained. What lives on of that is workers.
+  // Call when another job replaces the trained one. Of the former cluster, only workers remain.
   void OnChange(const SimulatedJob& job);
-  // A manifest or a model has got its name.
+  // Call when a manifest or a model has been renamed to its final name.
   void OnRenamed(const std::string& path);
-  // The disk has lost what was not synced.
+  // Call when the disk has lost its unsynced data.
   void OnPowerLoss();
-  // That checkpoint was changed on purpose.
+  // Call when a checkpoint was damaged on purpose.
   void OnDamage(const std::string& directory) { damaged_.insert(directory); }
-  // The job is said to be done.
+  // Call when the job is reported as done.
   void OnJobDone(const std::string& run_dir);
 
-  // How the job is to end by the results that the run wrote down. A coordinator that is taken over
-  // from may lease steps beyond an epoch's end until it hears of that: the epoch's cut then comes
-  // after them, and its result is of later values.
+  // Returns the end of the job according to the evaluation results of the run. A coordinator that
+  // is being replaced may lease steps beyond an epoch's end until it learns of it. The epoch's cut
+  // then comes after those steps, and its result belongs to later values.
   Workload::Ending EndingAsEvaluated() const;
-  // Directories of all whole checkpoints, newest first.
+  // Returns all intact checkpoints, newest first.
   std::vector<StoredCheckpoint> Stored();
   uint64_t total_steps() const { return plan().total_steps(); }
 
@@ -75,7 +76,7 @@ class Checks : public SimulatedNetwork::Observer {
                   bool by_client, const Message& message) override;
   void OnFinished(SimulatedProcess& server, const std::string& method,
                   const absl::Status& status) override;
-  // Lets checks of acknowledgements find the ps by its process.
+  // Registers a ps, so that checks of acknowledgements find it by its process.
   void Register(const SimulatedProcess* process, int index, const ParameterServer* server) {
     servers_[process] = {index, server};
   }
@@ -87,21 +88,21 @@ class Checks : public SimulatedNetwork::Observer {
     uint64_t base = 0;
     uint64_t count = 0;
   };
-  // What was seen of one life of a ps.
+  // The observations of one life of a ps.
   struct Life {
     int index = 0;
     const ParameterServer* server = nullptr;
     uint64_t promised_term = 0;
     uint64_t timeline = 0;
     std::vector<Chunk> chunks;
-    uint64_t pushed = 0;  // timeline of the push that is being handled
-    bool may_go = false;  // a Stop has come
+    uint64_t pushed = 0;  // timeline of the current push
+    bool may_go = false;  // a Stop has arrived
   };
-  // What a worker's parameters and gradients come from.
+  // The origin of a worker's parameters and gradients.
   struct Origin {
-    uint64_t announced = 0;                            // the timeline that it was told of last
-    std::set<std::pair<std::string, uint32_t>> fresh;  // ps and chunks that came in it
-    uint64_t timeline = 0;                             // in which the gradient at hand was begun
+    uint64_t announced = 0;                            // the newest timeline in its orders
+    std::set<std::pair<std::string, uint32_t>> fresh;  // ps and chunks that arrived in it
+    uint64_t timeline = 0;                             // of the current gradient, at its start
     uint64_t step = 0;
   };
 
@@ -110,47 +111,49 @@ class Checks : public SimulatedNetwork::Observer {
     return std::any_of(workload_->faults.begin(), workload_->faults.end(),
                        [](const Fault& fault) { return fault.kind == Fault::Kind::kRestartAll; });
   }
-  // A worker has to do with the timelines of the job that it computes, and no others.
+  // Checks that a worker uses only timelines of the job that it computes.
   void CheckJob(const SimulatedProcess& worker, uint64_t timeline, const std::string& does);
-  // One coordinator leads the run from its beginning to its end.
+  // Returns whether one coordinator leads the run from beginning to end.
   bool coordinator_stays() const;
-  // Bounded staleness, of a step that was leased once: whoever lost its lease may push it later.
+  // Checks the bounded staleness of a step that was leased once. After a lost lease, the former
+  // holder may push the step later.
   void CheckStaleness(const std::string& ps, const proto::Applied& applied);
-  // A gradient is of the round that the plan has its step in, and of the version that begins it.
+  // Checks that a gradient belongs to the round of its step in the plan, and to the version at the
+  // start of that round.
   void CheckRound(const SimulatedProcess& worker, const proto::Push& push);
   void CheckChunk(const SimulatedProcess& process, const VariableStore& store, int chunk);
-  // What the sums of a chunk, or of a tensor, are at an element.
+  // Returns the sum at an element of a chunk or tensor.
   float SumOf(const std::vector<std::span<const float>>& slots, std::span<const float> values,
               size_t element) const {
     return slots.empty() ? values[element] : workload_->SumAt(slots, element);
   }
-  // The buffer of differences has as many as the number of updates says.
+  // Checks that the buffer contains as many differences as the number of updates implies.
   void CheckBuffer(const std::string& where, const std::vector<std::span<const float>>& slots,
                    uint64_t updates);
-  // What it has applied, and has in of a round.
+  // Checks the applied steps, and the steps of an incomplete round.
   void CheckSteps(const SimulatedProcess& process, const AppliedSet& applied, uint64_t version,
                   int chunk);
   void CheckCheckpoint(const std::string& directory);
-  // `of_now`: it is of the job that is trained now, not of a shorter one before it.
+  // `of_now`: the model belongs to the current job, not to a shorter one before it.
   void CheckModel(const std::string& directory, bool of_now);
 
   World& world_;
   SimulatedDisk& disk_;
-  const Workload* workload_;  // of the job that is trained now
+  const Workload* workload_;  // of the current job
   const ExpectedSums* sums_;
   std::optional<RoundPlan> rounds_;
   const bool sums_in_slot_;
   std::map<const SimulatedProcess*, Life> servers_;
   std::map<const SimulatedProcess*, Origin> workers_;
   std::map<const SimulatedProcess*, SimulatedJob> jobs_;  // of workers
-  std::map<uint64_t, const Workload*> job_of_;            // of each timeline that a ps was in
-  // Of each ps index: timelines it has opened, in any life.
+  std::map<uint64_t, const Workload*> job_of_;            // for each timeline of a ps
+  // For each ps index: the timelines that it has opened in any life.
   std::map<int, std::set<uint64_t>> opened_;
-  // What a coordinator's done set was when it was compared last: base and steps above.
+  // The coordinator's done set at the last comparison: base, and number of steps above.
   std::map<const SimulatedProcess*, std::pair<uint64_t, uint64_t>> compared_;
   std::set<std::string> damaged_;
-  std::optional<uint64_t> former_end_;  // of a job that was trained in this run directory before
-  std::map<std::pair<uint64_t, uint64_t>, int> leases_;  // of each timeline and step
+  std::optional<uint64_t> former_end_;                   // of an earlier job in this run directory
+  std::map<std::pair<uint64_t, uint64_t>, int> leases_;  // for each timeline and step
 };
 
 }  // namespace shoal

@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// A piece of work that can be left in the middle and gone on with later: a thread of the simulated
-// process, without being one. It must have ended before it is destroyed.
+// Work that can pause in the middle and continue later. It simulates a thread of the process. It
+// must have ended before its destruction.
 class Fiber {
  public:
   explicit Fiber(std::function<void()> work);
@@ -20,7 +20,7 @@ class Fiber {
   // Runs until the work pauses or ends.
   void Resume();
   bool ended() const { return ended_; }
-  // Called by the work: returns to Resume.
+  // The work calls this to return to Resume.
   void Pause();
 
  private:

@@ -10,18 +10,18 @@
 
 namespace shoal {
 
-// What is wrong with the disk at the moment.
+// The current faults of the disk.
 struct DiskCondition {
   Time latency = std::chrono::microseconds(200);  // of an operation, at most
   bool read_only = false;
-  bool full = false;  // no more room than is used
+  bool full = false;  // rejects further space
 };
 
-// The disk as one process sees it: each operation takes its time and may fail, and none of a dead
-// process has an effect.
+// The disk as one process sees it. Each operation takes time and may fail. Operations of a dead
+// process have no effect.
 class ProcessFiles : public FileSystem {
  public:
-  // These outlive this.
+  // All of these must outlive this.
   ProcessFiles(SimulatedProcess* process, SimulatedDisk* disk, const DiskCondition* condition)
       : process_(process), disk_(disk), condition_(condition) {
     process->set_file_latency(&condition->latency);
@@ -42,9 +42,9 @@ class ProcessFiles : public FileSystem {
  private:
   class OpenFile;
 
-  // Waits; an error when the process is dead.
+  // Waits. Returns an error if the process is dead.
   absl::Status Begin(const char* what, const std::string& path);
-  // The same for what changes something.
+  // The same for operations that change something.
   absl::Status BeginChange(const char* what, const std::string& path);
 
   SimulatedProcess* const process_;

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// The one source of chance in a simulation: splitmix64, the same on every machine.
+// The only source of randomness in a simulation: splitmix64, the same on every machine.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -17,9 +17,9 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // From [0, count); count > 0.
+  // Returns a number in [0, count). Requires count > 0.
   uint64_t Below(uint64_t count) { return Next() % count; }
-  // From [first, last].
+  // Returns a number in [first, last].
   uint64_t Between(uint64_t first, uint64_t last) { return first + Below(last - first + 1); }
   Time Between(Time first, Time last) {
     return Time(static_cast<int64_t>(

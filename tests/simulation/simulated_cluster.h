@@ -15,26 +15,26 @@
 
 namespace shoal {
 
-// The tasks of a cluster, each with the processes that were started for it, and a supervisor that
-// starts a task again when its process has ended before the job has. A task may have several
-// processes that live; its address leads to the newest.
+// The tasks of a cluster, each with all processes that were started for it. A supervisor restarts a
+// task if its process ends before the job does. A task may have several living processes; its
+// address leads to the newest.
 class SimulatedCluster {
  public:
-  // These outlive this. `jobs`: the one to begin with, and the one of a kChangeJob.
+  // All of these must outlive this. `jobs` are the first job, and the job after a kChangeJob.
   SimulatedCluster(World* world, SimulatedNetwork* network, SimulatedDisk* disk, Checks* checks,
                    std::vector<SimulatedJob> jobs);
   ~SimulatedCluster();
 
   void StartAll();
-  // Does what the fault says.
+  // Applies the fault.
   void Strike(const Fault& fault);
-  // The coordinator has ended with OK.
+  // Returns whether the coordinator has ended with OK.
   bool job_done() const { return job_done_; }
-  // Of the job that is trained now.
+  // Returns the run directory of the current job.
   const std::string& run_dir() const { return job_->workload->run_dir; }
 
  private:
-  struct Program;  // what runs in a process
+  struct Program;  // the code that runs in a process
   struct Coordinator;
   struct Ps;
   struct WorkerProgram;
@@ -47,18 +47,19 @@ class SimulatedCluster {
     std::string name;
     int index = -1;                            // of a ps or worker
     std::vector<std::unique_ptr<Life>> lives;  // the last one has the address
-    uint64_t starts = 0;                       // numbers what would start it again
-    bool over = false;                         // it has done its part
+    uint64_t starts = 0;                       // cancels restarts planned before the last start
+    bool over = false;                         // its work is complete
     Life* current() const { return lives.empty() ? nullptr : lives.back().get(); }
   };
 
   void Start(Task& task);
   std::unique_ptr<Program> MakeProgram(Task& task, Life& life);
   void StartAgainAfter(Task& task, Time pause);
-  // How long peers take to notice: at once when the kernel tells them, or keepalive's time.
+  // Determines when the peers notice: at once if the kernel tells them, else after keepalive's
+  // time.
   enum class Death { kKill, kExit, kPowerLoss };
   void End(Task& task, Life& life, Death death);
-  // The process has ended by itself.
+  // Handles a process that has ended by itself.
   void OnExit(Task& task, Life& life, const std::string& how, bool start_again);
   void Drain(Life& life);
   void Freeze(Life& life, Time duration);
@@ -76,11 +77,11 @@ class SimulatedCluster {
   SimulatedNetwork& network_;
   SimulatedDisk& disk_;
   Checks& checks_;
-  const std::vector<SimulatedJob> jobs_;  // the one to begin with, and the one that follows it
-  const SimulatedJob* job_;               // that is trained now
-  const Workload& workload_;              // of the first: all but the job is the same in both
+  const std::vector<SimulatedJob> jobs_;  // the first one and its successor
+  const SimulatedJob* job_;               // the current one
+  const Workload& workload_;              // of the first job; the other one differs only in its job
   DiskCondition disk_condition_;
-  SimulatedDisk other_disk_;  // of the ps that do not see the coordinator's
+  SimulatedDisk other_disk_;  // for ps without access to the coordinator's disk
   int ps_count_;
   std::map<std::string, std::unique_ptr<Task>> tasks_;
   bool job_done_ = false;

@@ -14,20 +14,21 @@
 
 namespace shoal {
 
-// Takes its time, and computes minus what ExpectedSums says, chunk by chunk; where steps exchange
-// fragments, in their turns, and then each chunk's answer has to be there before its next turn. Now
-// and then it begins a step before all of its parameters are there, and computes once they are:
-// none of those that are there may change meanwhile.
+// Takes some time, and computes the negative of ExpectedSums, chunk by chunk. If steps exchange
+// fragments, it computes them in their order. Then the answer to each chunk must arrive before the
+// chunk's next turn. Sometimes it begins a step before all parameters have arrived, and computes
+// once they have. The parameters that have already arrived must not change meanwhile.
 class SimulatedComputer : public StepComputer {
  public:
   struct Options {
-    SimulatedProcess* process = nullptr;  // these outlive this
-    std::vector<SimulatedJob> jobs;       // one of which Prepare() is given
-    // It computes this job.
+    SimulatedProcess* process = nullptr;  // all must outlive this
+    std::vector<SimulatedJob> jobs;       // Prepare() gets one of them
+    // Called when it starts to compute this job.
     std::function<void(const SimulatedJob& job)> on_prepare;
-    // Its parameters, of that many chunks, are read from now on; called again when there are more.
+    // Called when it starts to read this many chunks of its parameters, and again when there are
+    // more.
     std::function<void(uint64_t step, size_t chunks)> on_train;
-    // These parameters of a cut are evaluated; returns at which step that is, where they show it.
+    // Evaluates these parameters of a cut. Returns the step of the cut, if the parameters show it.
     std::function<uint64_t(const SimulatedJob& job, std::span<const float>)> on_evaluate;
   };
   explicit SimulatedComputer(Options options) : options_(std::move(options)) {}
@@ -48,7 +49,7 @@ class SimulatedComputer : public StepComputer {
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
  private:
-  // What is pushed together, in this order.
+  // Returns the groups of chunks that are pushed together, in order.
   std::vector<std::vector<ChunkId>> Groups() const;
   void Compute(uint64_t step, const std::function<void(int ps, int chunk)>& on_chunk,
                std::function<void(absl::StatusOr<BatchOutcome>)> done);
@@ -58,24 +59,24 @@ class SimulatedComputer : public StepComputer {
             const std::function<void(int ps, int chunk)>& on_chunk);
 
   const Options options_;
-  SimulatedJob job_;  // once prepared
+  SimulatedJob job_;  // set by Prepare
   std::unique_ptr<ShardMap> shard_map_;
   std::optional<Fragments> fragments_;
   // A step that waits for parameters.
   struct Waiting {
     uint64_t step = 0;
     std::vector<ChunkId> missing;
-    std::vector<float> read;  // the others
+    std::vector<float> read;  // values of the chunks that have arrived
     std::function<void(int ps, int chunk)> on_chunk;
     std::function<void(absl::StatusOr<BatchOutcome>)> done;
   };
   std::optional<Waiting> waiting_;
   std::vector<ChunkId> unanswered_;  // of fragments
-  uint64_t expected_ = 0;            // steps beyond those that were asked for
-  uint64_t timelines_ = 0;           // that were abandoned
+  uint64_t expected_ = 0;            // steps beyond the requested ones
+  uint64_t timelines_ = 0;           // number of abandoned timelines
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
-  // Shared with messages that are being sent.
+  // Shared with messages in flight.
   const std::shared_ptr<std::vector<float>> gradients_ = std::make_shared<std::vector<float>>();
 };
 

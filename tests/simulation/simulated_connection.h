@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// One stream with both its ends and what is on the way between them.
+// One stream with both its ends and the messages in flight between them.
 class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnection> {
  public:
   enum Side { kClient = 0, kServer = 1 };
@@ -20,7 +20,7 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
   SimulatedConnection(SimulatedNetwork* network, SimulatedProcess* client, std::string address,
                       std::string method, StreamCallbacks callbacks);
 
-  // The client's handle; asks whoever listens to accept.
+  // Returns the client's handle and asks the listener to accept.
   std::unique_ptr<Stream> Start();
 
   bool open() const { return !ends_[kClient].closed || !ends_[kServer].closed; }
@@ -28,10 +28,10 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
     return ends_[kClient].process == process || ends_[kServer].process == process;
   }
   bool Connects(const std::string& a, const std::string& b) const;
-  // Each direction loses a tail; both ends hear of it within `notice`.
+  // Breaks the stream: each direction loses a tail, and both ends learn of it within `notice`.
   void Break(Time notice);
   void ProcessGone(SimulatedProcess* process, bool in_order, Time notice);
-  // Goes on after a cut was mended.
+  // Continues after the end of a cut.
   void Continue();
 
  private:
@@ -40,38 +40,38 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
     enum class Kind { kAccept, kMessage, kHalfClose, kEnd, kGone };
     Kind kind;
     Message message;
-    uint32_t checksum = 0;  // of the payload as it was sent
+    uint32_t checksum = 0;  // of the payload when sent
     bool made = false;      // by a source
     absl::Status status;
     Time due{};
   };
   struct End {
-    SimulatedProcess* process = nullptr;  // null before it accepts, and when it is gone
+    SimulatedProcess* process = nullptr;  // null before it accepts, and after its end
     std::shared_ptr<StreamCallbacks> callbacks;
     Handle* handle = nullptr;
     std::deque<MessageSource> sources;
-    bool made = false;         // by a source, and not received yet
-    bool half_closed = false;  // ends when the sources are through
+    bool made = false;         // by a source, and not yet received
+    bool half_closed = false;  // ends once the sources have no more messages
     bool ended = false;        // has sent its last message
-    bool deaf = false;         // drops what arrives
-    bool closed = false;       // on_closed was called, or will never be
+    bool deaf = false;         // drops arriving messages
+    bool closed = false;       // on_closed was or never will be called
   };
-  struct Flight {  // from the side of this index to the other
+  struct Flight {  // from this side to the other
     std::deque<Item> items;
     Time last_due{};
-    bool severed = false;  // nothing new gets on the way
-    bool waiting = false;  // an event for the first item is there
+    bool severed = false;  // accepts no new messages
+    bool waiting = false;  // an event for the first item is scheduled
   };
 
   std::unique_ptr<Stream> MakeHandle(Side side);
   void Send(Side side, Message message, bool made = false);
   void SendFrom(Side side, MessageSource source);
-  // Has the sources make the next message once the one before has arrived.
+  // Lets the sources make the next message once the last one has arrived.
   void MakeNext(Side side);
   void Written(Side side);
   void Finish(Side side, absl::Status status);
   void HandleDropped(Side side);
-  // The other end hears that this one is gone, after a part of what is on the way.
+  // Tells the other end that this one is gone. Loses a part of the messages in flight.
   void Cancel(Side side);
   void Put(Side side, Item item);
   void LoseTail(Side side);

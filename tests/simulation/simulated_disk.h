@@ -12,9 +12,9 @@
 
 namespace shoal {
 
-// A disk that knows what of it is durable. What was not synced may be lost, wholly or in part, when
-// the power goes: writes to files are torn at any byte, and of the changes to a directory some
-// last and some do not. One thread.
+// A disk that tracks which data is durable. When the power fails, it may lose unsynced data, wholly
+// or in part: it tears file writes at any byte and keeps only some of the changes to a directory.
+// Single-threaded.
 class SimulatedDisk : public FileSystem {
  public:
   SimulatedDisk();
@@ -23,7 +23,7 @@ class SimulatedDisk : public FileSystem {
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override;
   bool Exists(const std::string& path) override;
   bool IsDirectory(const std::string& path) override;
-  // Knows no time: as of a machine whose clock is behind.
+  // Always 0, as on a machine whose clock is behind.
   std::chrono::nanoseconds Age(const std::string&) override { return {}; }
   absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override;
   absl::Status MakeDirectory(const std::string& path) override;
@@ -33,13 +33,13 @@ class SimulatedDisk : public FileSystem {
   absl::Status RemoveTree(const std::string& directory) override;
   absl::Status SyncDirectory(const std::string& directory) override;
 
-  // The power goes: what is left is what was durable and some of the rest.
+  // Simulates a power failure: keeps the durable data and some of the rest.
   void LosePower(Random* random);
-  // Changes a byte of a file; false when there is none.
+  // Changes a byte of a file. Returns false if there is none.
   bool Damage(const std::string& path, Random* random);
   uint64_t used_bytes() const;
 
-  // Called when something has got the name `path`.
+  // Called after a rename to `path`.
   std::function<void(const std::string& path)> on_renamed;
 
  private:
@@ -48,7 +48,8 @@ class SimulatedDisk : public FileSystem {
   using NodePtr = std::shared_ptr<Node>;
 
   NodePtr Find(const std::string& path) const;
-  // The directory of `path` and its name there; null when there is no such directory.
+  // Returns the directory of `path` and stores its name there. Returns null if the directory is
+  // missing.
   NodePtr ParentOf(const std::string& path, std::string* name) const;
   static void LosePower(const NodePtr& node, Random* random);
 

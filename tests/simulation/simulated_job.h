@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// A job of a simulation, and what its variables must be. Both outlive whoever is given one.
+// A job of a simulation and its expected sums. Both must outlive all users.
 struct SimulatedJob {
   const Workload* workload = nullptr;
   const ExpectedSums* sums = nullptr;

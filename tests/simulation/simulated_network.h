@@ -16,13 +16,13 @@ namespace shoal {
 
 class SimulatedConnection;
 
-// All links and streams. A stream delivers in order and loses nothing until it breaks; then a tail
-// of what is on the way is lost, in each direction another one, and both ends hear of it, each at a
-// time of its own. That is what gRPC over TCP allows. What a cut holds up arrives when the cut is
-// mended, unless keepalive has broken the stream before.
+// All links and streams. A stream delivers in order and loses nothing until it breaks. Then each
+// direction loses a tail of its messages in flight, and each end learns of it at its own time. gRPC
+// over TCP permits exactly this. Messages that a cut holds up arrive after the cut, unless
+// keepalive has broken the stream before.
 class SimulatedNetwork {
  public:
-  // Sees every message when it is sent and when it is about to be received.
+  // Observes every message, when it is sent and just before it is received.
   class Observer {
    public:
     virtual ~Observer() = default;
@@ -30,13 +30,13 @@ class SimulatedNetwork {
                         const Message& message) = 0;
     virtual void OnReceived(SimulatedProcess& receiver, const std::string& sender,
                             const std::string& method, bool by_client, const Message& message) = 0;
-    // A server has ended a stream with this.
+    // Called when a server has ended a stream with this status.
     virtual void OnFinished(SimulatedProcess& server, const std::string& method,
                             const absl::Status& status) = 0;
   };
   SimulatedNetwork(World* world, Observer* observer) : world_(world), observer_(observer) {}
 
-  // New streams to `address` lead to this process from now on.
+  // From now on, new streams to `address` lead to this process.
   void SetListener(const std::string& address, SimulatedProcess* process) {
     listeners_[address] = process;
   }
@@ -44,21 +44,21 @@ class SimulatedNetwork {
   std::unique_ptr<Stream> Open(SimulatedProcess* client, const std::string& address,
                                const std::string& method, StreamCallbacks callbacks);
 
-  // Its streams break; peers hear of it within `notice`. With `in_order` nothing that it has sent
-  // is lost.
+  // Breaks the streams of an ended process; peers learn of it within `notice`. With `in_order`, all
+  // messages that it has sent arrive.
   void ProcessGone(SimulatedProcess* process, bool in_order, Time notice);
-  // Breaks the streams that a process has, or those between two hosts.
+  // Break the streams of a process, or those between two hosts.
   void BreakAll(SimulatedProcess* process, Time notice);
   void BreakBetween(const std::string& a, const std::string& b, Time notice);
-  // Nothing gets from one host to the other until Mend.
+  // Blocks all messages from one host to the other until Mend.
   void Cut(const std::string& from, const std::string& to) { ++cuts_[{from, to}]; }
   void Mend(const std::string& from, const std::string& to);
   bool IsCut(const std::string& from, const std::string& to) const;
-  // The longest time that a message is on the way, to and from this host.
+  // Sets the max latency of messages to and from this host.
   void SetLatency(const std::string& host, Time latency) { latencies_[host] = latency; }
   void ResetLatency(const std::string& host) { latencies_.erase(host); }
-  // The longest time that a host takes over each message that it receives on a stream, one after
-  // another.
+  // Sets the max time that a host takes to receive a message of a stream. It receives the messages
+  // of a stream one after another.
   void SetReadPause(const std::string& host, Time pause) { read_pauses_[host] = pause; }
   void ResetReadPause(const std::string& host) { read_pauses_.erase(host); }
   void set_base_latency(Time latency) { base_latency_ = latency; }

@@ -17,13 +17,14 @@ namespace shoal {
 
 class SimulatedNetwork;
 
-// One life of a task: its event loop, its thread for files and its end of the network. It can be
-// killed or frozen between any two callbacks, and between any two operations on files; a frozen
-// one goes on later with all that has reached it meanwhile. Kept until the end of the simulation.
+// One life of a task: its event loop, its file thread and its end of the network. The simulation
+// can kill or freeze it between any two callbacks and between any two file operations. A frozen
+// process later continues with all events that have arrived meanwhile. Kept until the end of the
+// simulation.
 class SimulatedProcess : public EventLoop, public Network {
  public:
   struct Options {
-    World* world = nullptr;  // these outlive this
+    World* world = nullptr;  // both must outlive this
     SimulatedNetwork* network = nullptr;
     std::string name;  // "ps0#2": of this life
     std::string host;  // "ps0": of the task; links connect hosts
@@ -40,11 +41,11 @@ class SimulatedProcess : public EventLoop, public Network {
   bool alive() const { return alive_; }
   bool frozen() const { return frozen_; }
 
-  // No more callbacks. What its file thread is in the middle of ends here, without any effect.
+  // Stops all callbacks. The current operation of its file thread ends here and has no effect.
   void Kill();
   void Freeze();
   void Thaw();
-  // Killed when that many more callbacks have run, or operations on files begun.
+  // Kill the process after this many more callbacks or file operations.
   void KillAfterCallbacks(uint64_t count, std::function<void()> kill) {
     callbacks_left_ = {count, std::move(kill)};
   }
@@ -52,12 +53,12 @@ class SimulatedProcess : public EventLoop, public Network {
     file_operations_left_ = {count, std::move(kill)};
   }
 
-  // Runs `callback` on the loop after what is queued already.
+  // Runs `callback` on the loop after all queued callbacks.
   void Enqueue(std::function<void()> callback);
-  // Called at the beginning of every operation on files: takes its time when on the file thread.
-  // False when the process is dead and the operation must have no effect.
+  // Call at the start of every file operation. On the file thread, it takes the operation's time.
+  // Returns false if the process is dead: the operation must have no effect then.
   bool BeginFileOperation();
-  // How long an operation on files takes, at most.
+  // Sets the max time of a file operation.
   void set_file_latency(const Time* latency) { file_latency_ = latency; }
 
   // EventLoop.
@@ -75,7 +76,7 @@ class SimulatedProcess : public EventLoop, public Network {
 
  private:
   struct Countdown {
-    uint64_t left = 0;  // 0: none
+    uint64_t left = 0;  // 0: inactive
     std::function<void()> kill;
     void Tick(World& world);
   };
@@ -94,7 +95,7 @@ class SimulatedProcess : public EventLoop, public Network {
   TimerId last_timer_ = 0;
   std::unordered_map<TimerId, std::function<void()>> timers_;
   std::deque<std::pair<std::function<void()>, std::function<void()>>> offloads_;
-  std::unique_ptr<Fiber> fiber_;  // of the first of them, while it runs
+  std::unique_ptr<Fiber> fiber_;  // for the first offloaded piece, while it runs
   bool in_fiber_ = false;
   bool fiber_waits_for_thaw_ = false;
   const Time* file_latency_ = nullptr;

@@ -4,8 +4,8 @@
 
 namespace shoal {
 
-// While it lives, what the code under test logs goes into the trace of a world, or nowhere when
-// that has none. One at a time.
+// While it lives, the log of the code under test goes into a world's trace, or nowhere if there is
+// none. At most one instance at a time.
 class TraceLog {
  public:
   explicit TraceLog(World* world);

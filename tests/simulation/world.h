@@ -11,9 +11,8 @@
 
 namespace shoal {
 
-// Clock and events of one simulation: what happens at the same moment happens in an order that the
-// seed decides. Keeps the first violation of an invariant, and the trace when one is wanted. One
-// thread.
+// The clock and the events of one simulation. The seed decides the order of simultaneous events.
+// Keeps the first violation of an invariant, and the trace if requested. Single-threaded.
 class World {
  public:
   World(uint64_t seed, bool tracing) : random_(seed), tracing_(tracing) {}
@@ -21,16 +20,16 @@ class World {
   Time Now() const { return now_; }
   Random& random() { return random_; }
   void After(Time delay, std::function<void()> event);
-  // Runs the next event; false when there is none.
+  // Runs the next event. Returns false if there is none.
   bool RunNext();
   uint64_t events() const { return events_run_; }
 
-  // An invariant does not hold.
+  // Reports a violated invariant.
   void Fail(const std::string& what);
   const std::optional<std::string>& failure() const { return failure_; }
 
   bool tracing() const { return tracing_; }
-  // A line of the trace; `who` does `what` now.
+  // Adds a line to the trace: `who` does `what` now.
   void Trace(const std::string& who, const std::string& what);
   const std::string& trace() const { return trace_; }
 
@@ -44,7 +43,7 @@ class World {
     return a.at != b.at ? a.at > b.at : a.tie > b.tie;
   }
 
-  // Not 0, which stands for "never" in some places.
+  // Not 0, because some code uses 0 for "never".
   Time now_ = std::chrono::seconds(1000);
   Random random_;
   std::vector<Event> events_;  // a heap, the next one first

@@ -17,7 +17,7 @@ class CapturedConsole {
       : file_(memfd_create("console", MFD_CLOEXEC)), console_(file_, file_, style) {}
   ~CapturedConsole() { close(file_); }
   Console* get() { return &console_; }
-  // What was printed since the last call.
+  // Returns the output since the last call.
   std::string Take() {
     console_.Flush(std::chrono::minutes(5));
     std::string text;
@@ -30,7 +30,7 @@ class CapturedConsole {
  private:
   const int file_;
   off_t taken_ = 0;
-  Console console_;  // may print at its end
+  Console console_;  // its destructor may still print
 };
 
 }  // namespace shoal

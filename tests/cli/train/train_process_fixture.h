@@ -37,7 +37,8 @@ inline std::string LastLines(const std::string& text) {
   return absl::StrJoin(lines.begin() + first, lines.end(), "\n") + "\n";
 }
 
-// True once the process has ended, also as somebody else's zombie; false after the deadline.
+// Returns true once the process has ended, even as a zombie of another parent; false after the
+// deadline.
 inline bool AwaitEnd(pid_t pid) {
   const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (descriptor < 0) return errno == ESRCH;
@@ -47,8 +48,8 @@ inline bool AwaitEnd(pid_t pid) {
   return count == 1;
 }
 
-// True once SIGTERM waits for the process to heed it; false when it has ended, or after the
-// deadline.
+// Returns true once a SIGTERM to the process is pending; false if the process has ended, or after
+// the deadline.
 inline bool AwaitPendingSigterm(pid_t pid) {
   const std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::now() + kDeadline;
@@ -67,12 +68,12 @@ inline bool AwaitPendingSigterm(pid_t pid) {
 class TrainProcessTest : public testing::Test {
  protected:
   void SetUp() override {
-    // This program may run under nohup or in the background of a script: what it starts is to heed
-    // these all the same.
+    // This program may run under nohup or in the background of a script, which ignore these
+    // signals. Its children must not inherit that.
     for (const int signal : {SIGHUP, SIGINT}) std::signal(signal, [](int) {});
     std::filesystem::create_directories(root_ + "/bin");
     std::filesystem::create_directories(root_ + "/fake");
-    // The daemons are looked for beside the program itself.
+    // `shoal` looks for the daemons in its own directory.
     std::filesystem::copy_file(SHOAL_BINARY, root_ + "/bin/shoal");
     for (const char* name : {"shoal-coordinator", "shoal-ps", "shoal-worker"}) {
       std::filesystem::create_symlink(FAKE_DAEMON_BINARY, root_ + "/bin/" + name);
@@ -86,7 +87,7 @@ class TrainProcessTest : public testing::Test {
     train_.reset();
   }
 
-  // How `shoal train` ended, what it said, and the end of every task's log.
+  // Prints how `shoal train` ended, its output, and the end of every task's log.
   void PrintLastWords() {
     const auto ended = train_ != nullptr ? train_->TryReap() : std::nullopt;
     std::cout << "shoal train: " << (ended.has_value() ? ended->ToString() : "still running")
@@ -109,7 +110,7 @@ class TrainProcessTest : public testing::Test {
         << "}}]}}, \"batch_size\": " << batch_size << "}";
   }
 
-  // The data of such a job: an example of zeros, as NPY.
+  // Writes the data of such a job: one example of zeros, as NPY.
   void WriteArray(uint64_t units) {
     std::string header =
         "{'descr': '|u1', 'fortran_order': False, 'shape': (1, " + std::to_string(units) + "), }";
@@ -119,7 +120,7 @@ class TrainProcessTest : public testing::Test {
         << std::string(units, '\0');
   }
 
-  // What a task is to do, a command a line.
+  // Writes the commands of a fake task, one per line.
   void Behave(const std::string& task, const std::string& commands) {
     std::ofstream(root_ + "/fake/" + task) << commands << "\n";
   }
@@ -140,7 +141,8 @@ class TrainProcessTest : public testing::Test {
     output_.clear();
   }
 
-  // Reads what `shoal train` prints until `text` is there; false at its end or after `patience`.
+  // Reads the output of `shoal train` until it contains `text`. Returns false at its end or after
+  // `patience`.
   bool AwaitOutput(const std::string& text, std::chrono::milliseconds patience = kDeadline) {
     const std::chrono::steady_clock::time_point deadline =
         std::chrono::steady_clock::now() + patience;
@@ -158,7 +160,7 @@ class TrainProcessTest : public testing::Test {
     return true;
   }
 
-  // The exit of `shoal train`, with all its output read.
+  // Waits for the exit of `shoal train` and reads all its output. Returns the exit cause.
   std::string AwaitExit() {
     EXPECT_FALSE(AwaitOutput("no such text ever comes"));
     if (!AwaitEnd(train_->pid())) return "still running";
@@ -169,7 +171,7 @@ class TrainProcessTest : public testing::Test {
     return std::atoi(Contents(root_ + "/fake/" + task + ".pid").c_str());
   }
 
-  // All tasks have begun: each says so in a warning, which is shown.
+  // Waits until all tasks have begun: each prints this warning, and the console shows it.
   static constexpr char kHello[] = "say 2026-11-21T13:00:00.123Z W x hello\n";
   void AwaitHello(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
@@ -179,7 +181,7 @@ class TrainProcessTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   const std::string& root_ = directory_.path();
-  std::string redirection_;  // of what is started, as a shell takes it
+  std::string redirection_;  // shell redirection of the program
   std::unique_ptr<ChildProcess> train_;
   std::string output_;
 };

@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// A file of testdata/.
+// Returns the path of a file in testdata/.
 std::string ArchivePath(const std::string& name);
 
 std::string ReadAll(const std::string& path);
@@ -17,7 +17,7 @@ void WriteAll(const std::string& path, const std::string& content);
 
 absl::StatusOr<std::unique_ptr<Hdf5File>> OpenHdf5(const std::string& path);
 
-// A line for each data set that can be read: "PATH SHAPE: VALUE VALUE".
+// Returns a line for each readable data set: "PATH SHAPE: VALUE VALUE".
 std::vector<std::string> DatasetLines(const Hdf5File& file);
 
 }  // namespace shoal

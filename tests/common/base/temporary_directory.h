@@ -9,9 +9,9 @@
 
 namespace shoal {
 
-// An empty directory of its own, removed at the end with all that is in it. Every test has one that
-// writes files: ctest runs the tests of a program as processes beside each other, and a fixed name
-// would be shared by all.
+// A new empty directory, removed at the end with all its content. Every test that writes files
+// needs one: ctest runs the tests of a program as concurrent processes, which would share a fixed
+// name.
 class TemporaryDirectory {
  public:
   TemporaryDirectory()
@@ -26,7 +26,7 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  // The path of a file in it.
+  // Returns the path of a file in it.
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// A pipe that takes little and that nobody reads until the test does.
+// A pipe with a small buffer. Only the test reads it.
 class UnreadPipe {
  public:
   UnreadPipe() {
@@ -35,7 +35,7 @@ class UnreadPipe {
     ends_[1] = -1;
   }
 
-  // Until a writer of more than the pipe takes is held up. For a minute at most.
+  // Waits until the pipe is full and blocks its writer; at most a minute.
   void WaitUntilFull() const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     pollfd writable = {.fd = ends_[1], .events = POLLOUT};
@@ -43,8 +43,8 @@ class UnreadPipe {
       std::this_thread::yield();
   }
 
-  // Reads until `text` is in all that was read so far, or to its end; returns all of it. For a
-  // minute at most.
+  // Reads until all output so far contains `text`, or to the end; returns all of it. Waits at most
+  // a minute.
   std::string ReadUntil(const std::string& text) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (all_.find(text) == std::string::npos && std::chrono::steady_clock::now() < deadline) {

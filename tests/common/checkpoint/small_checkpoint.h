@@ -12,26 +12,26 @@ namespace shoal {
 
 std::string ReadAll(const std::string& path);
 void WriteAll(const std::string& path, const std::string& content);
-// Names of what is in a directory, sorted.
+// Returns the names of the entries of a directory, sorted.
 std::vector<std::string> NamesIn(const std::string& directory);
 
-// Four variables, one of them a moving average, in several files of both kinds.
+// Returns four variables, one of them a moving average. They fill several files of both kinds.
 std::vector<Variable> SmallVariables();
 std::vector<std::string> SmallSlots();
 CheckpointLayout SmallLayout();
 std::map<std::string, std::string> SmallTexts();
 Manifest SmallManifest(uint64_t timeline, uint64_t cut_step);
 
-// What the test writes at element `index` of a tensor.
+// Returns the test's value at element `index` of a tensor.
 float SmallValue(const std::string& tensor, uint64_t index, uint64_t cut_step);
 
-// Writes the elements [begin, end), cut to its size, of every tensor, as a ps that holds these
-// would.
+// Writes the elements [begin, end) of every tensor, cut to the tensor's size, like a ps that holds
+// them.
 std::vector<WrittenPart> WriteElements(const CheckpointLayout& layout, const std::string& directory,
                                        uint64_t begin, uint64_t end, uint64_t cut_step,
                                        FileSystem* files = RealFileSystem());
 
-// A committed checkpoint, written by three ps.
+// Writes and commits a checkpoint of three ps.
 StoredCheckpoint WriteSmallCheckpoint(CheckpointStore* store, uint64_t timeline, uint64_t cut_step);
 
 }  // namespace shoal

@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// A folder of its own for a test, with a model file in it; removed at the end.
+// A test with its own folder and a model file in it. Removes the folder at the end.
 class JobFilesTest : public ::testing::Test {
  protected:
   JobFilesTest() {
@@ -26,7 +26,7 @@ class JobFilesTest : public ::testing::Test {
   }
   std::string WriteJob(const nlohmann::json& job) { return Write("job.json", job.dump()); }
 
-  // The smallest whole job.
+  // Returns the smallest complete job.
   static nlohmann::json MinimalJob() {
     return {{"name", "tiny"},
             {"model", "model.json"},

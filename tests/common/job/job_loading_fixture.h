@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// Loads jobs that stand in a folder of the test, and takes their errors.
+// Loads jobs from the test's folder and returns their errors.
 class JobLoadingTest : public JobFilesTest {
  protected:
   Job Load(const nlohmann::json& root) {
@@ -19,7 +19,7 @@ class JobLoadingTest : public JobFilesTest {
     return job.value_or(Job{});
   }
 
-  // The error lines, without the path of the job file that begins each.
+  // Returns the error lines without their prefix, the path of the job file.
   std::string LoadError(const nlohmann::json& root, bool check_data = false) {
     const std::string path = WriteJob(root);
     const auto job = LoadJob(path, check_data);

@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// The rows of the first table in docs/job-file.md after the words `after`.
+// Returns the rows of the first table after the words `after` in docs/job-file.md.
 inline std::vector<std::string> DocumentedRows(const std::string& after) {
   std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/job-file.md");
   std::vector<std::string> rows;

@@ -10,9 +10,9 @@
 
 namespace shoal {
 
-// Texts near to given JSON texts, for tests that a parser never crashes: bytes changed, runs
-// dropped, doubled or swapped for values of other types. Deterministic from its seed, which
-// SHOAL_TEST_SEED sets.
+// Makes variants of given JSON texts, for tests that a parser never crashes: changes bytes, drops
+// or doubles ranges, replaces values by other types. Its seed determines them all; SHOAL_TEST_SEED
+// sets the seed.
 class JsonMutator {
  public:
   explicit JsonMutator(std::vector<std::string> texts) : texts_(std::move(texts)) {
@@ -21,7 +21,7 @@ class JsonMutator {
     random_.seed(seed_);
   }
 
-  // "SHOAL_TEST_SEED=1", for messages.
+  // Returns "SHOAL_TEST_SEED=1", for messages.
   std::string description() const { return "SHOAL_TEST_SEED=" + std::to_string(seed_); }
 
   std::string Next() {
@@ -75,7 +75,7 @@ class JsonMutator {
     }
   }
 
-  // Replaces what stands between a colon or bracket and the next delimiter, so that the text stays
+  // Replaces the text between a colon or bracket and the next delimiter. The result is mostly still
   // JSON.
   void ReplaceValue(std::string* text, const std::string& token) {
     const size_t begin = text->find_first_of(":[", Below(text->size()));

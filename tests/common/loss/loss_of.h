@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// The loss of that Keras class and config. Benchmarks use it too, which have no GoogleTest.
+// Returns the loss of this Keras class and config. Benchmarks without GoogleTest use it, too.
 inline std::shared_ptr<const KerasLoss> LossOf(const std::string& class_name,
                                                const std::string& config = "{}") {
   auto loss = MakeLoss(R"({"class_name": ")" + class_name + R"(", "config": )" + config + "}");

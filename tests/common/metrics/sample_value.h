@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// The value of a metric that `source` collects; a histogram's is how many values it counted. None
-// where there is no such sample.
+// Returns the value of a metric that `source` collects, or the number of values in a histogram.
+// Returns nullopt if there is no such sample.
 template <typename Source>
 std::optional<double> SampleValue(const Source& source, MetricName metric,
                                   const std::vector<std::string>& labels = {}) {

@@ -8,7 +8,7 @@
 
 #include "tests/common/model/test_models.h"
 
-// What is wrong with a model, and what is said of it.
+// Faulty models and the expected errors.
 
 namespace shoal {
 
@@ -23,7 +23,7 @@ inline void ExpectError(const std::string& text, absl::StatusCode code,
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part));
 }
 
-// A change to a model that is right, at a JSON pointer, and what the message must say of it.
+// A fault at a JSON pointer in a valid model, and the expected parts of the message.
 struct Fault {
   const char* pointer;
   Json value;

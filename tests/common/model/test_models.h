@@ -23,7 +23,7 @@ inline std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// The golden cases, by name: every folder of tests/golden.
+// Returns the names of the golden cases: all folders of tests/golden.
 inline std::vector<std::string> GoldenCases() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(SHOAL_SOURCE_DIR "/tests/golden")) {
@@ -33,20 +33,20 @@ inline std::vector<std::string> GoldenCases() {
   return names;
 }
 
-// {"class_name": ..., "config": {"name": ..., ...config}}
+// Returns {"class_name": ..., "config": {"name": ..., ...config}}.
 inline Json LayerJson(const std::string& class_name, const std::string& name, Json config) {
   config["name"] = name;
   return {{"class_name", class_name}, {"config", std::move(config)}};
 }
 
-// A Sequential model on inputs of `batch_shape` ([null, ...]).
+// Returns a Sequential model with inputs of `batch_shape` ([null, ...]).
 inline Json SequentialJson(const Json& batch_shape, const std::vector<Json>& layers) {
   Json all = Json::array({LayerJson("InputLayer", "input", {{"batch_shape", batch_shape}})});
   for (const Json& layer : layers) all.push_back(layer);
   return {{"class_name", "Sequential"}, {"config", {{"name", "model"}, {"layers", all}}}};
 }
 
-// A layer of a Functional model in Keras 2's form, called once on the outputs of `inputs`.
+// Returns a layer of a Functional model in Keras 2's form, called once on the outputs of `inputs`.
 inline Json CalledJson(Json layer, const std::vector<std::string>& inputs) {
   Json reads = Json::array();
   for (const std::string& input : inputs) reads.push_back({input, 0, 0, Json::object()});

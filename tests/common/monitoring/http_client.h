@@ -11,10 +11,10 @@
 
 namespace shoal {
 
-// A client that may be slow, silent or wrong, as no library lets one be. On 127.0.0.1.
+// An HTTP client on 127.0.0.1 that can be slow, silent or wrong, unlike that of a library.
 class HttpClient {
  public:
-  // To the port at the end of `address`. A buffer of 0 bytes is one of the usual size.
+  // Connects to the port at the end of `address`. 0 bytes means a buffer of the default size.
   explicit HttpClient(const std::string& address, int receive_buffer_bytes = 0)
       : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer_bytes > 0) {
@@ -33,19 +33,19 @@ class HttpClient {
 
   bool connected() const { return connected_; }
 
-  // False when the server has closed the connection.
+  // Returns false if the server has closed the connection.
   bool Send(const std::string& text) {
     return send(socket_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // Whether the server has closed the connection; waits so long for it.
+  // Waits up to `patience`. Returns whether the server has closed the connection.
   bool ClosedWithin(std::chrono::milliseconds patience) {
     pollfd readable = {socket_, POLLIN, 0};
     char byte;
     return poll(&readable, 1, static_cast<int>(patience.count())) == 1 &&
            recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0;
   }
-  // All that comes until the server closes; empty when that takes more than a minute.
+  // Returns all data until the server closes the connection; empty after a minute without data.
   std::string Receive() {
     std::string text;
     char buffer[4096];
@@ -63,7 +63,7 @@ class HttpClient {
   bool connected_ = false;
 };
 
-// The whole answer to a request with this first line, headers and all.
+// Returns the whole answer, with headers, to a request with this first line.
 inline std::string Request(const std::string& address, const std::string& line) {
   HttpClient client(address);
   client.Send(line + " HTTP/1.1\r\nHost: localhost\r\n\r\n");

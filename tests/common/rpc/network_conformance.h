@@ -73,7 +73,7 @@ TYPED_TEST_P(NetworkConformance, PayloadOfSeveralSlicesArrivesWholeAndItsOwnersA
   for (int i = 0; i < 3; ++i) {
     auto* bytes = new std::string(parts[i]);
     const std::shared_ptr<std::string> owner(bytes, [event = &released[i]](std::string* bytes) {
-      // What is freed too early must not look intact.
+      // Overwrites the bytes: data that is freed too early must not look intact.
       bytes->assign(bytes->size(), '!');
       delete bytes;
       event->Set();
@@ -199,7 +199,7 @@ TYPED_TEST_P(NetworkConformance, AcceptorRefuses) {
                     [&](const std::string& method,
                         std::unique_ptr<Stream> stream) -> absl::StatusOr<StreamCallbacks> {
                       const absl::Status error = absl::UnimplementedError("no method " + method);
-                      // With or without the stream in hand.
+                      // Works with and without the stream in hand.
                       if (method == kControlMethod) kept = std::move(stream);
                       return error;
                     });
@@ -296,7 +296,7 @@ TYPED_TEST_P(NetworkConformance, DestroyedClientIsNoticed) {
   EXPECT_TRUE(dropped.Wait());
   EXPECT_EQ(second->log.WaitForClose().code(), absl::StatusCode::kUnavailable);
   this->client_.reset();
-  // The handle has outlived the network, and does no harm.
+  // The handle outlives the network; using it is safe.
   this->streams_.back()->Send(NumberedMessage(1));
   this->streams_.back()->Finish(absl::OkStatus());
   this->streams_.clear();
@@ -314,7 +314,7 @@ TYPED_TEST_P(NetworkConformance, DroppedServerStreamIsNoticed) {
 TYPED_TEST_P(NetworkConformance, StreamMayBeDestroyedInItsCallbacks) {
   this->Start();
   this->StopServer();
-  // A server stream that goes with its first message, and tells when its callbacks are freed.
+  // A server stream that its first message destroys. It reports when its callbacks are freed.
   Event freed;
   std::unique_ptr<Stream> serving;
   this->StartServer(TypeParam::ListenAddress(), [&](const std::string&,
@@ -328,7 +328,7 @@ TYPED_TEST_P(NetworkConformance, StreamMayBeDestroyedInItsCallbacks) {
                                },
                            .on_closed = [](absl::Status) { ADD_FAILURE() << "after destruction"; }};
   });
-  // A client stream that goes in on_closed.
+  // A client stream that on_closed destroys.
   Event closed;
   std::unique_ptr<Stream> stream;
   this->client_->OnLoop([&] {
@@ -348,7 +348,7 @@ TYPED_TEST_P(NetworkConformance, CallbacksThatOwnTheirStreamAreFreed) {
   this->Start();
   Event freed;
   this->client_->OnLoop([&] {
-    // The usual knot: the stream's callbacks keep the session, the session keeps the stream.
+    // A common cycle: the stream's callbacks own the session, and the session owns the stream.
     struct Session {
       std::unique_ptr<Stream> stream;
       Event* freed;

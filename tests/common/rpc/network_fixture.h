@@ -17,18 +17,18 @@
 
 namespace shoal {
 
-// What every EventLoop and Network must do. A transport is a type with
+// The requirements for every EventLoop and Network. A transport is a type with
 //   explicit Transport(TransportLimits);
 //   std::unique_ptr<TestNode> CreateNode();
-//   static std::string ListenAddress();        // Stands for any free address.
-//   static std::string UnreachableAddress();   // Nobody listens there.
+//   static std::string ListenAddress();        // Any free address.
+//   static std::string UnreachableAddress();   // An address without a listener.
 struct TransportLimits {
   size_t message_bytes = size_t{8} << 20;
   size_t queued_bytes = size_t{64} << 20;
   size_t queued_messages = 10000;
 };
 
-// A server that logs what its streams bring, and a client; each on a thread of its own.
+// A server that logs the events of its streams, and a client; each on its own thread.
 template <typename Transport>
 class NetworkConformance : public ::testing::Test {
  protected:
@@ -40,7 +40,7 @@ class NetworkConformance : public ::testing::Test {
   };
 
   ~NetworkConformance() override {
-    // Streams belong to their loops.
+    // Streams must be destroyed on their loops.
     StopServer();
     if (client_ != nullptr) client_->OnLoop([&] { streams_.clear(); });
   }
@@ -90,7 +90,7 @@ class NetworkConformance : public ::testing::Test {
     return callbacks;
   }
 
-  // The stream that the server accepted as number `index`, from 0.
+  // Returns stream number `index` that the server accepted, from 0.
   std::shared_ptr<Accepted> WaitForAccepted(size_t index = 0) {
     const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
     MutexLock lock(&mutex_);
@@ -100,13 +100,13 @@ class NetworkConformance : public ::testing::Test {
     return accepted_[index];
   }
 
-  // A log that outlives the streams of the test.
+  // Returns a log that outlives the streams of the test.
   StreamLog& NewLog() {
     logs_.push_back(std::make_unique<StreamLog>());
     return *logs_.back();
   }
 
-  // Opens a stream to the server; the fixture keeps it.
+  // Opens a stream to the server. The fixture owns the stream.
   Stream* Open(StreamLog* log) { return Open(address_, log->Callbacks()); }
   Stream* Open(const std::string& address, StreamCallbacks callbacks) {
     Stream* opened = nullptr;
@@ -122,7 +122,7 @@ class NetworkConformance : public ::testing::Test {
         [&] { std::erase_if(streams_, [&](const auto& other) { return other.get() == stream; }); });
   }
 
-  // The client is asked something that only a network that goes on can answer.
+  // Expects that the network still works: opens a stream and waits for its answer.
   void ExpectWorks(size_t accepted_before) {
     StreamLog& log = NewLog();
     Stream* const stream = Open(&log);
@@ -136,7 +136,7 @@ class NetworkConformance : public ::testing::Test {
     Close(stream);
   }
 
-  // Logs outlive the nodes, whose streams write to them.
+  // The logs outlive the nodes, because the nodes' streams write to them.
   std::vector<std::unique_ptr<StreamLog>> logs_;
   Mutex mutex_;
   CondVar changed_;

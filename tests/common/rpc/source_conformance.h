@@ -13,19 +13,19 @@
 #include "absl/status/status.h"
 #include "tests/common/rpc/network_fixture.h"
 
-// The conformance suite of Network: messages that are made when they can be written, and clients
-// that only say all they want to say.
+// The conformance suite of Network: sources, which make their messages when they can be written,
+// and clients that finish their side early.
 namespace shoal {
 
 template <typename Transport>
 class SourceConformance : public NetworkConformance<Transport> {
  protected:
-  // Counts the messages that were made and are not released yet.
+  // Counts the messages that were made and not yet released.
   struct Made {
     std::atomic<int> alive{0};
     std::atomic<int> most{0};
   };
-  // `count` messages from `first` on.
+  // Returns a source of `count` messages, numbered from `first`.
   static MessageSource Numbered(std::shared_ptr<Made> made, uint64_t first, uint64_t count,
                                 size_t bytes) {
     return [made, next = first, end = first + count, bytes]() mutable -> std::optional<Message> {
@@ -41,7 +41,7 @@ class SourceConformance : public NetworkConformance<Transport> {
       return MakeMessage(request, {{payload->data(), bytes, owner}});
     };
   }
-  // Keeps the client from reading until `release`.
+  // Blocks the client's loop until `release`.
   void BlockClient(Event* release) {
     Event blocked;
     this->client_->loop()->Post([&blocked, release] {
@@ -54,7 +54,7 @@ class SourceConformance : public NetworkConformance<Transport> {
 
 TYPED_TEST_SUITE_P(SourceConformance);
 
-// As many bytes as queue_bytes forbids, to a peer that does not read at first.
+// More bytes in total than queue_bytes allows, to a peer that does not read at first.
 TYPED_TEST_P(SourceConformance, MessagesAreMadeWhenTheyCanBeWritten) {
   constexpr uint64_t kCount = 64;
   this->Start({.message_bytes = 1 << 21, .queued_bytes = 1 << 21, .queued_messages = 100});
@@ -155,7 +155,7 @@ TYPED_TEST_P(SourceConformance, TooManySourcesBreakTheStream) {
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnavailable);
 }
 
-// A client that has said everything gets what sources make afterwards, then the end.
+// A client that has finished its side receives later messages of sources, and then the end.
 TYPED_TEST_P(SourceConformance, SourcesAreDrainedForAClientThatHasFinished) {
   this->Start();
   StreamLog& log = this->NewLog();
@@ -169,7 +169,7 @@ TYPED_TEST_P(SourceConformance, SourcesAreDrainedForAClientThatHasFinished) {
   EXPECT_EQ(log.entries().size(), 20u);
 }
 
-// As a unary call does: the question, and no more. The answer comes when the server has it.
+// Acts like a unary call: the client sends only the request, and the server answers later.
 TYPED_TEST_P(SourceConformance, AServerThatWantsToAnswerLaterKeepsAHalfClosedStream) {
   this->Start();
   this->StopServer();

@@ -18,7 +18,7 @@ inline std::string PayloadOf(const Message& message) {
   return bytes;
 }
 
-// A push of this step; the payload's owner is a copy.
+// Returns a push of this step. The payload's owner is a copy.
 inline Message NumberedMessage(uint64_t step, std::string payload = "") {
   proto::ExchangeRequest request;
   request.mutable_push()->set_step(step);
@@ -32,7 +32,7 @@ inline uint64_t NumberOf(const Message& message) {
   return request.push().step();
 }
 
-// What the callbacks of a stream brought. Outlives the stream. Thread-safe.
+// Records the callbacks of a stream. Must outlive the stream. Thread-safe.
 class StreamLog {
  public:
   struct Entry {
@@ -40,7 +40,7 @@ class StreamLog {
     std::string payload;
   };
 
-  // Callbacks that write here.
+  // Returns callbacks that write to this log.
   StreamCallbacks Callbacks() {
     return {.on_message =
                 [this](Message message) {
@@ -59,7 +59,7 @@ class StreamLog {
                 }};
   }
 
-  // Waits for so many messages in all.
+  // Waits until there are `count` messages in total.
   std::vector<Entry> WaitForMessages(size_t count) {
     MutexLock lock(&mutex_);
     const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;

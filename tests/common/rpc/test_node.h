@@ -14,10 +14,10 @@
 
 namespace shoal {
 
-// How long a test waits for what must happen; only a test that fails takes so long.
+// How long a test waits for an expected event; only a failing test takes this long.
 inline constexpr std::chrono::seconds kTestDeadline{60};
 
-// Something that happens once, on another thread.
+// An event that happens once, on another thread.
 class Event {
  public:
   void Set() {
@@ -25,7 +25,7 @@ class Event {
     set_ = true;
     changed_.NotifyAll();
   }
-  // False, and the test fails, when it does not happen.
+  // Returns false and fails the test if the event does not happen.
   bool Wait() {
     const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
     MutexLock lock(&mutex_);
@@ -44,7 +44,8 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A loop and network with a thread that runs it. Destruction stops it and cuts its streams.
+// A loop and network with a thread that runs them. The destructor stops the loop and cuts its
+// streams.
 class TestNode {
  public:
   // `Both` is an EventLoop and a Network; run(Both*) returns after Stop.
@@ -61,7 +62,7 @@ class TestNode {
   }
 
   EventLoop* loop() { return loop_; }
-  // To be used on the loop.
+  // Use it on the loop only.
   Network* network() { return network_; }
 
   // Runs `callback` on the loop and waits for its end.
@@ -71,7 +72,7 @@ class TestNode {
       callback();
       done.Set();
     });
-    // Without the end, what `callback` refers to would not live long enough.
+    // Otherwise the objects that `callback` refers to would be destroyed too early.
     if (!done.Wait()) std::abort();
   }
 

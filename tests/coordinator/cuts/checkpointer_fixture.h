@@ -77,7 +77,7 @@ class CheckpointerTest : public testing::Test {
                           .hold = hold});
     loop_.RunUntilIdle();
   }
-  // The fence that was broadcast last.
+  // Returns the newest broadcast fence.
   proto::Fence TakeFence() {
     EXPECT_FALSE(sent_.empty());
     if (sent_.empty()) return {};
@@ -104,7 +104,7 @@ class CheckpointerTest : public testing::Test {
     reply.mutable_fence_refused()->set_reason("too late");
     Reply(ps, reply);
   }
-  // Writes this ps' half of the files, and says so.
+  // Writes this ps' half of the files and answers with Written.
   void Write(int ps, uint64_t step, const std::string& directory) {
     Answer(ps, step, WriteElements(layout_, directory, ps == 0 ? 0 : 5, ps == 0 ? 5 : 100, step));
   }
@@ -148,7 +148,7 @@ class CheckpointerTest : public testing::Test {
     checkpointer_->OnReply(ps, reply);
     loop_.RunUntilIdle();
   }
-  // Everything, as it goes when nothing goes wrong.
+  // Runs a whole checkpoint without any failure.
   void WriteCheckpoint(uint64_t step) {
     Begin(step);
     const std::string directory = TakeFence().directory();
@@ -167,7 +167,7 @@ class CheckpointerTest : public testing::Test {
   }
   std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
 
-  uint64_t term_ = kTimeline;  // under which cuts are begun and answered
+  uint64_t term_ = kTimeline;  // of the cuts and their answers
   TemporaryDirectory directory_;
   CheckpointStore store_{directory_.path()};
   const CheckpointLayout layout_ = SmallLayout();
@@ -175,8 +175,8 @@ class CheckpointerTest : public testing::Test {
   const ShardMap shard_map_ = SmallShardMap();
   FakeLoop loop_;
   std::vector<proto::ControlRequest> sent_;
-  std::vector<std::pair<int, proto::Fence>> resent_;       // to a ps alone
-  std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps that do not see the directory
+  std::vector<std::pair<int, proto::Fence>> resent_;       // to a single ps
+  std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps without access to the directory
   std::vector<std::string> events_;
   std::vector<std::string> errors_;
   std::function<void()> on_committed_;

@@ -9,12 +9,12 @@
 
 namespace shoal {
 
-// The small checkpoint's variables in many chunks, over two ps.
+// Splits the small checkpoint's variables into many chunks on two ps.
 inline ShardMap SmallShardMap() {
   return ShardMap(SmallVariables(), 2, {.min_shard_bytes = 12, .chunk_bytes = 16});
 }
 
-// What a ps answers that holds the values of SmallValue.
+// Returns the answer of a ps whose values are those of SmallValue.
 inline proto::CutRows SmallCutRows(const ShardMap& shard_map, int ps, const proto::ReadCut& read) {
   const std::vector<Variable> variables = SmallVariables();
   const std::string prefix = read.part() == 0 ? "" : SmallSlots()[read.part() - 1] + "/";

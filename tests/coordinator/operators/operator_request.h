@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// One request of an operator to a ScriptedCluster, and what came of it.
+// One request of an operator to a ScriptedCluster, and its result.
 class OperatorRequest {
  public:
   static OperatorRequest Drain(ScriptedCluster* cluster, const std::string& type, uint32_t index) {
@@ -32,12 +32,12 @@ class OperatorRequest {
     const std::function<void()> half_closed = callbacks->on_half_closed;
     stream_->set_callbacks(*std::move(callbacks));
     stream_->Send(request);
-    // Like every unary client.
+    // As every unary client does.
     EXPECT_NE(half_closed, nullptr) << "it would get OK and no answer";
     cluster->loop.Post(half_closed);
     cluster->Settle();
   }
-  // As after Ctrl-C of who asks.
+  // Acts like Ctrl-C in the operator's command.
   void Cancel() { stream_->Close(absl::UnavailableError("cancelled")); }
   bool answered() const { return stream_->finished().has_value(); }
   absl::Status status() const {

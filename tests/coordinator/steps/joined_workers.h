@@ -17,8 +17,8 @@
 
 namespace shoal {
 
-// A Membership of workers 0 to 3, whose far ends the test holds: for what has to do with workers
-// and nothing else of a run. What workers say beside hello goes to the fields.
+// A Membership with workers 0 to 3; the test holds their far ends. For code that needs workers but
+// no other part of a run. The fields record what workers send besides hello.
 class JoinedWorkers {
  public:
   explicit JoinedWorkers(FakeLoop* loop) : loop_(*loop) {
@@ -33,7 +33,7 @@ class JoinedWorkers {
             }});
   }
 
-  // It has said hello and is ready.
+  // Connects a worker, sends its hello and its Ready.
   Worker& Join(int index, const proto::WorkerHello& known = {}) {
     Connect(index);
     SendHello(index, known);
@@ -55,31 +55,31 @@ class JoinedWorkers {
     far_[index]->Send(report);
     loop_.RunUntilIdle();
   }
-  // It opens a stream and says nothing.
+  // Opens the stream of a worker, without a hello.
   void Connect(int index) {
     auto far = std::make_shared<FarEnd>(&loop_, "10.0.0.7:4711", kWorkMethod);
     far->set_callbacks(membership_->Accept(far->MakeStream()));
     far_[index] = far;
     loop_.RunUntilIdle();
   }
-  // Null: it is not connected.
+  // Returns null if the worker is not connected.
   Worker* Find(int index) {
     for (const auto& [key, worker] : membership_->workers()) {
       if (worker->index == index) return worker.get();
     }
     return nullptr;
   }
-  // Its stream breaks.
+  // Breaks the worker's stream.
   void Break(int index) {
     far_[index]->Close(absl::UnavailableError("connection reset"));
     loop_.RunUntilIdle();
   }
-  // What it was told since the last call.
+  // Returns the orders since the last call.
   std::vector<proto::WorkerOrder> Orders(int index) {
     loop_.RunUntilIdle();
     return far_[index]->Take<proto::WorkerOrder>();
   }
-  // Of these, the steps that were leased to it.
+  // Returns the leased steps among those orders.
   std::vector<uint64_t> Leases(int index) {
     std::vector<uint64_t> steps;
     for (const proto::WorkerOrder& order : Orders(index)) {

@@ -20,13 +20,14 @@
 
 namespace shoal {
 
-inline constexpr uint32_t kCoordinator = 50;  // its id; also decides the pause between two claims
+inline constexpr uint32_t kCoordinator =
+    50;  // its id, which also seeds the pause between two claims
 inline constexpr int kPsCount = 2;
 inline constexpr uint32_t kShardMap = 0x5a5a5a5a;
 
 inline uint32_t JobFingerprint() { return SmallManifest(0, 0).job_fingerprint; }
 
-// Counts how often files of values are read.
+// Counts the reads of files with values.
 class CountingFiles : public PassingFileSystem {
  public:
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
@@ -119,7 +120,7 @@ class PsFleetTest : public testing::Test {
     uint32_t job = JobFingerprint();
     uint32_t shard_map = kShardMap;
   };
-  // The answer to the newest claim.
+  // Answers the newest claim.
   void AnswerClaim(int index, const Applied& applied) {
     uint64_t term = 0, done_below = 0;
     for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
@@ -147,7 +148,7 @@ class PsFleetTest : public testing::Test {
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
-  // The ps keeps to the run of ada; the answer to the claim of `term`, the newest where it is 0.
+  // Rejects the claim of `term` (0: the newest one), because the ps belongs to the run of ada.
   void RefuseClaim(int index, uint64_t silent_ms, uint64_t term = 0) {
     proto::ControlReply reply;
     proto::ClaimRefused* refused = reply.mutable_claim_refused();
@@ -165,7 +166,7 @@ class PsFleetTest : public testing::Test {
     ada.set_pid(7);
     return ada;
   }
-  // The Load that was sent to a ps, which must be the only one.
+  // Returns the Load for a ps. Expects exactly one.
   proto::ControlRequest TakeLoad(int index) {
     std::vector<proto::ControlRequest> loads;
     for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
@@ -174,7 +175,7 @@ class PsFleetTest : public testing::Test {
     EXPECT_EQ(loads.size(), 1u) << "ps " << index;
     return loads.empty() ? proto::ControlRequest() : loads[0];
   }
-  // What a ps gets that asks for the first element of the first variable.
+  // Requests the first element of the first variable for a ps. Returns the rows in the answer.
   proto::Rows WantRows(int index) {
     ps(index).Take<proto::ControlRequest>();
     proto::ControlReply reply;
@@ -201,12 +202,12 @@ class PsFleetTest : public testing::Test {
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
-  // All ps are empty and answer; the fleet sends Loads.
+  // Answers all claims as empty ps; the fleet then sends Loads.
   void ClaimAllEmpty() {
     for (int i = 0; i < kPsCount; ++i) SendHello(i, {.incarnation = uint64_t{10} + i});
     for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
   }
-  // In office, in a timeline that was loaded.
+  // Runs until the fleet leads, with a loaded timeline.
   void Lead() {
     Start();
     ClaimAllEmpty();

@@ -14,32 +14,32 @@
 
 namespace shoal {
 
-// One end of a stream inside the process. It lives on the loop of its node, which owns it, and
-// talks to the other end through that one's mailbox. An end that is destroyed while open tells the
-// other one.
+// One end of a stream inside the process. It lives on the loop of its node, which owns it. It
+// reaches the other end through that end's mailbox. If it is destroyed while open, it informs the
+// other end.
 class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
  public:
   enum class Side { kClient, kServer };
-  // Lets the node forget the end.
+  // Removes the end from its node.
   using Remove = std::function<void(InProcessEnd*)>;
 
-  // `peer_name` is what Stream::peer says.
+  // `peer_name` is the result of Stream::peer.
   InProcessEnd(Side side, InProcessHub::Options limits, std::shared_ptr<InProcessMailbox> mailbox,
                std::string peer_name, Remove remove);
   ~InProcessEnd();
 
-  // Before either end is used.
+  // Call it before either end is used.
   static void Connect(const std::shared_ptr<InProcessEnd>& a,
                       const std::shared_ptr<InProcessEnd>& b);
 
-  // A handle for the owner of the stream; at most one.
+  // Returns the handle for the stream's owner; at most one.
   std::unique_ptr<Stream> MakeHandle();
   void set_callbacks(StreamCallbacks callbacks);
-  // Server: lets the acceptor decide, with a handle.
+  // For a server: passes a handle to the acceptor, which decides.
   void Accept(const Network::Acceptor& acceptor, const std::string& method);
-  // The other end is not there.
+  // Fails later with `error`, because the other end does not exist.
   void FailLater(absl::Status error);
-  // The node has ended: no more callbacks.
+  // Stops all callbacks, because the node has ended.
   void Abandon();
 
  private:
@@ -47,19 +47,19 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
 
   void Send(Message message);
   void SendFrom(MessageSource source);
-  // Has the sources make the next message, unless the one before has not been received yet.
+  // Lets a source make the next message, unless the last one has not been received yet.
   void MakeNext();
-  // False, and the stream is broken, when more would be above a cap.
+  // Returns false and breaks the stream if more bytes would exceed a limit.
   bool CheckQueue(InProcessEnd* peer, size_t more_bytes);
   void Finish(absl::Status status);
-  // The last message of the client has come.
+  // Handles the end of the client's messages.
   void OnHalfClose();
-  // The end of a server that has nothing more to say.
+  // Ends the stream for a server without further messages.
   void End(absl::Status status);
   void HandleDropped();
-  // Cancels; on_closed brings `error`.
+  // Cancels the stream; on_closed receives `error`.
   void Break(absl::Status error);
-  // Runs `arrival` on the other end; finds it gone when its node has ended.
+  // Runs `arrival` on the other end. Treats that end as gone if its node has ended.
   void Tell(std::function<void(InProcessEnd*)> arrival);
   void CloseLater(absl::Status status);
   void Close(absl::Status status);
@@ -75,11 +75,11 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   const Remove remove_;
   std::weak_ptr<InProcessEnd> peer_;
   std::shared_ptr<InProcessMailbox> peer_mailbox_;
-  // On the way to this end; counted up by the other one.
+  // In flight to this end; the other end counts them up.
   std::atomic<size_t> queued_bytes_{0};
   std::atomic<size_t> queued_messages_{0};
 
-  // The rest belongs to the loop of the node.
+  // Loop of the node only, from here on.
   Handle* handle_ = nullptr;
   StreamCallbacks callbacks_;
   std::deque<MessageSource> sources_;
@@ -89,7 +89,7 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   bool deciding_ = false;  // The acceptor is running.
   bool ended_ = false;     // This end has sent its last message.
   bool deaf_ = false;      // Messages that arrive are dropped.
-  bool leaving_ = false;   // The other end has heard the last of this one.
+  bool leaving_ = false;   // This end has sent its last event to the other end.
   bool closed_ = false;
 };
 

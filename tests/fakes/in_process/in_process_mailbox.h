@@ -9,14 +9,14 @@
 
 namespace shoal {
 
-// What other threads want to be run on the loop of a node, in order. Thread-safe.
+// Callbacks from other threads for the loop of a node, in order. Thread-safe.
 class InProcessMailbox {
  public:
-  // False when the mailbox is closed; the callback is dropped then.
+  // Returns false and drops the callback if the mailbox is closed.
   bool Post(std::function<void()> callback);
-  // Waits for callbacks until `deadline` (for ever without one), and takes all that are there.
+  // Waits for callbacks until `deadline` (forever without one) and returns all of them.
   std::vector<std::function<void()>> Take(std::optional<Time> deadline);
-  // Drops what is waiting.
+  // Drops the waiting callbacks and rejects later ones.
   void Close();
 
  private:

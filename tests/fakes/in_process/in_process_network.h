@@ -10,11 +10,11 @@ namespace shoal {
 
 class InProcessDirectory;
 
-// Connects tasks that live in one process, each with a loop on a thread of its own; for tests of
-// whole clusters, clean under thread sanitizer. Messages are handed over by reference. Thread-safe.
+// Connects tasks in one process, each with a loop on its own thread, for tests of whole clusters.
+// Passes messages by reference. Clean under the thread sanitizer. Thread-safe.
 class InProcessHub {
  public:
-  // As GrpcNetwork::Options.
+  // Same meaning as in GrpcNetwork::Options.
   struct Options {
     size_t max_message_bytes = size_t{64} << 20;
     size_t max_queued_bytes = size_t{1} << 30;
@@ -23,9 +23,9 @@ class InProcessHub {
   InProcessHub() : InProcessHub(Options()) {}
   explicit InProcessHub(const Options& options);
 
-  // A task's loop and network in one. Any name is an address; one that ends in ":0" stands for a
-  // free one, "in-process:N". Destroying a node breaks its streams, as a crash would; so does the
-  // end of Run. A node may outlive the hub.
+  // The loop and network of one task. Any name is an address; one that ends in ":0" selects a free
+  // address, "in-process:N". Destroying a node breaks its streams, like a crash; so does the end of
+  // Run. A node may outlive the hub.
   class Node : public EventLoop, public Network {
    public:
     // Runs callbacks on the calling thread until Stop.

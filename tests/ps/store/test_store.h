@@ -10,26 +10,26 @@
 
 namespace shoal {
 
-// A small model with everything that matters: a variable that is split over ps and cut into chunks,
-// small ones that share a chunk, a scalar, a moving average, and one that is frozen. Random first
-// values, or all 3.
+// Returns a small model with all special cases: a variable that is split over ps and into chunks,
+// small variables that share a chunk, a scalar, a moving average, and a frozen variable. The first
+// values are random, or all 3.
 std::vector<Variable> TestVariables(bool random_values = true);
 
-// Chunks of 64 floats, shards of at least 80.
+// Returns options with chunks of 64 floats and shards of at least 80 floats.
 ShardingOptions TestSharding();
 
-// SGD with learning rate 1: with integers as values and gradients every order of updates gives the
-// same.
+// Returns SGD with learning rate 1. With integer values and gradients, its result does not depend
+// on the order of updates.
 std::string CountingSgd(double momentum = 0);
 
-// A moving average with which samples of kSample times integers count, too: in float32 it is 1, and
-// what it leaves to the sample is exactly 1 / kSample.
+// A moving average whose momentum is 1 - 1 / kSample keeps its value, because that is 1 in float32.
+// It adds exactly 1 / kSample of a sample. So samples of kSample times an integer count, too.
 inline constexpr float kSample = 1 << 30;
 inline constexpr double kCountingMomentum = 1 - 1.0 / kSample;
 
 struct TestStoreOptions {
   std::string optimizer = CountingSgd();                     // Keras config
-  std::shared_ptr<const Optimizer> own_optimizer = nullptr;  // instead, if any
+  std::shared_ptr<const Optimizer> own_optimizer = nullptr;  // replaces `optimizer` if set
   int ps_index = 0;
   int ps_count = 1;
   RateScale rate_scale = {};
@@ -39,20 +39,20 @@ struct TestStoreOptions {
   uint64_t seed = 1;
   bool random_values = true;
 };
-// Not filled yet.
+// Makes a store without values.
 std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options = {});
 
-// A Push payload with these floats, in slices of `slice_bytes` (0: one slice).
+// Makes a Push with these floats, in slices of `slice_bytes` (0: one slice).
 Message GradientMessage(const std::vector<float>& values, size_t slice_bytes = 0);
 
-// What a step pushes of a chunk to take these from its values, with CountingSgd.
+// Makes the Push of a step that subtracts these from the chunk's values, with CountingSgd.
 Message PushOf(const VariableStore& store, int chunk, std::vector<float> values);
 
 std::vector<float> ToFloats(const std::vector<Slice>& payload);
 
-// Adds every rows that `store` has (its live values) to whole tensors, by variable name.
+// Adds the live rows of `store` to whole tensors, by variable name.
 void CollectValues(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
-// The same of the ready cut: values and slots, under the names of the checkpoint.
+// The same for the ready cut: values and slots, under their names in the checkpoint.
 void CollectCut(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
 
 // Adds the number of the update to each value.
@@ -85,7 +85,7 @@ class NumberingOptimizer : public Optimizer {
   }
 };
 
-// Chunks of the store that take pushes: 0 to this, exclusive.
+// Returns the number of chunks that accept pushes; these are the first ones of the store.
 int PushedChunks(const VariableStore& store);
 
 }  // namespace shoal

@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// Computes a training graph in double by the reference kernels, a value at a time: as RunContext
-// {kJobSeed, kStep} does.
+// Computes a training graph in double with the reference kernels, value by value, with RunContext
+// {kJobSeed, kStep}.
 class DoubleInterpreter {
  public:
   static constexpr uint64_t kJobSeed = 1;
@@ -30,11 +30,11 @@ class DoubleInterpreter {
   // examples.
   double Loss();
 
-  // What the last run left.
+  // Returns the value of the last run.
   const std::vector<double>& value(ValueId value) const { return values_[value]; }
 
  private:
-  // The first `end` nodes.
+  // Runs the first `end` nodes.
   void Run(int end, bool training);
 
   const TrainingGraph& training_;

@@ -15,7 +15,7 @@ inline double Largest(std::span<const float> values) {
   return largest;
 }
 
-// |a - b| <= bound * max(largest |b|, least), for every element.
+// Expects |a - b| <= bound * max(largest |b|, least) for every element.
 inline void ExpectNear(std::span<const float> actual, std::span<const float> expected, double bound,
                        double least, const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size());

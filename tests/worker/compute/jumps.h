@@ -5,9 +5,9 @@
 
 namespace shoal {
 
-// Whether rounding could decide on which side of a jump the gradient is: a value of the model, as
-// the interpreter's last run left it, is next to an end of a ReLU, or two values of a window of a
-// MaxPool2D are next to each other and the largest.
+// Returns whether rounding could decide on which side of a jump the gradient is. This is so if a
+// value of the interpreter's last run is close to an end of a ReLU, or if the two largest values in
+// a window of a MaxPool2D are close to each other.
 bool IsNearAJump(const TrainingGraph& training, const DoubleInterpreter& interpreter);
 
 }  // namespace shoal

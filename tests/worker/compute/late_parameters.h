@@ -13,27 +13,27 @@
 
 namespace shoal {
 
-// A buffer of not-a-number into which a variable's values come when it is first awaited, and no
-// earlier. Any thread may await.
+// A buffer of not-a-number that receives a variable's values when the variable is first awaited.
+// Any thread may await.
 class LateParameters : public ArrivingParameters {
  public:
-  // The layout outlives this.
+  // `layout` must outlive this.
   LateParameters(const ModelLayout& layout, std::span<const float> values);
 
   absl::Status Await(int variable) override;
 
   std::span<float> buffer() { return buffer_; }
-  // Times that they were awaited and came, by variable.
+  // Returns for each variable how often its values were awaited and arrived.
   std::map<int, int> awaits();
 
-  // Called before they come, on the thread that awaits; an error is what that hears instead. To be
-  // set before anyone awaits.
+  // Called before the values arrive, on the awaiting thread, which receives its error. Set it
+  // before the first await.
   std::function<absl::Status(int variable)> on_await;
 
  private:
   const ModelLayout& layout_;
   const PageAlignedFloats values_;
-  PageAlignedFloats buffer_;  // of a variable: written once, before its first Await returns
+  PageAlignedFloats buffer_;  // each variable is written once, before its first Await returns
   Mutex mutex_;
   std::map<int, int> awaits_ ABSL_GUARDED_BY(mutex_);
 };

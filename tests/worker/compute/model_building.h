@@ -12,8 +12,8 @@
 
 namespace shoal {
 
-// Builds Sequential-like graphs in a line each, for tests and benchmarks. A step that does not fit
-// ends the test program with the error.
+// Builds Sequential-like graphs in one line each, for tests and benchmarks. An invalid step ends
+// the test program with the error.
 class ModelBuilding {
  public:
   // One input of the given shape, kBatch first.
@@ -35,16 +35,16 @@ class ModelBuilding {
   // Adds an earlier value of the same shape.
   ModelBuilding& Add(ValueId other);
 
-  // The steps that follow are of layers that compute in this type.
+  // The following steps belong to layers that compute in this type.
   ModelBuilding& ComputeIn(ComputeDtype type) {
     type_ = type;
     return *this;
   }
 
-  // The value that the last step left.
+  // Returns the value of the last step.
   ValueId current() const { return current_; }
   const Shape& shape() const { return graph_.value(current_).shape; }
-  // Goes on from an earlier value.
+  // Continues from an earlier value.
   ModelBuilding& From(ValueId value);
   Graph Build();
 

@@ -14,40 +14,40 @@
 
 namespace shoal {
 
-// A small model around an op under test, and values for it, drawn by a seed. What goes into the op
-// are variables, so that all its gradients are seen as they are; shapes have no batch extent.
-// Something that does not fit ends the test program with the error.
+// A small model around an op under test, with values drawn from a seed. The inputs of the op are
+// variables, so that the test sees all its gradients unchanged. Shapes have no batch extent.
+// Invalid calls end the test program with the error.
 class OpCase {
  public:
-  // `small`: few enough elements for finite differences. With another type, all nodes are of a
-  // layer that computes in it, values are such that it has them, and what goes into the op under
-  // test and comes out of it is neither a variable nor the prediction, which are float32 always.
+  // `small` limits the number of elements for finite differences. With another `type`, all nodes
+  // belong to a layer that computes in it, and it can represent all values. The op's inputs are
+  // then no variables and its output is not the prediction, because those are always float32.
   OpCase(uint64_t seed, bool small, ComputeDtype type = ComputeDtype::kFloat32)
       : random_(seed), small_(small), type_(type) {}
 
-  // A whole number from `least` to `most`; of a small case at most 2 more than the least.
+  // Draws an integer from `least` to `most`. In a small case it is at most `least` + 2.
   int64_t Pick(int64_t least, int64_t most);
   bool Flip() { return random_() % 2 == 0; }
 
   enum class Fill {
     kNormal,
-    kPositive,  // 0.1 and more
-    kFar,       // normal, far from 0 but for the first element
+    kPositive,  // at least 0.1
+    kFar,       // normal, far from 0 except the first element
   };
-  // A variable.
+  // Adds a variable.
   ValueId Tensor(Shape shape, Fill fill = Fill::kNormal, Regularizer regularizer = {});
-  // A variable of a layer that sums up `terms` products: the sums are about as large as what goes
-  // in, whatever the number of layers.
+  // Adds a variable of a layer that sums `terms` products. The sums are about as large as the
+  // inputs, whatever the number of layers.
   ValueId Kernel(Shape shape, int64_t terms);
-  // A moving average, whose gradient is what SetSample says.
+  // Adds a moving average. SetSample sets its gradient.
   ValueId MovingAverage(Shape shape, Fill fill);
   void SetSample(ValueId average, ValueId sample) { graph_.SetSample(average, sample); }
-  // An image [B, H, W, C], row-major or, half of the time, left by a convolution that changes no
-  // bit of it: on a backend with layouts of its own it comes in one of those.
+  // Adds an image [B, H, W, C]. It is row-major or, half of the time, the output of a convolution
+  // that changes no bit of it. A backend with its own layouts then stores it in one of them.
   ValueId Image(const Shape& shape);
   Shape ImageShape();
-  // Inputs of the model, which have no gradient: any values, and whole numbers from 0 to
-  // `classes` - 1.
+  // Add inputs of the model, which have no gradient: any values, and integers from 0 to `classes` -
+  // 1.
   ValueId Input(Shape shape, Fill fill);
   ValueId ClassIds(Shape shape, int64_t classes);
 
@@ -57,21 +57,21 @@ class OpCase {
   }
   const Shape& shape(ValueId value) const { return graph_.value(value).shape; }
 
-  // What the case is about: the output of the model. The loss is a mean squared error.
+  // Sets the result under test, the output of the model. The loss is a mean squared error.
   void SetOutput(ValueId output);
-  // With a loss of its own, and a target for it.
+  // The same with another loss and its target.
   void SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss, std::vector<float> target);
-  // Has examples count by weights.
+  // Gives the examples weights.
   void Weigh() { weighted_ = true; }
 
-  // When all is there:
+  // Call it after all other functions.
   TrainingGraph BuildTraining();
   // By variable, and by input of the training graph.
   const std::vector<std::vector<float>>& variables() const { return variables_; }
   const std::vector<std::vector<float>>& inputs() const { return inputs_; }
 
  private:
-  // The same numbers, as a node of `type` gives them.
+  // Adds a node of `type` that returns the same numbers.
   ValueId AddIdentity(ValueId value, ComputeDtype type);
   ValueId AddVariable(Variable variable, Fill fill);
   std::vector<float> Random(const Shape& shape, Fill fill);
@@ -79,8 +79,7 @@ class OpCase {
   std::mt19937_64 random_;
   const bool small_;
   const ComputeDtype type_;
-  std::set<float>
-      drawn_;  // of a small case, in which no two values are as near as a difference goes
+  std::set<float> drawn_;  // of a small case: their distances exceed a difference step
   Graph graph_;
   std::shared_ptr<const Loss> loss_ = LossOf("MeanSquaredError");
   std::vector<float> target_;  // empty: random
@@ -89,19 +88,19 @@ class OpCase {
   std::vector<std::vector<float>> inputs_;
 };
 
-// What the conformance suite runs: a case for every op, each with the error that it allows,
-// relative to the largest value of a tensor.
+// A case of the conformance suite, for one op. Its error bound is relative to the largest value of
+// a tensor.
 struct NamedOpCase {
   std::string name;
   void (*build)(OpCase& test_case);
   double bound = 2e-5;
-  // Rounding may decide on which side of a jump a gradient is: draws near one are skipped
+  // Rounding may decide on which side of a jump a gradient is. The suite skips draws near a jump
   // (jumps.h).
   bool jumps_inside = false;
 };
 std::vector<NamedOpCase> OpCases();
-// Chains and blocks of ops as models have them, whose layouts differ on a backend with layouts of
-// its own.
+// Returns chains and blocks of ops as in models. On a backend with its own layouts, their layouts
+// differ.
 std::vector<NamedOpCase> OpBlockCases();
 inline void PrintTo(const NamedOpCase& named, std::ostream* out) { *out << named.name; }
 

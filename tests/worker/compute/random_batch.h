@@ -14,7 +14,7 @@ std::vector<float> RandomFloats(std::mt19937& random, int64_t count, float sprea
 
 // A batch with random content for a model with one input, and the memory behind it.
 struct RandomBatch {
-  // Targets fit `loss`; class ids are below the extent of the model's last axis.
+  // The targets fit `loss`; class ids are below the extent of the model's last axis.
   RandomBatch(std::mt19937& random, const Graph& model, const Loss& loss, int64_t examples);
   Batch batch() const { return {.examples = examples, .inputs = {input}, .target = target}; }
 

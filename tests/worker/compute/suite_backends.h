@@ -10,19 +10,19 @@
 
 namespace shoal {
 
-// What the suites that hold for every backend run on: TestedBackends(); "fake_device", the
-// reference's kernels behind the copies and the streams of a FakeDevice; and "cuda_on_cpu"
-// (CudaOnCpuBackend). In the cuda preset "cuda", too, on the first GPU.
+// Returns the backends for the suites that every backend must pass: TestedBackends();
+// "fake_device", the reference's kernels behind the copies and streams of a FakeDevice;
+// "cuda_on_cpu" (CudaOnCpuBackend); and, in the cuda preset, "cuda" on the first GPU.
 std::vector<std::string> SuiteBackends();
-// Why the backend cannot be tested on this machine; OK where it can.
+// Returns OK if this machine can test the backend; else the reason.
 absl::Status CheckDevice(const std::string& name);
 absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& name);
 
-// Those of them that compute in bfloat16 and float16 where a model asks for it.
+// Returns those that compute in bfloat16 and float16 if a model requests it.
 std::vector<std::string> ReducedPrecisionBackends();
 
-// The ops that the backend has no kernels for. Lists that are to shrink: one of these that it has a
-// kernel for fails.
+// Returns the ops without a kernel in the backend. Tests fail for a listed op that has a kernel, so
+// the lists can only shrink.
 std::set<std::string> MissingOps(const std::string& name);
 
 }  // namespace shoal

@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// The backends that tests of the ModelRunner run on. Under the thread sanitizer only the reference:
-// OpenMP's library is not instrumented, so that it would report races where there are none.
+// Returns the backends for tests of the ModelRunner. Under the thread sanitizer that is only the
+// reference: OpenMP's library is not instrumented, so the sanitizer would report false races.
 inline std::vector<std::string> TestedBackends() {
 #ifdef __SANITIZE_THREAD__
   return {"reference"};

@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// Three variables on two ps, in several chunks; one of them is not trained.
+// Three variables on two ps, in several chunks; one of them is frozen.
 struct SmallModel {
   std::vector<Variable> variables = {{"dense/kernel", {20, 4}},
                                      {"dense/bias", {4}},
@@ -24,7 +24,7 @@ struct SmallModel {
   ModelLayout layout{variables};
 
   const std::vector<Chunk>& chunks(int ps) const { return shard_map.ps(ps).chunks; }
-  // The chunk's values in a buffer of the model, as they travel.
+  // Copies the chunk's values from a buffer of the model, as they travel.
   std::string Gather(int ps, int chunk, std::span<const float> buffer) const {
     std::string bytes;
     for (const ChunkPiece& piece : chunks(ps)[chunk].pieces) {
@@ -34,14 +34,14 @@ struct SmallModel {
     }
     return bytes;
   }
-  // A chunk full of one number.
+  // Returns a chunk in which all values are `value`.
   std::string Filled(int ps, int chunk, float value) const {
     const std::vector<float> values(chunks(ps)[chunk].size, value);
     return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
   }
 };
 
-// What a ps says on an Exchange stream.
+// The ps' side of an Exchange stream.
 struct ExchangePeer {
   static void SendHello(FarEnd& stream, uint64_t timeline) {
     proto::ExchangeReply reply;
@@ -67,7 +67,7 @@ struct ExchangePeer {
     reply.mutable_applied()->set_version(version);
     stream.Send(reply, payload);
   }
-  // What was asked for and refused.
+  // A rejected request.
   struct Request {
     uint64_t timeline = 0;
     uint64_t cut_step = 0;
@@ -81,7 +81,7 @@ struct ExchangePeer {
     reply.mutable_refused()->set_reason(reason);
     stream.Send(reply);
   }
-  // The version is kept no more.
+  // Reports that the ps no longer keeps the version.
   static void RefuseVersion(FarEnd& stream, uint64_t timeline, uint64_t version) {
     proto::ExchangeReply reply;
     reply.mutable_refused()->set_requested_timeline(timeline);

@@ -31,7 +31,7 @@ class ParameterExchangeTest : public testing::Test {
     Make({});
   }
 
-  // Of `options`, what the job says of an exchange counts.
+  // Uses from `options` only the fields that a job sets for an exchange.
   void Make(ParameterExchange::Options options) {
     options.loop = &loop_;
     options.network = &network_;
@@ -54,7 +54,7 @@ class ParameterExchangeTest : public testing::Test {
   }
 
   FarEnd& ps(int index) { return network_.Newest(absl::StrCat("ps-", index, ":1")); }
-  // Both ps say hello; their first messages are taken.
+  // Sends the hello of both ps and takes their first messages.
   void Connect() {
     for (int i = 0; i < 2; ++i) {
       ExchangePeer::SendHello(ps(i), kTimeline);
@@ -88,7 +88,7 @@ class ParameterExchangeTest : public testing::Test {
                               model_.Filled(index, chunk, value));
     loop_.RunUntilIdle();
   }
-  // Every chunk arrives, at this version, and is forgotten.
+  // Delivers every chunk at this version and discards the requests.
   void PullAll(float value, uint64_t version) {
     exchange_->PullAll([this] { events_.push_back("pulled"); });
     for (int i = 0; i < 2; ++i) {
@@ -101,7 +101,7 @@ class ParameterExchangeTest : public testing::Test {
   void BeginStep() {
     exchange_->BeginStep(kStep, [this] { events_.push_back("applied"); });
   }
-  // The values of a chunk in `parameters_` are all this one.
+  // Expects that all values of a chunk in `parameters_` are `value`.
   void ExpectChunk(int index, int chunk, float value) {
     EXPECT_EQ(model_.Gather(index, chunk, parameters_), model_.Filled(index, chunk, value))
         << "ps " << index << " chunk " << chunk;

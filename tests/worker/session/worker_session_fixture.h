@@ -24,7 +24,7 @@ inline constexpr uint64_t kTimeline = 70;
 inline constexpr uint64_t kTotalSteps = 1000;  // of the job
 inline constexpr Time kDrainTimeout = std::chrono::seconds(8);
 
-// Computes when the test says so.
+// Computes only when the test tells it.
 class FakeComputer : public StepComputer {
  public:
   explicit FakeComputer(const SmallModel* model)
@@ -107,13 +107,13 @@ class FakeComputer : public StepComputer {
   const std::vector<float>& cut_parameters() const { return cut_parameters_; }
 
   std::vector<std::string> calls;
-  std::vector<uint64_t> expected_evaluations;  // since they were forgotten
+  std::vector<uint64_t> expected_evaluations;  // since the last ForgetEvaluations
   uint64_t test_batches = 5;                   // 0: the job has no test set
-  uint64_t pulls_below = 0;                    // by the job's strategy
+  uint64_t pulls_below = 0;                    // from the job's strategy
   bool begins_early = false;
   std::shared_ptr<const SharedMemory> gradients_memory;
-  std::vector<ChunkId> missing_at_begin, missing_now;  // of the step at hand
-  int arrived = 0;                                     // chunks, while a step was at hand
+  std::vector<ChunkId> missing_at_begin, missing_now;  // of the current step
+  int arrived = 0;                                     // chunks that arrived during a step
   Progress progress_now;
 
  private:
@@ -155,7 +155,7 @@ class WorkerSessionTest : public testing::Test {
   FarEnd& chief() { return network_.Newest("chief:1"); }
   FarEnd& ps(int index) { return network_.Newest(absl::StrCat("ps-", index, ":1")); }
 
-  // What the coordinator has got since the last call.
+  // Returns the reports to the coordinator since the last call.
   std::vector<proto::WorkerReport> TakeReports() {
     loop_.RunUntilIdle();
     return chief().Take<proto::WorkerReport>();
@@ -185,7 +185,7 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_lease()->set_count(count);
     Order(order);
   }
-  // Of a round, which is number first / 3.
+  // Leases steps of a round; its number is first / 3.
   void LeaseOfRound(uint64_t first, uint64_t count, uint64_t round_first, uint32_t round_count) {
     proto::WorkerOrder order;
     order.mutable_lease()->set_timeline(timeline_);
@@ -207,7 +207,7 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_resume()->set_below(below);
     Order(order);
   }
-  // What it answers to a halt, alone since the last reports were taken.
+  // Returns its answer to a Halt, which must be the only report since the last call.
   uint64_t BegunBelow() {
     const auto reports = TakeReports();
     EXPECT_EQ(reports.size(), 1u);
@@ -221,7 +221,7 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_evaluate()->set_batch(batch);
     Order(order);
   }
-  // Both ps answer whatever has come, as long as there is something.
+  // Lets both ps answer until no request is left.
   void ServePs() {
     bool served = true;
     while (std::exchange(served, false)) {
@@ -262,7 +262,7 @@ class WorkerSessionTest : public testing::Test {
                                model_.Filled(i, static_cast<int>(k), 1));
     }
   }
-  // Up to a session that waits for leases in kTimeline.
+  // Runs until the session waits for leases in kTimeline.
   void GetReady() {
     Welcome();
     computer_.FinishPrepare();
@@ -272,7 +272,7 @@ class WorkerSessionTest : public testing::Test {
     computer_.TakeCalls();
     events_.clear();
   }
-  // Up to one that computes this step.
+  // Runs until the session computes this step.
   void StartStep(uint64_t step, uint64_t leases = 1) {
     GetReady();
     Lease(step, leases);
@@ -288,7 +288,7 @@ class WorkerSessionTest : public testing::Test {
     chief().Close(absl::UnavailableError("connection reset"));
     loop_.RunUntilIdle();
   }
-  // Lets it find the coordinator again.
+  // Lets the session find the coordinator again.
   void Reconnect() {
     const int before = network_.CountOf("chief:1");
     for (int i = 0; i < 100 && network_.CountOf("chief:1") == before; ++i)
@@ -306,7 +306,7 @@ class WorkerSessionTest : public testing::Test {
     chief().Close(absl::OkStatus());
     loop_.RunUntilIdle();
   }
-  // The coordinator's answer to Draining.
+  // Sends the coordinator's answer to Draining.
   void SendNoLeaseFollows() {
     proto::WorkerOrder order;
     order.mutable_drain()->set_reason("as it says itself");
@@ -321,7 +321,7 @@ class WorkerSessionTest : public testing::Test {
     ASSERT_TRUE(end_.has_value());
     EXPECT_EQ(*end_, end);
     EXPECT_THAT(why_, testing::HasSubstr(why));
-    // And that is all.
+    // Nothing else follows.
     const size_t streams = network_.opened().size();
     computer_.TakeCalls();
     loop_.Advance(std::chrono::minutes(1));
@@ -337,12 +337,12 @@ class WorkerSessionTest : public testing::Test {
   uint64_t timeline_ = kTimeline;
   uint64_t held_cut_ = 0;
   uint64_t version_ = 0;
-  uint64_t complete_below_ = 0;           // ps 1 keeps no version below
-  std::vector<uint64_t> asked_versions_;  // by Pull
+  uint64_t complete_below_ = 0;           // ps 1 keeps no older version
+  std::vector<uint64_t> asked_versions_;  // requested by Pull
   proto::Push last_push_;
-  uint64_t pulls_ = 0;                // chunks
-  std::map<uint64_t, int> pushes_;    // by step: chunks
-  std::map<uint64_t, int> nothings_;  // of these, those of which nothing was pushed
+  uint64_t pulls_ = 0;                // number of chunks
+  std::map<uint64_t, int> pushes_;    // chunks by step
+  std::map<uint64_t, int> nothings_;  // those of these that were skips
   std::vector<std::string> events_;
   std::optional<WorkerSession::End> end_;
   std::string why_;

@@ -18,7 +18,7 @@
 
 namespace shoal {
 
-// A ComputeThread on a small job, whose loop runs where the test waits.
+// A ComputeThread on a small job. Its loop runs while the test waits.
 class ComputeThreadTest : public testing::Test {
  protected:
   ComputeThreadTest() { NewComputer(); }
@@ -53,7 +53,7 @@ class ComputeThreadTest : public testing::Test {
     loop_.RunUntil([&] { return result.has_value(); });
     return result.value_or(absl::UnknownError("waited in vain"));
   }
-  // Trains at least one step; the batch of the one that is returned is in memory then.
+  // Trains at least one step. Returns a step whose batch is already in memory.
   uint64_t TrainUntilTheNextBatchIsThere() {
     for (uint64_t step = 0;; step = (step + 1) % 25) {
       if (step == 0) computer_->Expect(0, 26);
@@ -68,7 +68,7 @@ class ComputeThreadTest : public testing::Test {
     loop_.RunUntil([&] { return result.has_value(); });
     return result.value_or(absl::UnknownError("waited in vain"));
   }
-  // What the runner of a job with this strategy is given where the worker is told `freedoms`.
+  // Returns the freedoms of the runner for a job with this strategy and a worker with `freedoms`.
   ComputeFreedoms FreedomsGiven(const std::string& strategy, const ComputeFreedoms& freedoms) {
     std::optional<ComputeFreedoms> given;
     create_runner_ = [&](ModelRunner::Options options) {
@@ -84,7 +84,7 @@ class ComputeThreadTest : public testing::Test {
     EXPECT_TRUE(prepared.ok()) << prepared;
     return given.value_or(ComputeFreedoms());
   }
-  // Some values that training could begin with.
+  // Sets some first values.
   static void Initialize(const Job& job, const ModelLayout& layout, std::span<float> out) {
     const KerasModel model = *ParseKerasModel(job.model_json);
     const std::vector<Variable>& variables = model.graph.variables();
@@ -98,7 +98,7 @@ class ComputeThreadTest : public testing::Test {
   const TemporaryDirectory directory_;
   const SmallJob small_{.directory = directory_.path()};
   PostedLoop loop_;
-  MemoryLimit memory_;                                // of computers made from now on
+  MemoryLimit memory_;                                // for new computers
   Time short_step_ = std::chrono::microseconds(200);  // likewise
   ComputeFreedoms freedoms_;                          // likewise
   std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =
@@ -107,7 +107,7 @@ class ComputeThreadTest : public testing::Test {
     uint64_t step;
     std::vector<uint64_t> indices;
   };
-  std::vector<SeenBatch> batches_;  // written by the compute thread, read when it has answered
+  std::vector<SeenBatch> batches_;  // written by the compute thread, read after its answer
   std::unique_ptr<ComputeThread> computer_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// A loop that the test runs until something has happened; others may post.
+// A loop that the test runs until something has happened. Other threads may post.
 class PostedLoop : public EventLoop {
  public:
   Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -25,13 +25,13 @@ class PostedLoop : public EventLoop {
     ++posts_;
     mailbox_.Post(std::move(callback));
   }
-  // Who has posted last.
+  // Returns the thread that posted last.
   std::thread::id poster() const { return poster_; }
   int posts() const { return posts_; }
   void Offload(Lane, std::function<void()>, std::function<void()>) override { std::abort(); }
   void Stop() override { std::abort(); }
 
-  // The test fails after a minute in vain.
+  // Runs until `condition` holds. Fails the test after a minute.
   void RunUntil(const std::function<bool()>& condition) {
     const Time deadline = Now() + std::chrono::minutes(1);
     while (!condition()) {

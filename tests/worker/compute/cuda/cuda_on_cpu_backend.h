@@ -10,9 +10,8 @@
 
 namespace shoal {
 
-// The cuda backend on a machine without CUDA: its own kernels, whole grids of them run on the
-// calling thread, behind the copies and the streams of a FakeDevice. Products of matrices are plain
-// sums here.
+// The cuda backend on a machine without CUDA. Its own kernels run as whole grids on the calling
+// thread, behind the copies and streams of a FakeDevice. Matrix products are plain sums here.
 class CudaOnCpuBackend : public cuda::CudaBackend {
  public:
   struct Parts {

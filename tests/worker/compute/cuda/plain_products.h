@@ -4,7 +4,7 @@
 
 namespace shoal::cuda {
 
-// Products of matrices by the plain sums of kernels/matrix_product.h, on the calling thread.
+// Computes matrix products with the plain sums of kernels/matrix_product.h, on the calling thread.
 class PlainProducts : public MatrixProducts {
  public:
   absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product, bool trains,

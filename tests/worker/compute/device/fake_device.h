@@ -17,15 +17,16 @@
 
 namespace shoal {
 
-// A Device in the memory of the host. It does nothing before the host waits, and then what one of
-// its streams has next, drawn by the seed, until what the host waits for has come to pass; with
-// most seeds one of the streams does nothing while another can. So over some seeds it is whatever
-// order the events allow, and who reads before a copy or a kernel that is not waited for, reads
-// not-a-number. A copy in fails where what it reads is not as it was when it was given, or where
-// either memory is none of the device's any more. A copy out to memory that is not pinned holds the
-// host up, as CUDA's do. All that it is given must have run before it ends. As of CUDA's, one is a
-// thread's current one, the last that it has made or said it uses, and what gets or gives back
-// something of another ends the process. It writes down all that it is told.
+// A Device in host memory. It does nothing until the host waits. Then it runs the next item of a
+// stream that the seed draws, until the awaited event has happened. With most seeds, one stream is
+// lazy: it does nothing while another stream can run. So several seeds together cover every order
+// that the events allow. Code that reads before it waits for the copy or kernel reads not-a-number.
+//
+// A copy in fails if its source has changed since the call, or if either memory is no longer the
+// device's. A copy out to unpinned memory blocks the host, as with CUDA. All items must have run
+// before destruction. Each thread has a current device, as with CUDA: the last one that it created
+// or selected. The process ends if a thread allocates or frees something of another device. The
+// device logs all its calls.
 class FakeDevice : public Device {
  public:
   explicit FakeDevice(uint64_t seed);
@@ -48,29 +49,30 @@ class FakeDevice : public Device {
   absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
   absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
-  // Does all that it can before it says no.
+  // Runs all items that can run before it returns false.
   absl::StatusOr<bool> HasHappened(Event& event) override;
-  // A second for each thing that was done.
+  // Returns one second for each item that has run.
   absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) override;
   void Finish() override;
 
-  // Gives kOut something else to do when `may_run` says so, which is for the threads of other
-  // devices to bring about; "out: WHAT" in the log.
+  // Adds an item to kOut that runs once `may_run` returns true. The threads of other devices must
+  // make it true. The log gets "out: WHAT".
   void GiveOut(const std::string& what, std::function<bool()> may_run,
                std::function<absl::Status()> run);
 
-  // "in: copy 12", bytes; "compute: kernel"; "out: copy 12"; "in: event 0", a number for each in
-  // the order of NewEvent(); "compute: wait 0"; "host: wait 0"; "host: held up" by a copy out;
-  // "compute: record", behind which is what was recorded, to "compute: recorded"; "compute: play".
+  // Lines of the log: "in: copy 12" with the number of bytes; "compute: kernel"; "out: copy 12";
+  // "in: event 0" with the event's number in the order of NewEvent(); "compute: wait 0"; "host:
+  // wait 0"; "host: held up" by a copy out; "compute: record", then the recorded items, then
+  // "compute: recorded"; "compute: play".
   std::vector<std::string>& log() { return log_; }
-  // Whether all that was given has run.
+  // Returns whether all items have run.
   bool idle() const;
-  // From now on recordings fail, when they end.
+  // From now on, every recording fails at its end.
   void CannotRecord() { cannot_record_ = true; }
-  // How much memory it has; at first as much as anyone may want.
+  // Sets the size of its memory, which is very large by default.
   void SetMemory(int64_t size_bytes) { memory_bytes_ = size_bytes; }
   int64_t taken_bytes() const { return taken_bytes_; }
-  // Bytes of the host that are pinned.
+  // Returns the number of pinned bytes of the host.
   int64_t pinned_bytes() const;
 
  private:
@@ -78,52 +80,52 @@ class FakeDevice : public Device {
   class FakeMemory;
   class Pinning;
   struct FakeRecording;
-  // One thing to do, once `awaited` has been reached so many times and it may run; then `reached`
-  // is.
+  // An item of a stream. It runs once `awaited` has been reached `times` times and `may_run` allows
+  // it. Then it counts up `reached`.
   struct Item {
     std::shared_ptr<int64_t> awaited = nullptr;
     int64_t times = 0;
     std::function<bool()> may_run = nullptr;
     std::function<absl::Status()> run = nullptr;
     std::shared_ptr<int64_t> reached = nullptr;
-    std::shared_ptr<int64_t> reached_at = nullptr;  // set to things_done_ then
+    std::shared_ptr<int64_t> reached_at = nullptr;  // then set to things_done_
   };
 
   void CheckIsCurrent() const;
   void Give(Stream stream, Item item);
-  // Gives it now or, of what is recorded, each time that it is played.
+  // Adds an item now or, in a recording, each time that it is played.
   void GiveOrRecord(Stream stream, std::function<void()> give);
   enum class Progress {
     kOne,
-    kNone,    // nothing that it may do, now or ever
-    kNotNow,  // other devices are to do something first
+    kNone,    // no item can ever run
+    kNotNow,  // other devices must act first
   };
-  // Does what a stream has next.
+  // Runs the next item of a stream.
   Progress DoOne();
-  // Does one thing after the other until `done`. An error where that cannot be; kDeadlineExceeded
-  // where it has waited for other devices for a minute.
+  // Runs items until `done`. Returns an error if that is impossible, and kDeadlineExceeded after a
+  // minute of waiting for other devices.
   absl::Status DoUntil(const std::function<bool()>& done);
   bool IsPinned(const char* memory, int64_t size_bytes) const {
     return Contains(pinned_, memory, size_bytes);
   }
-  // Whether one of these pieces has all of that.
+  // Returns whether one of these pieces contains the whole range.
   static bool Contains(const std::map<const char*, int64_t>& pieces, const char* memory,
                        int64_t size_bytes);
 
   static constexpr size_t kStreams = 3;
 
   std::mt19937_64 random_;
-  const size_t lazy_;  // the stream that does nothing while another can; kStreams: none
+  const size_t lazy_;  // the lazy stream; kStreams: none
   int64_t memory_bytes_ = int64_t{1} << 40;
   int64_t taken_bytes_ = 0;
   int64_t things_done_ = 0;
   bool cannot_record_ = false;
   std::array<std::deque<Item>, kStreams> streams_;
   std::map<const char*, int64_t> pinned_;  // sizes by address
-  std::map<const char*, int64_t> taken_;   // likewise, of the device's own
+  std::map<const char*, int64_t> taken_;   // likewise, of the device
   int events_ = 0;
-  std::unique_ptr<FakeRecording> recording_;  // null: nothing is recorded
-  absl::Status error_;                        // the first; what comes after it is not done
+  std::unique_ptr<FakeRecording> recording_;  // null: no recording is in progress
+  absl::Status error_;                        // the first one; later items do not run
   std::vector<std::string> log_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// The reference's kernels, on a FakeDevice.
+// Runs the reference's kernels on a FakeDevice.
 class FakeDeviceBackend : public DeviceBackend {
  public:
   FakeDeviceBackend(
@@ -21,7 +21,7 @@ class FakeDeviceBackend : public DeviceBackend {
   std::string name() const override { return "fake_device"; }
   std::set<std::string> op_types() const override;
 
-  // Kernels that the builders of programs have asked for.
+  // Returns how many kernels the program builders have requested.
   int copies() const;
   int zeros() const;
 

@@ -13,10 +13,9 @@
 
 namespace shoal {
 
-// Sums of FakeDevices, each driven by a thread. A sum runs on rank 0 when the others' have run,
-// which leave a copy of what their memory holds then. None is taken before all ranks have met once.
-// After an abort nothing waits, and sums are
-// anything.
+// Sums over FakeDevices; a thread drives each device. The sum on rank 0 runs after those of the
+// other ranks, which keep a copy of their memory at that time. Rejects sums until all ranks have
+// met once. After an abort nothing waits, and the sums are undefined.
 class FakeGradientSums : public GradientSums {
  public:
   explicit FakeGradientSums(int ranks) : rendezvous_(ranks), given_(ranks) {}
@@ -27,9 +26,9 @@ class FakeGradientSums : public GradientSums {
   absl::Status Check(int rank) override;
   void Abort() override;
 
-  // From now on that rank's sums do not run before an abort.
+  // From now on, the sums of that rank wait until an abort.
   void HoldUp(int rank);
-  // What that rank's sums run on fails, as it finds out when it asks.
+  // Makes that rank's link fail, which the rank notices in Check.
   void FailLink(int rank);
   int reduces();
   int meetings() const { return rendezvous_.meetings(); }

@@ -21,16 +21,16 @@
 // The conformance suite of GradientSums.
 namespace shoal {
 
-// What every GradientSums must do. Ranks is a type with
-//   static absl::Status CanRun();                 // here; else the suite is skipped
-//   Ranks(int count, int values);                 // as many floats in the memory of each's device
+// The requirements for every GradientSums. Ranks is a type with
+//   static absl::Status CanRun();                 // on this machine; else the suite is skipped
+//   Ranks(int count, int values);                 // the floats in the memory of each rank's device
 //   GradientSums& sums();
-//   std::span<float> memory(int rank);            // to be read and written when nothing runs there
+//   std::span<float> memory(int rank);            // accessible while nothing runs on the device
 //   absl::Status Reduce(const SumRank&, std::span<float> gradients);  // on the rank's device
-//   absl::StatusOr<bool> HasEnded(int rank);      // all that kOut of its device was given
+//   absl::StatusOr<bool> HasEnded(int rank);      // all items of its device's kOut
 //   void Fail(int rank);                          // from now on its sums cannot end
-//   static std::string FailureOf(int rank);       // which Check then says
-// Each rank's are called on one thread at a time.
+//   static std::string FailureOf(int rank);       // the error that Check then reports
+// One thread at a time calls the functions of a rank.
 template <typename Ranks>
 class GradientSumsConformance : public ::testing::Test {
  protected:
@@ -50,7 +50,7 @@ class GradientSumsConformance : public ::testing::Test {
     Fill();
     OnEachRank([this](int) { EXPECT_TRUE(ranks_->sums().Meet().ok()); });
   }
-  // Sums of these and of their halves and quarters are exact, in any order.
+  // Sums of these values, their halves and their quarters are exact in any order.
   static float ValueOf(int rank, int i) { return static_cast<float>(100 * (rank + 1) + i); }
   void Fill() {
     for (int rank = 0; rank < count_; ++rank) {
@@ -63,7 +63,7 @@ class GradientSumsConformance : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
-  // As a rank's thread does it.
+  // The call of a rank's thread.
   absl::Status Give(int rank, float share, const Range& range) {
     return ranks_->Reduce({.sums = &ranks_->sums(), .rank = rank, .share = share},
                           ranks_->memory(rank).subspan(range.offset, range.size));
@@ -87,11 +87,11 @@ class GradientSumsConformance : public ::testing::Test {
     }
     return true;
   }
-  // Whatever the sums say meanwhile.
+  // Waits for the end of the rank's sums and ignores the status of the sums.
   bool Ends(int rank) {
     return Until([&] { return ranks_->HasEnded(rank).value_or(true); });
   }
-  // All give the sums of these ranges, one behind the other, and wait for them.
+  // All ranks start the sums of these ranges in turn and wait for them.
   void AddUp(const std::vector<float>& shares, const std::vector<Range>& ranges) {
     OnEachRank([&](int rank) {
       for (const Range& range : ranges) {
@@ -102,7 +102,7 @@ class GradientSumsConformance : public ::testing::Test {
       EXPECT_TRUE(added.ok()) << "rank " << rank << ": " << added;
     });
   }
-  // That memory is what it was, but for these sums on the first rank.
+  // Expects these sums in the first rank's memory, and no other changes.
   void ExpectSums(const std::vector<float>& shares, const std::vector<Range>& ranges) {
     std::vector<float> sums;
     for (int i = 0; i < kValues; ++i) sums.push_back(ValueOf(0, i));
@@ -126,7 +126,7 @@ class GradientSumsConformance : public ::testing::Test {
 
   int count_ = 0;
   std::unique_ptr<Ranks> ranks_;
-  std::atomic<bool> first_waits_ = false;  // the first rank, or it has
+  std::atomic<bool> first_waits_ = false;  // the first rank waits, or has waited
 };
 
 TYPED_TEST_SUITE_P(GradientSumsConformance);
@@ -158,7 +158,7 @@ TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatMeet) {
   });
 }
 
-// Shares change with the size of the batch, and come again.
+// The shares change with the batch size and then return to earlier values.
 TYPED_TEST_P(GradientSumsConformance, AddsUpSharesOnTheFirstRank) {
   for (const std::vector<std::vector<float>>& batches :
        {std::vector<std::vector<float>>{{0.5, 0.5}, {1, 1}, {0.5, 0.5}},
@@ -174,7 +174,7 @@ TYPED_TEST_P(GradientSumsConformance, AddsUpSharesOnTheFirstRank) {
   }
 }
 
-// Some of their values twice, and others not at all.
+// Some ranges occur twice, others never.
 TYPED_TEST_P(GradientSumsConformance, AddsUpRangesInTheirOrderAndNothingElse) {
   this->Start(3);
   const std::vector<float> shares = {0.5, 0.25, 0.25};
@@ -205,7 +205,7 @@ TYPED_TEST_P(GradientSumsConformance, ASumWaitsForAllRanks) {
   }
 }
 
-// For one that never gives its own. What the sums are then is not said.
+// One rank never starts its sum. The values of the sums are undefined then.
 TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatWait) {
   this->Start(3);
   std::latch given(2);
@@ -220,7 +220,7 @@ TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatWait) {
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(this->Give(rank, 0.25, this->kAll).ok());
     given.count_down();
     const absl::Status added = this->Await(rank);
-    // Others than the first need not wait for anybody.
+    // Only the first rank must wait for the others.
     EXPECT_TRUE(absl::IsCancelled(added) || (rank == 1 && added.ok())) << rank << ": " << added;
     EXPECT_TRUE(this->Ends(rank)) << rank;
   });

@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// The bytes of `numbers`, each as a Number in the given byte order.
+// Returns the bytes of `numbers`, each as a Number in the given byte order.
 template <typename Number>
 std::string Stored(const std::vector<double>& numbers, bool big_endian) {
   std::string bytes;
@@ -38,7 +38,7 @@ inline std::string IdxHeader(uint8_t type, const std::vector<uint32_t>& extents)
   return bytes;
 }
 
-// An NPY file's head, padded as NumPy does it.
+// Returns the header of an NPY file, padded as by NumPy.
 inline std::string NpyHeader(int major, std::string dict) {
   const size_t begin = major == 1 ? 10 : 12;
   while ((begin + dict.size() + 1) % 64 != 0) dict.push_back(' ');
@@ -68,12 +68,13 @@ inline std::string Gzip(const std::string& content) {
   return out;
 }
 
-// A test with a directory of its own, removed afterwards.
+// A test with its own directory, removed at the end.
 class DataFileTest : public testing::Test {
  protected:
   std::string Path(const std::string& name) const { return directory_ / name; }
   std::string Write(const std::string& name, const std::string& content) const {
-    // Removed first: a file system that guards against lost replacements would wait for the disk.
+    // Removes the old file first: a file system that protects against lost replacements would wait
+    // for the disk.
     std::filesystem::remove(Path(name));
     std::ofstream(Path(name), std::ios::binary) << content;
     return Path(name);

@@ -14,7 +14,7 @@ namespace shoal {
 class FormatTest : public DataFileTest {
  protected:
   absl::StatusOr<std::unique_ptr<Dataset>> Open() const { return OpenDataset(source_, inputs_); }
-  // The error of opening, or else of the first example that cannot be read; empty without one.
+  // Returns the error of opening, or else of the first unreadable example; empty if there is none.
   std::string ErrorOf() const {
     const auto dataset = Open();
     if (!dataset.ok()) return std::string(dataset.status().message());
@@ -24,7 +24,7 @@ class FormatTest : public DataFileTest {
     }
     return "";
   }
-  // "0 1 | 7 : label" for each example.
+  // Returns "0 1 | 7 : label" for each example.
   std::vector<std::string> Rows() const {
     const auto dataset = Open();
     EXPECT_TRUE(dataset.ok()) << dataset.status();
@@ -49,7 +49,7 @@ class FormatTest : public DataFileTest {
     const absl::Status status = dataset.Read(index, features, label);
     if (!status.ok()) return status;
     EXPECT_TRUE(dataset.ReadLabel(index, alone).ok());
-    // What stands in for a damaged example has another label.
+    // The replacement of a damaged example has another label.
     if (source_.damaged != "skip") {
       EXPECT_EQ(alone, label);
     }

@@ -34,13 +34,14 @@ inline std::string Varint(uint64_t number) {
   return text;
 }
 
-// A field of a protobuf message that has a length: bytes, a message, packed numbers.
+// Returns a field of a protobuf message with a length: bytes, a message, or packed numbers.
 inline std::string ProtoField(char number, const std::string& content) {
   return static_cast<char>(number << 3 | 2) + Varint(content.size()) + content;
 }
 
-// What a tf.train.Example holds, by the numbers that tensorflow/core/example/example.proto and
-// feature.proto give: a Feature, which is one of three lists, and the Example of several.
+// The content of a tf.train.Example, with the field numbers of
+// tensorflow/core/example/example.proto and feature.proto: a Feature is one of three lists, and an
+// Example has several Features.
 inline std::string BytesFeature(const std::string& value) {
   return ProtoField(1, ProtoField(1, value));
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
-// Needs the one above.
+// Needs the include above.
 #include <jpeglib.h>
 #include <png.h>
 
@@ -73,7 +73,7 @@ inline std::string PlainJpeg(int height, int width, uint8_t level) {
                     width, 3);
 }
 
-// A JPEG whose header says other extents than it has.
+// Returns a JPEG whose header has other extents than its data.
 inline std::string WithExtents(std::string jpeg, uint16_t height, uint16_t width) {
   for (size_t i = 2; i + 9 < jpeg.size();) {
     const auto marker = static_cast<uint8_t>(jpeg[i + 1]);
@@ -89,7 +89,7 @@ inline std::string WithExtents(std::string jpeg, uint16_t height, uint16_t width
   return jpeg;
 }
 
-// Likewise a PNG, with the right checksum.
+// The same for a PNG, with a valid checksum.
 inline std::string WithPngExtents(std::string png, uint32_t height, uint32_t width) {
   for (int b = 0; b < 4; ++b) {
     png[16 + b] = static_cast<char>(width >> (24 - 8 * b));

@@ -4,8 +4,8 @@
 
 namespace shoal::cuda {
 
-// Computes what a ConvolutionGraph says, on the calling thread, in float32: whether the right thing
-// is asked of cuDNN shows without a GPU. Its kernels spoil the workspace that they ask for.
+// Computes a ConvolutionGraph on the calling thread, in float32. So tests without a GPU can check
+// the graphs for cuDNN. The kernels overwrite their workspace with garbage.
 class ConvolutionsOnCpu : public Convolutions {
  public:
   absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,

@@ -8,12 +8,12 @@
 #include "worker/compute/cuda/cudnn/cudnn_device.h"
 #include "worker/compute/cuda/cudnn/cudnn_library.h"
 
-// cuDNN without a GPU: it names engines and makes plans for one that it is told of. Only running
-// them needs it.
+// cuDNN without a GPU: it lists engines and makes plans for a described GPU. Only running a plan
+// needs the GPU.
 
 namespace shoal::cuda {
 
-// An H100 as cuDNN describes it: the figures are those of NVIDIA's data sheet and of CUDA's
+// An H100 as cuDNN describes it. The numbers are from NVIDIA's data sheet and from CUDA's
 // programming guide for compute capability 9.0.
 inline constexpr char kH100[] = R"({
   "deviceName": "NVIDIA H100 80GB HBM3", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000,

@@ -24,14 +24,14 @@
 #include "worker/compute/cuda/runtime/device_survey.h"
 #endif
 
-// What tests of kernels share: they run whole grids on the CPU, and in the cuda preset on a GPU
-// where there is one, with random values and shapes against the reference.
+// The common part of kernel tests. They run whole grids on the CPU and, in the cuda preset, on a
+// GPU if there is one. They use random values and shapes and compare with the reference.
 
 namespace shoal::cuda {
 
 using Doubles = std::vector<double>;
 
-// Memory that kernels see wherever they run. It begins as not-a-number.
+// Memory that kernels can access on the CPU and on the GPU. Its first values are not-a-number.
 template <typename Element>
 class Buffer {
  public:
@@ -80,7 +80,7 @@ struct Operand {
   Shape shape;
 };
 
-// What the reference computes of `op` in training.
+// Returns the reference's result of `op` in training.
 inline std::vector<Doubles> Reference(const Op& op, const std::vector<Operand>& inputs) {
   std::vector<Shape> shapes;
   for (const Operand& input : inputs) shapes.push_back(input.shape);
@@ -116,7 +116,7 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
 
   static bool on_device() { return GetParam() == RunsOn::kDevice; }
 
-  // Runs it to its end.
+  // Runs the kernel and waits for its end.
   template <typename Kernel>
   void Run(const Kernel& kernel) {
     if (!on_device()) return RunOnCpu(kernel, random_);
@@ -130,7 +130,7 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
 #endif
   }
 
-  // Calls draw(element) `draws` times for each type of elements, with its zero.
+  // Calls draw(element) `draws` times for each element type; `element` is a zero of that type.
   template <typename Draw>
   void ForElements(int draws, const Draw& draw) {
     for (int i = 0; i < draws && !HasFatalFailure(); ++i) {
@@ -169,13 +169,14 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
     for (int64_t i = 0; i < size; ++i) buffer[i] = FromFloat<Element>(normal(random_));
     return buffer;
   }
-  // Where a kernel reads an input, and where it writes: the same place, or two.
+  // Where a kernel reads its input and writes its output: one place, or two.
   template <typename Element>
   struct Places {
     Buffer<Element> to;
     const Element* from;
   };
-  // Those of a kernel that may work in place on what `input` holds, which stays as it is.
+  // Draws the places for a kernel that may work in place on the content of `input`. Leaves `input`
+  // unchanged.
   template <typename Element>
   Places<Element> DrawPlaces(const Buffer<Element>& input) {
     Places<Element> places = {Empty<Element>(input.size()), input.data()};
@@ -185,16 +186,16 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
     }
     return places;
   }
-  // From 0 to classes - 1.
+  // Draws class numbers from 0 to classes - 1.
   Buffer<float> Classes(int64_t size, int64_t classes) {
     Buffer<float> buffer = Empty<float>(size);
     for (int64_t i = 0; i < size; ++i) buffer[i] = static_cast<float>(Pick(0, classes - 1));
     return buffer;
   }
 
-  // Every element within `bound` of the largest; half a unit of its last place besides where it has
-  // less than 24 bits, and of float16 half the distance of the smallest numbers. What float16 has
-  // no number for may be infinite.
+  // Expects every element within `bound` of the largest. Types with less than 24 bits may also be
+  // off by half a unit in the last place, and float16 at least by half the distance of its smallest
+  // numbers. Values beyond the range of float16 may be infinite.
   template <typename Element>
   void ExpectNear(const Buffer<Element>& actual, const Doubles& expected, double bound,
                   const std::string& what, double least = 1e-6) {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-// What the stand-in for NCCL takes for a stream, in place of CUDA's; or null.
+// The stream type of the NCCL fake, instead of CUDA's. May be null.
 struct FakeNcclStream {
-  std::atomic<int> given = 0, ended = 0;  // sums
+  std::atomic<int> given = 0, ended = 0;  // numbers of sums
 };
