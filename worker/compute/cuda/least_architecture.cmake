@@ -1,6 +1,7 @@
-# Sets SHOAL_LEAST_ARCHITECTURE to the least of CMAKE_CUDA_ARCHITECTURES. All of them are plain numbers: the code of
-# these runs on their architecture and on later ones, which is what FindDevice tells people (runtime/device_survey.cc). That of
-# 90a runs on 9.0 alone, 90-real on 9.x, and what `native` or `all` stand for is not known here.
+# Sets SHOAL_LEAST_ARCHITECTURE to the least of CMAKE_CUDA_ARCHITECTURES. Requires that all of them
+# are plain numbers: only code for these also runs on later architectures, as FindDevice tells
+# people (runtime/device_survey.cc). Code for 90a runs only on 9.0, code for 90-real on 9.x, and the
+# meaning of `native` or `all` is unknown here.
 foreach(ARCHITECTURE IN ITEMS ${CMAKE_CUDA_ARCHITECTURES})
   if(NOT ARCHITECTURE MATCHES "^[1-9][0-9]+$")
     message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES is \"${CMAKE_CUDA_ARCHITECTURES}\", and \"${ARCHITECTURE}\" is no plain "
