@@ -1,8 +1,9 @@
-# Makes a man page of what a program says of itself:
+# Makes a man page from the help of a program:
 #
 #   cmake -D "COMMAND=/path/shoal;train" -D NAME=shoal-train -D VERSION=0.1.0 -D OUTPUT=shoal-train.1 -P man_page.cmake
 #
-# The help stands in it as it is printed: its first line is the description, its lines are as wide as people read.
+# The page contains the help as printed. Its first line is the description, and its lines already
+# have a readable width.
 execute_process(COMMAND ${COMMAND} --help OUTPUT_VARIABLE HELP COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\\" "\\e" HELP "${HELP}")
 # A line must not look like one of troff's requests.
