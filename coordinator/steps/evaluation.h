@@ -9,12 +9,12 @@
 
 namespace shoal {
 
-// One pass over the test set on the values of one cut: its batches are leased to workers like
-// steps, and each counts once. They are added up in their order, whoever computes them and when: to
-// the last bit the same values have the same result. Plain state; not thread-safe.
+// One pass over the test set on the values of one cut. Its batches are leased to workers like
+// steps, and each counts once. Results are added in batch order, not in the order of arrival. This
+// makes the result of the same values the same to the last bit. Plain state; not thread-safe.
 class Evaluation {
  public:
-  // Of epoch `epoch`, on the cut at `cut_step`.
+  // Evaluates epoch `epoch` on the cut at `cut_step`.
   Evaluation(uint64_t epoch, uint64_t cut_step, uint64_t batches, int metric_sum_count,
              Time lease_timeout)
       : epoch_(epoch),
@@ -30,7 +30,8 @@ class Evaluation {
   StepDispatcher& batches() { return batches_; }
   const StepDispatcher& batches() const { return batches_; }
 
-  // Counts the result of a batch unless it was counted before.
+  // Counts the result of a batch. Ignores a batch that was counted before, and a wrong number of
+  // sums.
   void Done(StepDispatcher::WorkerKey worker, uint64_t batch, uint64_t examples, double loss_sum,
             const std::vector<double>& metric_sums, Time now) {
     if (metric_sums.size() != metric_sums_.size() || !batches_.Done(worker, batch, now)) return;
@@ -43,13 +44,12 @@ class Evaluation {
 
   bool finished() const { return batches_.finished(); }
   double loss() const { return loss_sum_ / static_cast<double>(examples_); }
-  // What the metrics' figures follow from, and the examples that they are of.
+  // The sums that the metrics are computed from, and the number of examples in them.
   const std::vector<double>& metric_sums() const { return metric_sums_; }
   uint64_t examples() const { return examples_; }
 
  private:
-  // Batches whose sums may be kept until those before them are there: 16 MiB of them, and some in
-  // any case.
+  // Max batches whose sums wait for an earlier batch: 16 MiB of sums, within 8 to 4096 batches.
   static uint64_t MostAhead(int metric_sum_count) {
     return std::clamp<uint64_t>((uint64_t{16} << 20) / (sizeof(double) * (metric_sum_count + 8)), 8,
                                 4096);
@@ -68,8 +68,8 @@ class Evaluation {
   const uint64_t epoch_;
   const uint64_t cut_step_;
   StepDispatcher batches_;
-  std::map<uint64_t, Result> ahead_;  // done, and not added yet
-  uint64_t added_ = 0;                // all batches below are
+  std::map<uint64_t, Result> ahead_;  // done but not added yet
+  uint64_t added_ = 0;                // all batches below are added
   uint64_t examples_ = 0;
   double loss_sum_ = 0;
   std::vector<double> metric_sums_;

@@ -15,12 +15,12 @@
 namespace shoal {
 namespace {
 
-// Whoever claims an index that somebody has tries again every second; it is said so often.
+// A worker that claims a taken index retries every second. The log mentions it this often.
 constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
 
-constexpr size_t kMaxGone = 1000;        // workers that are not listed, remembered
-constexpr size_t kMaxDetailBytes = 500;  // of why one of them is gone
-// A worker takes no more leases beside the step that it is at.
+constexpr size_t kMaxGone = 1000;        // records of workers that are gone and not listed
+constexpr size_t kMaxDetailBytes = 500;  // of a text that a worker sends
+// A worker takes at most this many leases: 2^14, and the step that it computes.
 constexpr int kMaxHeldSteps = (1 << 14) + 1;
 
 constexpr FieldLimit kReportLimits[] = {{.kind = proto::WorkerReport::kHelloFieldNumber,
@@ -31,7 +31,8 @@ constexpr FieldLimit kReportLimits[] = {{.kind = proto::WorkerReport::kHelloFiel
                                          .field = proto::StepsDone::kStepsFieldNumber,
                                          .most = kMaxHeldSteps}};
 
-// Whoever has opened a stream may say anything, at any length; what is kept of it is for people.
+// Caps the texts in a report, and makes them printable. Any process can open a stream and send
+// texts of any length; people read them in log and status.
 void CapTexts(proto::WorkerReport* report) {
   if (report->has_hello()) {
     proto::WorkerHello* hello = report->mutable_hello();
@@ -168,7 +169,7 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   for (auto& [key, other] : workers_) {
     if (other->index != *index) continue;
     if (other->hello.incarnation() != hello.incarnation()) return RefuseClaim(worker, *other);
-    // A stream that was not seen to break yet gives way to the new one of the same worker.
+    // The same worker has a new stream: its old one broke, but this was not noticed yet.
     Remove(key, "it has opened a new stream");
     break;
   }
@@ -198,8 +199,8 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   worker.Send(order);
 }
 
-// Never for good: which of the two is wanted is not known here, and the one that has the index may
-// lose it at the next break of its stream.
+// Never final: the coordinator does not know which of the two processes is wanted. The holder loses
+// the index when its stream breaks.
 void Membership::RefuseClaim(Worker& worker, Worker& holder) {
   const std::string reason = absl::StrCat(
       "there is a worker ", holder.index,
@@ -221,7 +222,7 @@ absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const 
         options_.listed.empty() ? "none" : absl::StrJoin(options_.listed, ", "),
         "); start it with --chief=HOST:PORT alone to be given an index"));
   }
-  // One that was given its index comes back under it.
+  // A worker that comes back keeps the index that it was given.
   for (const auto& [index, incarnation] : incarnations_) {
     if (incarnation == hello.incarnation() && !options_.listed.contains(index)) return index;
   }
@@ -250,7 +251,7 @@ void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
   ForgetOldest();
 }
 
-// Workers that come and go, a new one each time, would fill memory and status.
+// Otherwise workers that come and go, a new one each time, would fill memory and status.
 void Membership::ForgetOldest() {
   std::map<StepDispatcher::WorkerKey, int> gone;
   for (const auto& [index, record] : records_) {

@@ -17,34 +17,36 @@
 
 namespace shoal {
 
-// One worker that is connected.
+// One connected worker.
 struct Worker {
   StepDispatcher::WorkerKey key = 0;  // of this connection; never used again
   int index = -1;                     // -1 until its hello is accepted
   proto::WorkerHello hello;
   std::unique_ptr<Stream> stream;
   bool ready = false;          // it has job and data and can compute
-  bool lost_timeline = false;  // it has dropped the open timeline and waits to be told of it again
+  bool lost_timeline = false;  // it dropped the open timeline and waits for a new announcement
   uint64_t steps_done = 0;
-  bool in_line = false;      // for steps
-  double step_seconds = 0;   // smoothed time from one step to the next; 0 before two
+  bool in_line = false;      // waits for steps
+  double step_seconds = 0;   // smoothed time from one step to the next; 0 before two steps
   Time last_report{};        // of steps or batches, or its hello
-  Time claims_said_until{};  // refusals of others that claim its index are not logged until then
-  proto::Waiting waiting;    // what it said last that it is at, if that takes long,
-  Time waiting_at{};         // and when
+  Time claims_said_until{};  // rejected claims to its index are not logged until then
+  proto::Waiting waiting;    // its last message about long work,
+  Time waiting_at{};         // and when that arrived
 
-  // It says every 5 s what it is at: it is alive and at a step that takes long.
+  // True while it is alive and computes a long step: it then reports this every 5 s.
   bool Computing(Time now) const {
     return waiting.computing() && now - waiting_at < std::chrono::seconds(15);
   }
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };
 
-// Who takes part: the streams that workers have opened, and the indices they go by. A listed worker
-// comes with its index; one that is not listed is given the next free one. Of two processes with
-// one index the first stays while its stream is open, however little it says (Keepalive ends the
-// stream of one that is gone or stands still): another one that claims it, by mistake or not, puts
-// out nobody who works, and may try again. Loop thread only.
+// The streams that workers have opened, and the workers' indices. A listed worker brings its index.
+// A worker that is not listed gets the next free one.
+//
+// Two processes may claim one index. The first keeps it while its stream is open, even if it sends
+// nothing; Keepalive ends the stream of a process that is gone or stands still. The second is
+// rejected and may retry. This protects a working process from one that claims its index by
+// mistake. Loop thread only.
 class Membership {
  public:
   struct Options {
@@ -53,38 +55,41 @@ class Membership {
     std::string job_text;
     std::vector<std::string> ps_addresses;
     std::function<void(Worker&, const proto::WorkerReady&)> on_ready;
-    // Everything else that a worker with a valid hello says.
+    // All other reports of a worker whose hello was accepted.
     std::function<void(Worker&, const proto::WorkerReport&)> on_report;
-    // Its stream is gone; called once for each that had said hello, before the Worker is destroyed.
+    // The worker's stream is gone. Called once for each worker whose hello was accepted, before the
+    // Worker is destroyed.
     std::function<void(Worker&, const std::string& why)> on_gone;
   };
   explicit Membership(Options options);
   ~Membership();
 
-  // A new Work stream.
+  // Takes over a new Work stream; returns the callbacks for it.
   StreamCallbacks Accept(std::unique_ptr<Stream> stream);
 
-  // Tells a worker why it cannot take part and ends its stream.
+  // Sends `reason` to the worker, logs it and ends the stream. `final`: a retry is useless.
+  // Destroys `worker`.
   void Reject(Worker& worker, const std::string& reason, bool final);
+  // Sends `order` to all workers whose hello was accepted.
   void Broadcast(const proto::WorkerOrder& order);
-  // The job is over, done or for `failure`: tells all workers, and welcomes nobody from now on, but
-  // tells each that says hello the same.
+  // Tells all workers that the job is over; `failure` is the reason, empty if the job is done.
+  // From now on each new hello gets the same answer, and no welcome.
   void EndJob(const std::string& failure);
-  // After EndJob: every listed worker was told, or has left before.
+  // After EndJob: true if every listed worker was told, or left before.
   bool AllTold() const;
 
   // Connected workers that are ready.
   std::vector<Worker*> Ready();
   bool AnyReady() const;
-  // Everybody who ever came has said that it leaves.
+  // True if every worker that ever joined has announced that it leaves.
   bool AllLeft() const;
-  // Connected workers whose hello was accepted: each has its index.
+  // Connected workers whose hello was accepted. Each has its index.
   const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const {
     return workers_;
   }
 
-  // What is known of every worker that said hello, by index; of those that are not listed, the
-  // oldest that are gone are forgotten.
+  // Facts about every worker whose hello was accepted, by index. Forgets the oldest workers that
+  // are gone and not listed.
   struct Record {
     enum class State { kPreparing, kUp, kDraining, kLost, kLeft };
     State state = State::kPreparing;
@@ -92,11 +97,11 @@ class Membership {
     std::string address;                // "host, pid 12"
     std::string detail;
     uint64_t steps_done = 0;
-    uint64_t restarts = 0;  // another process took its place
-    uint64_t expiries = 0;  // its leases ended though it was alive and at work
+    uint64_t restarts = 0;  // how often another process took its place
+    uint64_t expiries = 0;  // how often its leases expired while it was alive and at work
   };
   const std::map<int, Record>& records() const { return records_; }
-  // Workers that were rejected as they computed another job.
+  // Number of workers that were rejected because they computed another job.
   uint64_t of_another_job() const { return of_another_job_; }
   Record& record(const Worker& worker) { return records_[worker.index]; }
 
@@ -105,26 +110,26 @@ class Membership {
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
   void OnHello(Worker& worker, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
-  // It computes another job: it has outlived a coordinator.
+  // The worker computes another job: it has outlived the coordinator of that job.
   void RejectOfAnotherJob(Worker& worker, uint32_t fingerprint);
-  // Rejects without a word in the log.
+  // Rejects without a log message.
   void TurnAway(Worker& worker, const proto::Rejected& rejected);
-  // `holder` has the index that `worker` asks for.
+  // Rejects `worker`, which asks for the index of `holder`.
   void RefuseClaim(Worker& worker, Worker& holder);
   void Remove(StepDispatcher::WorkerKey key, const std::string& why);
-  // The index for a hello; an error when it cannot have the one it asks for.
+  // Returns the index for a hello. Error if the worker asks for an index that is not listed.
   absl::StatusOr<int> IndexFor(const proto::WorkerHello& hello) const;
 
   const Options options_;
   const uint32_t job_fingerprint_;  // of options_.job_text
   StepDispatcher::WorkerKey next_key_ = 1;
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> workers_;
-  // Streams without an accepted hello: no part of the run knows of them.
+  // Streams without an accepted hello. No other part of the run sees them.
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> joining_;
-  // Streams that have been refused: they live until they have closed, so that the reason arrives.
+  // Rejected streams. They live until they have closed, so that the reason arrives.
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
   std::map<int, Record> records_;
-  std::map<int, uint64_t> incarnations_;  // by index: who had it last
+  std::map<int, uint64_t> incarnations_;  // by index: its last holder
   std::optional<proto::WorkerOrder> job_done_;
   std::set<int> told_;  // indices of workers that were sent job_done_
   uint64_t of_another_job_ = 0;

@@ -7,9 +7,9 @@
 
 namespace shoal {
 
-// Synchronous rounds (section 13 of the protocol): a step is leased once all steps of the rounds
-// before its own are done. So what is leased at any moment is of one round, the parameters that a
-// worker asks for are there, and nobody waits at a ps.
+// Synchronous rounds (section 13 of the protocol): a step may be leased once all steps of earlier
+// rounds are done. All leases at any moment therefore belong to one round. The parameters that a
+// worker pulls are ready, and no worker waits at a ps.
 class RoundRule : public LeaseRule {
  public:
   explicit RoundRule(const RoundPlan& rounds) : rounds_(rounds) {}

@@ -6,11 +6,11 @@
 namespace shoal {
 namespace {
 
-// Equal times must not be taken for different ones, or each of two workers would be passed over for
-// the other.
+// Equal times must not count as different ones. Otherwise each of two workers would be passed over
+// in favor of the other.
 constexpr double kRounding = 1e-6;
 
-// Steps that the worker would have done in less than so many seconds, beyond what it has.
+// Returns the steps that the worker would do in less than `seconds`, beyond those that it holds.
 double StepsWithin(const Backlog& worker, double seconds) {
   if (worker.step_seconds <= 0) return 0;
   const double steps = (seconds - worker.seconds) / worker.step_seconds;

@@ -5,17 +5,17 @@
 
 namespace shoal {
 
-// What a worker has before it, as far as is known.
+// The known backlog of a worker.
 struct Backlog {
-  double step_seconds = 0;  // what a step takes it; 0: nobody knows
-  double seconds = 0;       // until it has done what it has
+  double step_seconds = 0;  // the worker's time for a step; 0: unknown
+  double seconds = 0;       // until the worker has done the steps that it holds
 };
 
-// How many of the `left` steps of a round that nobody has a worker should be given, of the `wanted`
-// that it would have now: a round is over when its last step is, so not those that the other
-// workers would have done, with all that comes after them, before it had done the first of them. By
-// the pace that all have shown; who is of unknown pace is given what it wants, and nothing is
-// expected of it. Whoever would be done first is always given something. Plain arithmetic,
+// Returns how many steps of a round `worker` should get. It asks for `wanted` steps; `left` steps
+// of the round are not leased. A round ends with its last step. So the worker gets no step by whose
+// end the others would have done all the remaining ones, at the pace that each has shown. A worker
+// of unknown pace gets all that it asks for, and counts as 0 steps among the others. The worker
+// that would be done first always gets at least one step, if any is left. Plain arithmetic,
 // thread-safe.
 uint64_t ShareOfRound(const Backlog& worker, const std::vector<Backlog>& others, uint64_t wanted,
                       uint64_t left);

@@ -2,10 +2,11 @@
 
 namespace shoal {
 
-// What came back is out already, and was counted with all others that are.
+// A step that came back is out already, and all later leases have counted it.
 bool StalenessBound::MayLease(const Candidate& candidate) const {
   if (candidate.came_back || out_.empty()) return true;
-  // All that were ever out, but for those done before and the oldest lease itself, and this one.
+  // The steps that may update a chunk between pull and push of the oldest lease: all that were ever
+  // out, minus those done before that lease, minus its own step, plus the candidate.
   const uint64_t of_oldest = begun_ - done_before_.begin()->second;
   return out_.size() <= most_ && of_oldest <= most_;
 }

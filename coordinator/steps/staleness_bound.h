@@ -8,10 +8,12 @@
 namespace shoal {
 
 // Bounded staleness (docs/strategies.md): no gradient is applied to a chunk that has had more than
-// `most` updates since the worker pulled it. A worker pulls after its step was leased, so what may
-// come in between are the steps that were out at that moment and those leased later; a step is out
-// from its first lease until it is done, whoever has it. That no step be leased more than `most`
-// beyond the oldest that is not done would not do: as many may be done before a step as after it.
+// `most` updates since the worker pulled it.
+//
+// A step is out from its first lease until it is done. A worker pulls after its step was leased.
+// Updates in between can only come from the steps that were out at the lease, and from those leased
+// later. A limit on the distance to the oldest step that is not done would not be enough: steps
+// below a step may be done after its pull, as well as steps above it.
 class StalenessBound : public LeaseRule {
  public:
   explicit StalenessBound(uint64_t most) : most_(most) {}
@@ -24,11 +26,11 @@ class StalenessBound : public LeaseRule {
  private:
   const uint64_t most_;
   uint64_t begun_ = 0;                // steps that were ever out
-  uint64_t done_ = 0;                 // and are no more
-  uint64_t leases_ = 0;               // also of steps that came back
+  uint64_t done_ = 0;                 // those of them that are done
+  uint64_t leases_ = 0;               // leases so far, repeated ones too
   std::map<uint64_t, uint64_t> out_;  // step -> number of its newest lease
-  // By that number, the steps that were done before. The first of those that are left is the
-  // smallest: it was made first.
+  // Number of a lease -> value of done_ at that lease. The first entry has the smallest value,
+  // because its lease is the oldest.
   std::map<uint64_t, uint64_t> done_before_;
 };
 

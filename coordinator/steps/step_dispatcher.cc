@@ -16,7 +16,7 @@ StepDispatcher::StepDispatcher(Options options, uint64_t base,
   std::erase_if(done_after_base_, [this](uint64_t step) {
     return step < base_ || step >= options_.total_steps || step - base_ >= options_.window_steps;
   });
-  // Steps below the highest done one were leased by somebody once; the gaps are open.
+  // Every step below the highest done one was leased once. The gaps are open.
   if (!done_after_base_.empty()) {
     next_ = *done_after_base_.rbegin() + 1;
     for (uint64_t step = base_; step < next_; ++step) {
@@ -73,7 +73,8 @@ std::optional<uint64_t> StepDispatcher::TakeSecond(WorkerKey worker,
 void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return;
   if (step >= base_ + options_.window_steps || leased_.contains(step)) return;
-  // It may have come by it before an earlier one was undone, and would wait for that in vain.
+  // The worker may have got this step before an earlier one was undone. It would wait for that one
+  // in vain.
   if (!MayLease(step, /*came_back=*/true)) return;
   for (; next_ <= step; ++next_) open_.insert(next_);
   open_.erase(step);
@@ -82,14 +83,14 @@ void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
 
 bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
   Extend(worker, now);
-  // Also of a step that another was faster with: it has begun the next one.
+  // Also if another worker was faster: this worker has begun its next step.
   if (const auto reporter = holders_.find(worker); reporter != holders_.end()) {
     reporter->second.begun = now;
     reporter->second.late.erase(step);
   }
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
   const auto lease = leased_.find(step);
-  // Nothing that far was ever leased, unless base() has gone back: whoever reports it is mistaken.
+  // No step this far was ever leased, unless base() has gone back. The report is wrong.
   if (step >= base_ + options_.window_steps && lease == leased_.end()) return false;
   if (lease != leased_.end()) {
     TakeFrom(lease->second, step, worker);
@@ -191,7 +192,7 @@ void StepDispatcher::Lease(WorkerKey worker, uint64_t step, Time now) {
   if (options_.rule != nullptr) options_.rule->Leased(step);
 }
 
-// The clock of a lease starts when the worker has nothing older to do.
+// The clock of a lease starts when the worker has no older work.
 void StepDispatcher::AddTo(Holder* holder, uint64_t step, Time now) const {
   if (holder->steps.empty()) holder->deadline = now + options_.lease_timeout;
   if (holder->steps.empty() && holder->late.empty()) holder->begun = now;

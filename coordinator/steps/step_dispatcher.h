@@ -20,19 +20,19 @@ struct StepRun {
   uint64_t count = 0;
 };
 
-// Hands out the steps of one timeline to whoever asks, lowest first, and knows which are done.
+// Leases the steps of one timeline to workers that ask, lowest first, and knows which are done.
 //
-//            Take                   Done (from anybody)
+//            Take                   Done (from any worker)
 //   open ───────────────▶ leased ───────────────▶ done
 //    ▲                       │                     ▲
 //    └───────────────────────┘                     │
 //     Release, Expire, or its worker asked again   └── also straight from open: an applied set;
 //                                                      back to open: Undo
 //
-// A step may be leased to a second worker beside its first (TakeSecond); whoever is done first
-// counts, and it is open again when both have lost it.
+// A second worker may get a lease on a leased step (TakeSecond). The first report of the two
+// counts. The step is open again when both workers have lost it.
 //
-// Leases only save work; that a step is applied once is the ps' business. Plain state machine: no
+// Leases only save work. The ps ensure that each step is applied once. Plain state machine: no
 // threads, no clock of its own.
 class StepDispatcher {
  public:
@@ -45,67 +45,69 @@ class StepDispatcher {
     uint64_t window_steps = 4096;
     // A worker that holds steps and reports none for this long loses them.
     Time lease_timeout = std::chrono::seconds(60);
-    // The strategy's; null: whatever the window allows.
+    // The strategy's rule; null: only the window limits leases.
     std::unique_ptr<LeaseRule> rule;
   };
   // All steps below `base`, and those in `done_after_base`, are done.
   StepDispatcher(Options options, uint64_t base, const std::vector<uint64_t>& done_after_base);
 
-  // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none
-  // to give.
+  // Leases at most `max_count` consecutive steps to `worker`. Returns count 0 if no step is
+  // available.
   StepRun Take(WorkerKey worker, uint64_t max_count, Time now);
-  // Leases to `worker` as well the lowest step that another one of `slow` alone holds; none: there
-  // is no such step, or the worker is late itself.
+  // Leases a second time, to `worker`, the lowest step that another worker of `slow` holds alone.
+  // Returns none if there is no such step, or if `worker` itself is late.
   std::optional<uint64_t> TakeSecond(WorkerKey worker, const std::set<WorkerKey>& slow, Time now);
-  // The worker says that it holds this step already (after a takeover); no effect when it is done
-  // or leased.
+  // The worker already holds this step, by its own report after a takeover. Ignores a step that is
+  // done, leased, outside the window, or not allowed by the rule.
   void Hold(WorkerKey worker, uint64_t step, Time now);
-  // False when it was done before. `worker` is who reports; its remaining leases get a new
-  // deadline.
+  // `worker` reports the step as done. Returns false if it was done before, or cannot be done. The
+  // remaining leases of `worker` get a new deadline.
   bool Done(WorkerKey worker, uint64_t step, Time now);
-  // These steps, ascending, are not done, whatever was said of them: they are open again.
+  // Opens these steps again, although they were reported as done. Requires ascending order.
   void Undo(const std::vector<uint64_t>& steps);
-  // The worker is gone or hands back: its steps are open again. Returns how many.
+  // The worker is gone or hands back its steps: opens them again. Returns how many it held.
   uint64_t Release(WorkerKey worker);
-  // The workers named have begun no step from the one named on, and begin none now. Steps that
-  // nobody can have begun, and above which nobody can either, are as if they had never been leased.
-  // A worker that Release or Expire took it from may have begun a step, whoever has it now.
-  // `end_of_whole`: of the first step taken back, that from which on others are a whole, of which
-  // all are needed or none, as those of a round; may be null.
+  // Revokes the highest leases, down to the first step that no worker can have begun or passed.
+  // They are then as if they had never been leased. `begun_below`, by worker: it has begun no step
+  // from this one on, and begins none now. Keeps the leases of all other workers, and every step
+  // that Release or Expire took from a worker: that worker may have begun it.
+  // `end_of_whole`, may be null: given the first step to revoke, returns the end of the group of
+  // steps, such as a round, that must stay whole. Leases are revoked from there on.
   void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below,
                 const std::function<uint64_t(uint64_t first)>& end_of_whole = nullptr);
-  // Somebody had begun this step once, perhaps before this dispatcher.
+  // A worker had begun this step once, perhaps before this dispatcher existed. The step and all
+  // unleased ones below it count as open, to be leased again.
   void WasBegun(uint64_t step);
-  // The worker has shown that it is at work: what it holds gets a new deadline.
+  // The worker has shown that it is at work: its leases get a new deadline.
   void Extend(WorkerKey worker, Time now);
   // Opens the steps of workers whose deadline has passed; returns those workers.
   std::vector<WorkerKey> Expire(Time now);
 
-  // No lease from `limit` on, until it is raised; the cut withholds them.
+  // Leases no step from `limit` on until the limit is raised. The cut sets it.
   void set_limit(uint64_t limit) { limit_ = limit; }
   uint64_t limit() const { return limit_; }
 
-  // First step that is not done.
+  // The first step that is not done.
   uint64_t base() const { return base_; }
   // Steps above base() that are done.
   const std::set<uint64_t>& done_after_base() const { return done_after_base_; }
-  // All that are done are below this one.
+  // One above the highest done step.
   uint64_t done_below() const {
     return done_after_base_.empty() ? base_ : *done_after_base_.rbegin() + 1;
   }
-  // All steps from here on have never been leased, or were taken back, and none is done.
+  // No step from here on is done, and none was ever leased, apart from revoked leases.
   uint64_t first_unleased() const { return next_; }
   uint64_t done_count() const { return base_ + done_after_base_.size(); }
   bool finished() const { return base_ == options_.total_steps; }
   uint64_t held(WorkerKey worker) const;
-  // What a worker has before it: beside those that it holds the steps that another one was faster
-  // with, which it has not reported yet; and since when it has been at the first of them.
+  // The work that a worker has not reported yet: the steps that it holds, and those that another
+  // worker has done faster.
   struct Workload {
     uint64_t steps = 0;
-    Time begun{};
+    Time begun{};  // when it began the first of them, at the earliest
   };
   Workload WorkloadOf(WorkerKey worker) const;
-  // Steps below `end` that are neither done nor leased; `end` not below base().
+  // Number of steps below `end` that are neither done nor leased. Requires `end` >= base().
   uint64_t UnleasedBelow(uint64_t end) const;
   bool Holds(WorkerKey worker, uint64_t step) const {
     const auto holder = holders_.find(worker);
@@ -114,19 +116,20 @@ class StepDispatcher {
   uint64_t total_steps() const { return options_.total_steps; }
   uint64_t leased_count() const { return leased_.size(); }
   uint64_t leased_again() const { return leased_again_; }
-  // Steps that a second worker was given.
+  // Number of leases to a second worker.
   uint64_t leased_twice() const { return leased_twice_; }
 
  private:
   struct Holder {
     std::set<uint64_t> steps;
-    std::set<uint64_t> late;  // done by another, and not reported by this one
+    std::set<uint64_t> late;  // done by another worker, not reported by this one
     Time deadline{};
-    Time begun{};  // the lowest of all these, at the earliest
+    Time begun{};  // when it began the lowest of all these, at the earliest
   };
   void Lease(WorkerKey worker, uint64_t step, Time now);
   void AddTo(Holder* holder, uint64_t step, Time now) const;
-  // It is done, by the reporter, if by nobody else.
+  // `reporter` has done the step: removes it from `holder`, and counts it as late there if the two
+  // differ.
   void TakeFrom(WorkerKey holder, uint64_t step, WorkerKey reporter);
   bool MayLease(uint64_t step, bool came_back) const {
     return options_.rule == nullptr || options_.rule->MayLease({step, base_, came_back});
@@ -138,9 +141,9 @@ class StepDispatcher {
   std::set<uint64_t> done_after_base_;
   uint64_t next_ = 0;                     // first step that is neither done, leased nor in open_
   std::set<uint64_t> open_;               // below next_, to be leased again
-  uint64_t came_back_below_ = 0;          // all that workers have lost or handed back
+  uint64_t came_back_below_ = 0;          // above all steps that workers have lost or handed back
   std::map<uint64_t, WorkerKey> leased_;  // step -> holder
-  std::map<uint64_t, WorkerKey> second_;  // of those, step -> the other holder
+  std::map<uint64_t, WorkerKey> second_;  // step -> second holder, of steps in leased_
   std::map<WorkerKey, Holder> holders_;
   uint64_t limit_;
   uint64_t leased_again_ = 0;

@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-// Who reported what is remembered for so many steps; a ps is asked every second.
+// Remembers the reporters of at most this many steps. The coordinator asks each ps every second.
 constexpr size_t kMaxReporters = 1 << 16;
 
 }  // namespace

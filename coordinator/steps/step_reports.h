@@ -9,9 +9,9 @@
 
 namespace shoal {
 
-// Who reported the steps of a timeline that are done, until all ps have been asked for them
-// (section 5 of the protocol): what is done is applied on every ps, or somebody says what is not
-// so. Plain state; not thread-safe.
+// The reporters of the done steps of a timeline, until all ps have confirmed them (section 5 of the
+// protocol). A done step is applied on every ps; otherwise its report was false. Plain state; not
+// thread-safe.
 class StepReports {
  public:
   void Add(uint64_t step, StepDispatcher::WorkerKey reporter);
@@ -21,12 +21,12 @@ class StepReports {
   }
   void Clear() { reporters_.clear(); }
 
-  // What a ps lacks of the steps below `done`, which had all been reported as done when it was
-  // asked.
+  // The steps below `done` that a ps has not applied. All of them had been reported as done when
+  // the coordinator asked the ps.
   struct Lack {
-    bool untold = false;          // more than `window_steps`: which these are it does not tell
-    std::vector<uint64_t> steps;  // else these, ascending
-    // Who reported some of them, as far as that is known, and one that each reported.
+    bool untold = false;          // the gap exceeds `window_steps`: the ps cannot name the steps
+    std::vector<uint64_t> steps;  // otherwise the steps, ascending
+    // The known reporters of missing steps, each with one step that it reported.
     std::map<StepDispatcher::WorkerKey, uint64_t> reporters;
 
     bool any() const { return untold || !steps.empty(); }

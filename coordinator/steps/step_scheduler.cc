@@ -11,35 +11,36 @@
 namespace shoal {
 namespace {
 
-// How much work a worker holds ahead, so that its next step is there before it is needed.
+// A worker holds this much work ahead, so that its next step is there before it needs it.
 constexpr double kLeaseAheadSeconds = 0.2;
 constexpr uint64_t kMinLeasesAhead = 2;
 constexpr uint64_t kMaxLeasesAhead = 64;
-// In so many portions, so that workers take turns and steps are done nearly in their order; with
-// short steps, one worker would else be epochs ahead of another.
-// Workers report in portions as large.
+// The work is leased in this many portions, so that workers take turns and steps are done nearly in
+// order. Otherwise, with short steps, one worker would be epochs ahead of another. Workers report
+// in portions of the same size.
 constexpr uint64_t kLeasePortions = 4;
 constexpr uint64_t kEvaluationsAhead = 2;
-// Who was too slow for a round is tried again when it has been without work for so many of its
-// steps, one at a time: it may be fast by now, and costs no more than a fiftieth of the time if it
-// is not.
+// A worker that was too slow for rounds is tried again with one step after it has been idle for
+// this many of its steps. It may be fast by now; otherwise the try costs at most a fiftieth of the
+// time. One worker is tried at a time.
 constexpr double kIdleStepsBeforeATry = 50;
-// A step that takes longer, as where the process was stopped, tells as much of the next one. Less
-// would make the mean of a worker that is throttled now and then too small.
+// Caps a step's time at this multiple of the mean: longer outliers, such as a stopped process, do
+// not predict the next step better. A lower cap would make the mean of a worker that is sometimes
+// throttled too small.
 constexpr double kMaxTimesTheMean = 4;
-// While somebody waits, what others are at is looked at so many times before it counts as slow.
+// While a worker waits, the others are checked this many times before their step counts as slow.
 constexpr double kLooks = 4;
 constexpr Time kLookNoSooner = std::chrono::milliseconds(5);
-// A worker that does not say how far it is stands still; it keeps what it holds.
+// A worker that does not answer a Halt within this time counts as stopped and keeps its leases.
 constexpr Time kHaltPatience = std::chrono::seconds(1);
 
-// How many steps a worker should hold, of which `share` is the most: what each could hold if all
-// held equally many of those that may be out.
+// Returns how many steps a worker should hold, at most `share`: the max per worker if all hold
+// equally many of the steps that may be out.
 uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
   const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
   const uint64_t least = std::min(most, kMinLeasesAhead);
   if (worker.step_seconds <= 0) return least;
-  // Compared as numbers that may be too large for an integer.
+  // Compares doubles, as the quotient may be too large for an integer.
   return static_cast<uint64_t>(std::clamp<double>(kLeaseAheadSeconds / worker.step_seconds,
                                                   static_cast<double>(least),
                                                   static_cast<double>(most)));
@@ -104,7 +105,7 @@ void StepScheduler::ServeSteps() {
   while (passed_over < line_.size()) {
     Worker& worker = *options_.membership->workers().at(line_[passed_over]);
     const Given given = GiveSteps(worker);
-    if (given == Given::kNothing) return;  // nor would those behind it get any
+    if (given == Given::kNothing) return;  // the workers behind it would get none either
     if (given == Given::kWithheld) {
       ++passed_over;
       continue;
@@ -131,7 +132,7 @@ StepScheduler::Given StepScheduler::GiveSteps(Worker& worker) {
     if (worth == 0) return given == Given::kSome ? given : Given::kWithheld;
     const StepRun run = steps_->Take(worker.key, worth, now);
     if (run.count == 0) return given;
-    // What it did not have to do is not how long a step takes it.
+    // Idle time does not count as step time.
     if (has == 0 && given == Given::kNothing && worker.steps_done > 0) worker.last_report = now;
     given = Given::kSome;
     if (std::exchange(tried, false)) tried_ = worker.key;
@@ -150,7 +151,7 @@ uint64_t StepScheduler::Ahead(const Worker& worker) const {
 uint64_t StepScheduler::WorthGiving(const Worker& worker, uint64_t wanted) const {
   if (!rounds_.has_value()) return wanted;
   const uint64_t left = steps_->UnleasedBelow(rounds_->NextStart(steps_->base() + 1));
-  if (left == 0) return wanted;  // of the next round, once that may be leased
+  if (left == 0) return wanted;  // steps of the next round, once they may be leased
   std::vector<Backlog> others;
   for (const auto& [key, other] : options_.membership->workers())
     if (key != worker.key && MayHave(*other)) others.push_back(BacklogOf(*other));
@@ -167,7 +168,8 @@ bool StepScheduler::IsToBeTried(const Worker& worker) const {
 Backlog StepScheduler::BacklogOf(const Worker& worker) const {
   const StepDispatcher::Workload load = steps_->WorkloadOf(worker.key);
   if (load.steps == 0) return {worker.step_seconds, 0};
-  // Of what it reports next. The longer that is overdue, the longer it is expected to take yet.
+  // `first`: the time until the next report. The longer that is overdue, the longer it is expected
+  // to take.
   const uint64_t portion = std::max<uint64_t>(load.steps / kLeasePortions, 1);
   const double elapsed = ToSeconds(options_.loop->Now() - load.begun);
   const double first = std::abs(static_cast<double>(portion) * worker.step_seconds - elapsed);
@@ -196,7 +198,7 @@ void StepScheduler::LeaseSecond() {
   for (const auto& [key, worker] : options_.membership->workers()) {
     if (steps_->held(key) == 0) continue;
     const StepDispatcher::Workload load = steps_->WorkloadOf(key);
-    // Several are reported in portions: till then it is not known which of them are done.
+    // Workers report steps in portions. Until then the coordinator does not know which are done.
     const double late = load.steps > kLeasePortions ? kLeaseAheadSeconds / kLeasePortions : 0;
     if (ToSeconds(now - load.begun) > too_long + late) slow.insert(key);
   }
@@ -230,7 +232,7 @@ double StepScheduler::MedianStepSeconds() const {
   for (const auto& [key, worker] : options_.membership->workers())
     if (worker->step_seconds > 0) seconds.push_back(worker->step_seconds);
   if (seconds.empty()) return 0;
-  // The lower one of two: the slower of two workers is not slow by its own measure.
+  // The lower median: otherwise the slower of two workers would be measured against itself.
   const auto middle = seconds.begin() + static_cast<int64_t>((seconds.size() - 1) / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
   return *middle;
@@ -334,7 +336,7 @@ void StepScheduler::UpdateIdleSince() {
 
 uint64_t StepScheduler::CutTarget() const {
   const bool nobody = steps_->leased_count() == 0 && !options_.membership->AnyReady();
-  // A round that nobody can complete is as if it had not begun: what is in of it is done again.
+  // A round that no worker can complete counts as not begun: its done steps are repeated later.
   if (rounds_.has_value()) {
     return nobody ? rounds_->StartAt(steps_->base()) : rounds_->NextStart(steps_->first_unleased());
   }

@@ -21,27 +21,27 @@
 
 namespace shoal {
 
-// Who gets which work when: leases the steps of the open timeline, and the batches of an
-// evaluation, to the workers that are ready, so that each holds enough to be never without and none
-// is far ahead of the others. How far steps may go at all its owner says, by their limit.
+// Leases the steps of the open timeline, and the batches of an evaluation, to ready workers. Each
+// worker holds enough to be never idle, and no worker gets far ahead of the others. The owner sets
+// how far leases may go, by the limit of steps().
 //
-//   closed ── Open ──▶ open ── Begin ──▶ handing out ── End ──▶ never again
-//     ▲                  │                    │
-//     └──────── Close: the timeline is over ──┘
+//   closed ── Open ──▶ open ── Begin ──▶ leasing ── End ──▶ no more leases
+//     ▲                  │                  │
+//     └─────── Close: the timeline is over ─┘
 //
-// Workers stand in line for steps, over timelines too: who came first is served first, and whoever
-// gets less than it should goes to the end. Where there are fewer steps than are wanted, before a
-// cut or at the end of the window, workers of equal speed get equally many. In rounds whoever would
-// only hold them up is passed over, and keeps its place. Loop thread only.
+// Workers queue for steps, across timelines too. The first in the queue is served first. A worker
+// that gets less than it asked for goes to the end. When steps are scarce, before a cut or at the
+// end of the window, workers of equal speed get equally many. In rounds, a worker that would only
+// delay the round is passed over and keeps its place. Loop thread only.
 class StepScheduler {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     Membership* membership = nullptr;
-    uint64_t window_steps = 0;  // of the job's strategy,
+    uint64_t window_steps = 0;  // these three: of the job's strategy
     double lease_timeout_seconds = 0;
     double speculate_after = 0;
-    // Steps were leased, of which this is the first.
+    // Called after each lease, with its first step.
     std::function<void(uint64_t step)> on_leased;
   };
   explicit StepScheduler(Options options) : options_(std::move(options)) {}
@@ -51,27 +51,30 @@ class StepScheduler {
   struct Timeline {
     uint64_t timeline = 0;
     uint64_t total_steps = 0;
-    uint64_t base = 0;                      // all steps below are done,
-    std::vector<uint64_t> done_after_base;  // and these
-    std::unique_ptr<LeaseRule> rule;        // of the strategy
-    // Of sync: its rounds; and until these are known, a step below which all are in whole rounds.
+    uint64_t base = 0;                      // all steps below are done
+    std::vector<uint64_t> done_after_base;  // so are these
+    std::unique_ptr<LeaseRule> rule;        // of the strategy; may be null
+    // Set for sync: its rounds. Until they are known, whole_below is set instead: the steps below
+    // it form whole rounds.
     std::optional<RoundPlan> rounds;
     std::optional<uint64_t> whole_below;
   };
-  // Also in place of the open one, nobody having anything of it.
+  // Opens a timeline. May replace an open one if nothing of that is leased.
   void Open(Timeline timeline);
+  // From now on workers get steps of the open timeline.
   void Begin() { begun_ = true; }
+  // Drops the timeline with its leases, and the evaluation.
   void Close();
-  // The job is at its end: nobody gets anything any more, in whichever timeline.
+  // The job is at its end: no worker gets work any more, in any timeline.
   void End() { ended_ = true; }
   bool open() const { return steps_ != nullptr; }
-  // Of an open timeline.
+  // Whether the open timeline has begun.
   bool begun() const { return begun_; }
-  // Of an open timeline, as those below.
+  // Requires an open timeline.
   StepDispatcher& steps() { return *steps_; }
   const StepDispatcher& steps() const { return *steps_; }
   StepReports& reports() { return reports_; }
-  // Of sync, where they are known.
+  // Set for sync, once the rounds are known.
   const std::optional<RoundPlan>& rounds() const { return rounds_; }
   // In this and all former timelines.
   uint64_t leased_again() const {
@@ -81,62 +84,63 @@ class StepScheduler {
     return leased_twice_before_ + (open() ? steps_->leased_twice() : 0);
   }
 
-  // Its batches are handed out, too.
+  // Leases the batches of `evaluation` too.
   void BeginEvaluation(std::unique_ptr<Evaluation> evaluation) {
     evaluation_ = std::move(evaluation);
   }
-  // It is finished or given up; returns it.
+  // The evaluation is finished or given up: removes and returns it.
   std::unique_ptr<Evaluation> EndEvaluation() { return std::move(evaluation_); }
-  // Null: there is none.
+  // Null if there is no evaluation.
   Evaluation* evaluation() { return evaluation_.get(); }
   const Evaluation* evaluation() const { return evaluation_.get(); }
 
   // --- Workers ---
 
-  // Gives a worker batches, and puts it in line for steps.
+  // Leases batches of the evaluation to the worker, and queues it for steps.
   void Offer(Worker& worker);
-  // Leases to those in line, as far as there are steps.
+  // Leases available steps to the workers in the queue.
   void ServeLine();
-  // After a takeover: what it says that it holds is its own already. Not what was taken back, which
-  // it has not heard of where its stream broke meanwhile.
+  // After a takeover: leases to the worker the steps that its hello lists. Skips steps whose lease
+  // was revoked, and sends it the Resume again: it may have missed that when its stream broke.
   void Hold(Worker& worker);
-  // It has reported so many steps: how fast it is.
+  // The worker has reported `steps` steps: updates its speed.
   void OnReport(Worker& worker, int steps);
-  // False when the step was done before.
+  // Returns false if the step was done before.
   bool Done(Worker& worker, uint64_t step);
-  // A batch of the evaluation, which is there.
+  // The worker has done a batch. Requires an evaluation.
   void BatchDone(Worker& worker, const proto::EvaluationDone& done);
-  // It hands everything back; returns how many steps.
+  // The worker hands back all its leases. Returns how many steps it held.
   uint64_t Release(const Worker& worker);
-  // The same, as its stream is gone.
+  // The worker's stream is gone: as Release, and removes it from the queue.
   uint64_t Forget(const Worker& worker);
-  // A worker that has stopped would be leased the same steps for ever: the streams of those whose
-  // leases have expired are ended. One that lives comes back at once and says what it holds.
-  // `patient`: not of those that say that they compute.
+  // Ends the streams of workers whose leases have expired. Otherwise a stopped worker would be
+  // leased the same steps for ever. A worker that is alive comes back at once and reports the steps
+  // that it holds. `patient`: spares workers that report that they compute.
   void DropSilent(bool patient);
 
-  // To be called from time to time: since when nobody is ready, nor any step leased. None: somebody
-  // is, or need not be any more.
+  // Updates nobody_since(); call it from time to time.
   void UpdateIdleSince();
+  // Since when no worker is ready and no step is leased. None while a worker is ready, a step is
+  // leased, or the job is at its end.
   const std::optional<Time>& nobody_since() const { return nobody_since_; }
 
-  // --- The end of what is begun (section 5) ---
+  // --- Revoking leases before a last cut (section 5) ---
 
-  // What is below a step that is begun has to be done too, or there is no cut; so nobody begins one
-  // until it is known how far all of them are: takes back what no worker has begun, so that no step
-  // is waited for without need. Asks them first; true once that is done.
+  // Revokes the leases that no worker has begun, so that the cut does not wait for them. A cut
+  // needs all steps below every begun one. So this first asks the workers to pause and to say how
+  // far they have begun. Call it repeatedly; returns true once the leases are revoked.
   bool TakeBack();
-  // Its answer; false when nobody waits for it.
+  // The worker's answer. Returns false if it was not asked, or the answer is no longer needed.
   bool OnHalted(const Worker& worker, const proto::Halted& halted);
-  // They have been asked, and nothing may be leased before it is done.
+  // The workers were asked; nothing may be leased until the leases are revoked.
   bool taking_back() const { return take_back_.has_value() && !take_back_->done; }
-  // What is begun goes on: the next TakeBack asks anew.
+  // Training goes on: the next TakeBack asks again.
   void ForgetTakeBack() { take_back_.reset(); }
 
-  // Where a cut would be now. It waits for all steps that were leased, and for the rest of their
-  // round; where nobody is left who might do those that came back, it takes what is done.
+  // Returns the step at which a cut would be now. The cut waits for all leased steps, and for the
+  // rest of their round. If no worker is left to repeat open steps, it takes the done ones.
   uint64_t CutTarget() const;
-  // What a checkpoint can hold of the steps that are done is below this one.
+  // Returns the step below which a checkpoint can hold the done steps.
   uint64_t KeepableBelow() const;
 
   struct Counters {
@@ -155,22 +159,25 @@ class StepScheduler {
     bool done = false;
   };
   bool MayHave(const Worker& worker) const;
-  // Of the steps that a worker should have now; withheld: there are some, for faster ones.
+  // How many of the steps that it should have now the worker got. kWithheld: none, as the open
+  // steps are reserved for faster workers.
   enum class Given { kNothing, kSome, kAll, kWithheld };
   Given GiveSteps(Worker& worker);
+  // Returns how many steps the worker should hold.
   uint64_t Ahead(const Worker& worker) const;
-  // Of so many steps, those that its round is not over sooner without it.
+  // Returns how many of `wanted` steps the worker should get without delaying its round.
   uint64_t WorthGiving(const Worker& worker, uint64_t wanted) const;
-  // It was too slow for a round long ago, and nobody else is being tried.
+  // True if the worker was too slow for rounds, has been idle for long, and no other worker is
+  // being tried.
   bool IsToBeTried(const Worker& worker) const;
   Backlog BacklogOf(const Worker& worker) const;
   void SendLease(Worker& worker, const StepRun& run);
   void ServeSteps();
-  // Speculation: leases the oldest step a second time, to somebody in line, where its worker has
-  // been at one for too long. In rounds for want of others.
+  // Speculation: if a worker takes too long for a step, leases its oldest step a second time, to a
+  // worker in the queue. In rounds only after all other steps are leased.
   void LeaseSecond();
   void GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow);
-  // How long a step takes a worker, in the median of those that have done some; 0: none has.
+  // Returns the median time for a step, over the workers that have done some; 0 if there are none.
   double MedianStepSeconds() const;
   std::string WhyExpired(const Worker& worker, Time now);
   proto::WorkerOrder Resume() const;
@@ -178,7 +185,7 @@ class StepScheduler {
   const Options options_;
   uint64_t timeline_ = 0;
   std::unique_ptr<StepDispatcher> steps_;
-  uint64_t span_ = 0;  // of the steps that are out at once
+  uint64_t span_ = 0;  // max steps that are out at once
   std::optional<RoundPlan> rounds_;
   std::optional<uint64_t> whole_below_;
   StepReports reports_;

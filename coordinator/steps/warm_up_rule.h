@@ -8,16 +8,16 @@
 
 namespace shoal {
 
-// Warm-up by workers (docs/strategies.md): one step is out at first, and in `warmup_steps` steps it
-// becomes as many as there are workers; then there is no rule any more. A step is out from its
-// first lease until it is done, whoever has it.
+// Warm-up by workers (docs/strategies.md): limits the steps that are out. The limit grows from one
+// at the first step to the number of workers at step `warmup_steps`. After that there is no limit.
+// A step is out from its first lease until it is done.
 class WarmUpRule : public LeaseRule {
  public:
   WarmUpRule(uint64_t warmup_steps, uint64_t workers)
       : warmup_steps_(warmup_steps), workers_(workers) {}
 
   uint64_t Span() const override { return std::numeric_limits<uint64_t>::max(); }
-  // What came back is out already.
+  // A step that came back is out already.
   bool MayLease(const Candidate& candidate) const override {
     return candidate.came_back || candidate.step >= warmup_steps_ ||
            out_.size() < 1 + candidate.step * (workers_ - 1) / warmup_steps_;
