@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// A cut that takes longer says what it waits for.
+// A cut that takes longer reports what it waits for.
 constexpr Time kSlowCut = std::chrono::seconds(5);
 // Workers report within 50 ms.
 constexpr Time kReportTryPeriod = std::chrono::milliseconds(20);
@@ -50,7 +50,7 @@ void Checkpointer::SetStored(const std::vector<StoredCheckpoint>& newest_first) 
   if (finite != newest_first.end()) last_finite_ = *finite;
 }
 
-// Lays the files out, so that every ps finds them when the fence reaches it.
+// Lays the files out first, so that every ps finds them when the fence reaches it.
 void Checkpointer::Begin(const Cut& cut) {
   cut_ = cut;
   peers_.clear();
@@ -118,7 +118,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
     return std::all_of(peers_.begin(), peers_.end(),
                        [fact](const Peer& peer) { return peer.*fact; });
   };
-  // Term and step name a cut.
+  // Term and step identify a cut.
   const auto of_this = [this](const auto& answer) {
     return answer.term() == cut_->term && answer.cut_step() == cut_->step;
   };
@@ -135,7 +135,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
       if (of_this(reply.fence_refused())) OnRefused(ps, reply.fence_refused());
       return;
     case proto::ControlReply::kCutReady:
-      // It has accepted the cut first, and says so again over a new stream.
+      // A ps accepts the cut before it is ready, and repeats both on a new stream.
       if (!of_this(reply.cut_ready()) || !peers_[ps].accepted || peers_[ps].ready) return;
       peers_[ps].ready = true;
       if (all(&Peer::ready)) options_.on_ready(cut_->step);
@@ -152,9 +152,9 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
-// Rule 6 seen from here: somebody else has fenced it under this term, which ends with a fresh one;
-// or it has applied a step from the cut on, of which the job has only so many.
-// Any other refusal is none, and no next cut is put where it says.
+// Rule 6 gives a ps two reasons to refuse. Another process has sent a newer fence under this term;
+// a fresh term cures that. Or the ps has applied a step of the job at or above the cut. Any other
+// refusal is an error, and does not move the next cut.
 void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const uint64_t highest = refused.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
@@ -185,7 +185,7 @@ void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   OnParts(ps, std::move(parts));
 }
 
-// The ps is on a machine of its own: its rows come by the stream.
+// The ps does not see the directory: it sends its rows over the stream.
 void Checkpointer::Fetch(int ps) {
   if (peers_[ps].fetch != nullptr) return;
   kept_ = true;
@@ -267,7 +267,7 @@ void Checkpointer::Commit() {
         } else {
           NoteError(std::string(stored.status().message()));
         }
-        // Given up before this, or by what was just called.
+        // The cut was given up before this, or by the callback above.
         if (!cut_.has_value() || attempt != attempt_) return;
         committing_ = false;
         files_done_ = true;
@@ -291,8 +291,8 @@ void Checkpointer::SendRelease(uint64_t cut_step) {
   options_.broadcast(request);
 }
 
-// Not before the files are done: the rows of a ps that does not see the directory are still to be
-// read, and its word that it does not may be on the way.
+// Ends the cut only once the files are done. Before that the ps must keep the cut: a ps that does
+// not see the directory still sends rows, and its message about that may be on the way.
 void Checkpointer::MaybeIdle() {
   if (!cut_.has_value() || !files_done_ || held_ || committing_) return;
   SendRelease(cut_->step);
@@ -305,7 +305,7 @@ void Checkpointer::NoteError(const std::string& why) {
   last_error_ = why;
   ++failures_;
   if (!failing_since_.has_value()) failing_since_ = options_.loop->Now();
-  // Whether the job goes on or stops is not known here.
+  // The Checkpointer does not know whether the job goes on or stops.
   LogError(absl::StrCat(
       "no checkpoint: ", why, "; it is tried again",
       last_.has_value() ? absl::StrCat(", and ", last_->directory, " is the newest") : ""));
@@ -360,7 +360,7 @@ void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highes
   if (!cut_.has_value()) return;
   const uint64_t step = cut_->step;
   const std::string given_up = absl::StrCat("gave the cut at step ", step, " up: ", why);
-  if (why == last_error_) {  // which NoteError has said
+  if (why == last_error_) {  // NoteError has logged it
     LogInfo(given_up);
   } else {
     LogWarning(given_up);

@@ -20,58 +20,59 @@
 
 namespace shoal {
 
-// Takes one cut at a time through its life (section 6 of the protocol).
+// Takes one cut at a time from its begin to its checkpoint (section 6 of the protocol).
 //
 //   idle ── Begin ──▶ preparing ─▶ fencing ─ all accepted ─▶ cutting ─ all written ─▶ committing
 //    ▲              (files laid     │                         │  └ all ready: on_ready    │
 //    │               out)           └─ refused, deadline ─────┤                           │
-//    └────────────── released, when nobody holds it ◀─────────┴───────────────────────────┘
+//    └─────────────── released, unless it is held ◀───────────┴───────────────────────────┘
 //
-// A cut that is given up needs no message: the next fence replaces it. Loop thread only; files are
-// written in Offload.
+// A cut that is given up needs no message: the next fence replaces it. Loop thread only; Offload
+// writes the files.
 class Checkpointer {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     CheckpointStore* store = nullptr;
     const CheckpointLayout* layout = nullptr;
-    // For ps whose machines do not see the store's directory.
+    // These two: for ps whose machines do not see the store's directory.
     const ShardMap* shard_map = nullptr;
     const std::vector<Variable>* variables = nullptr;
     uint32_t coordinator_id = 0;  // random
     int ps_count = 0;
     int keep = 3;
-    // Directories that stay beside these, asked on another thread before any is removed; none is
-    // where it fails.
+    // Returns more directories that must stay. Runs on another thread before old checkpoints are
+    // removed. If it fails, none is removed.
     std::function<absl::StatusOr<std::set<std::string>>()> spared = [] {
       return std::set<std::string>();
     };
     Time deadline = std::chrono::seconds(120);  // from Begin to all written
     std::map<std::string, std::string> texts;   // job.json, model.json
-    Manifest manifest;                          // what every manifest of this job says
-    // Whether all steps below the cut have been reported, which the ps may have applied before that
-    // is heard: the commit waits for it, a moment.
+    Manifest manifest;                          // the fields that all manifests of this job share
+    // Returns whether all steps below the cut have been reported. The ps may apply steps before
+    // their reports arrive, so the commit waits for these for 200 ms.
     std::function<bool(uint64_t cut_step)> all_reported;
-    // What is known of the epoch of the cut in progress, when it is committed.
+    // Returns the sums so far of the epoch of the cut in progress. Called at the commit.
     std::function<Manifest::EpochSums()> epoch_sums;
     // Sends to all ps.
     std::function<void(const proto::ControlRequest&)> broadcast;
+    // Sends to one ps.
     std::function<void(int ps, const proto::ControlRequest&)> send;
-    // A ps was asked for a newer cut by somebody else under this term: the next cut needs a fresh
-    // one.
+    // A ps has seen a newer fence under this term from another process. The next cut needs a fresh
+    // term.
     std::function<void()> on_superseded = [] {};
     // Every ps has accepted: steps from the cut on may be leased.
     std::function<void(uint64_t cut_step)> on_accepted;
     // Every ps serves the values of the held cut.
     std::function<void(uint64_t cut_step)> on_ready;
     std::function<void(const StoredCheckpoint&)> on_committed;
-    // Its files could not be written, whatever becomes of the cut.
+    // The checkpoint failed. A held cut may still serve its evaluation.
     std::function<void(const std::string& why)> on_error;
-    // `highest_step`: where a ps refused, the highest step it has applied.
+    // `highest_step`: if a ps refused the cut, the highest step that it has applied.
     std::function<void(uint64_t cut_step, const std::string& why,
                        std::optional<uint64_t> highest_step)>
         on_given_up;
-    // The cut is over, whatever became of it; the next may begin.
+    // The cut is over, committed or not; the next may begin.
     std::function<void()> on_idle;
   };
   explicit Checkpointer(Options options);
@@ -79,58 +80,62 @@ class Checkpointer {
   struct Cut {
     uint64_t timeline = 0;
     uint64_t step = 0;
-    uint64_t term = 0;            // under which it is made: another one for each cut at a step
+    uint64_t term = 0;            // differs between cuts at the same step
     uint64_t epoch = 0;           // for the manifest
     uint64_t epoch_position = 0;  // examples
-    uint64_t total_steps = 0;     // 0: not known yet, and neither are these
+    uint64_t total_steps = 0;     // 0: not known yet, like the two below
     uint64_t training_examples = 0;
     uint64_t test_examples = 0;
-    bool hold = false;  // for an evaluation: kept until Release
+    bool hold = false;  // for an evaluation: the ps keep the cut until Release
   };
-  // Only when idle.
+  // Begins a cut. Requires idle().
   void Begin(const Cut& cut);
   bool idle() const { return !cut_.has_value(); }
-  // Of the cut in progress.
+  // The step of the cut in progress. Requires one.
   uint64_t step() const { return cut_->step; }
+  // True if all ps have accepted the cut in progress.
   bool accepted() const { return cut_.has_value() && all_accepted_; }
-  // The cut in progress is kept for an evaluation.
+  // True while the cut in progress is kept for an evaluation.
   bool held() const { return cut_.has_value() && held_; }
 
-  // All that is left of the cut in progress is to write its files, or to read them back.
+  // True if the cut in progress only waits for its files to be written or read back.
   bool writing() const;
-  // How much of it the ps have reported: grows from Begin on until it is over.
+  // Number of answers that the ps have given for the cut in progress. Grows from Begin on until the
+  // cut is over.
   uint64_t headway() const;
 
+  // Handles the answer of a ps. Ignores answers that are not about the cut in progress.
   void OnReply(int ps, const proto::ControlReply& reply);
-  // The stream to this ps is new: sends it the fence again, which it answers again, and asks it
-  // again for what it has not sent of the cut.
+  // The stream to this ps is new: sends the fence again, which the ps answers again, and requests
+  // the missing rows of the cut again.
   void Resend(int ps);
-  // The held cut is not needed any more.
+  // The held cut is no longer needed.
   void Release();
-  // The timeline is over, or the cut takes too long.
+  // Gives up the cut in progress: the timeline is over, a ps refused it, or it takes too long.
   void GiveUp(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
 
-  // The newest that was committed here, or restored from.
+  // The newest checkpoint that was committed or restored by this coordinator.
   const std::optional<StoredCheckpoint>& last() const { return last_; }
-  // The same; before the first, the newest that there was on disk, which nobody has verified.
+  // As last(). Before there is one, the newest on disk at the start, which is not verified.
   const std::optional<StoredCheckpoint>& newest() const {
     return last_.has_value() ? last_ : stored_;
   }
-  // The newest that is known here and whose values are all finite: one that stays.
+  // The newest known checkpoint whose values are all finite. RemoveOld keeps it.
   const std::optional<StoredCheckpoint>& last_finite() const { return last_finite_; }
   Time last_at() const { return last_at_; }
-  // Checkpoints written, and attempts that failed, since the start.
+  // Number of checkpoints written since the start.
   uint64_t committed() const { return committed_; }
+  // Number of failed attempts since the start.
   uint64_t failures() const { return failures_; }
   Time last_duration() const { return last_duration_; }
   const std::string& last_error() const { return last_error_; }
-  // When the first of the attempts failed that have failed since the last success.
+  // When the first attempt failed since the last success.
   const std::optional<Time>& failing_since() const { return failing_since_; }
-  // What a cut that takes long waits for; empty when there is none.
+  // Says what a cut waits for that takes over 5 s; empty if there is none.
   std::string Waiting(Time now) const;
-  // What a restore has loaded counts as the last one.
+  // Sets last() to the checkpoint that a restore has loaded.
   void SetLast(const StoredCheckpoint& checkpoint);
-  // What there was on disk at the start, newest first.
+  // The checkpoints that were on disk at the start, newest first.
   void SetStored(const std::vector<StoredCheckpoint>& newest_first);
 
  private:
@@ -146,13 +151,13 @@ class Checkpointer {
   void OnWritten(int ps, const proto::Written& written);
   void Fetch(int ps);
   void OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts);
-  // No ps needs to keep the cut at this step any more.
+  // Tells the ps to drop their copy of the cut at this step, if some keep one.
   void SendRelease(uint64_t cut_step);
   void AwaitReports(int tries);
   void Commit();
   void MaybeIdle();
   void NoteError(const std::string& why);
-  // Off the loop: the directory of a cut that was given up goes.
+  // Removes the directory of a cut that was given up, off the loop.
   void Abandon(const std::string& directory);
 
   const Options options_;
@@ -162,11 +167,11 @@ class Checkpointer {
   std::vector<WrittenPart> parts_;
   bool all_accepted_ = false;
   bool held_ = false;
-  bool kept_ = false;  // by some ps until they hear Release
+  bool kept_ = false;  // some ps keep the cut until they get a Release
   std::string marker_;
   bool committing_ = false;
   bool files_done_ = false;
-  uint64_t attempt_ = 0;  // numbers the cuts begun, so that what was offloaded finds its own
+  uint64_t attempt_ = 0;  // number of the cut; offloaded work compares it when it returns
   Time began_{};
   Timer deadline_{options_.loop};
   std::optional<StoredCheckpoint> last_;

@@ -7,11 +7,11 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kAhead = 2;  // parts asked for or being written
+constexpr size_t kAhead = 2;  // max parts that are requested or being written
 
 }  // namespace
 
-// Used off the loop, by one piece of work at a time, and on the loop when there is none.
+// Used off the loop by one task at a time; used on the loop only while no task runs.
 struct CutFetch::Output {
   Output(const Options& options) : writer(options.layout, options.directory, options.files) {}
   CheckpointWriter writer;
@@ -51,7 +51,7 @@ void CutFetch::Resend() {
 
 void CutFetch::OnRows(const proto::CutRows& rows) {
   const auto asked = std::find(asked_.begin(), asked_.end(), Part(rows.chunk(), rows.part()));
-  if (ended_ || asked == asked_.end()) return;  // it came twice, by an old stream and by a new one
+  if (ended_ || asked == asked_.end()) return;  // came twice: by the old stream and the new one
   const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
   if (rows.values().size() != chunk.size * sizeof(float)) {
     return End(absl::DataLossError(absl::StrCat(
@@ -95,7 +95,7 @@ void CutFetch::Finish() {
 
 void CutFetch::End(absl::StatusOr<std::vector<WrittenPart>> result) {
   ended_ = true;
-  const auto done = options_.done;  // which may destroy this
+  const auto done = options_.done;  // a copy: the call may destroy this
   done(std::move(result));
 }
 

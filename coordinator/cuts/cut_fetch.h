@@ -17,14 +17,14 @@
 
 namespace shoal {
 
-// Reads the cut of one ps, whose machine does not see the directory of the checkpoint, and writes
-// it there: a few chunks at a time, written off the loop. Loop thread only.
+// Fetches the cut of a ps whose machine does not see the checkpoint's directory, and writes it
+// there. Handles a few chunks at a time and writes them off the loop. Loop thread only.
 class CutFetch {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = nullptr;
-    const CheckpointLayout* layout = nullptr;  // whose files are in `directory`
+    const CheckpointLayout* layout = nullptr;  // its files are in `directory`
     const std::vector<Variable>* variables = nullptr;
     const ShardMap* shard_map = nullptr;
     std::vector<std::string> slots;  // of the optimizer
@@ -32,18 +32,18 @@ class CutFetch {
     std::string directory;
     uint64_t cut_step = 0;
     std::function<void(const proto::ControlRequest&)> send;  // to the ps
-    // What was written, synced, or why not; once, and may destroy this.
+    // Called once with the written and synced parts, or with an error. May destroy this.
     std::function<void(absl::StatusOr<std::vector<WrittenPart>>)> done;
   };
-  // Begins.
+  // Begins to fetch.
   explicit CutFetch(Options options);
 
   void OnRows(const proto::CutRows& rows);
-  // The stream to the ps is new: asks again for what has not come.
+  // The stream to the ps is new: requests again the parts that have not arrived.
   void Resend();
 
  private:
-  // Part 0 of a chunk are its values, part i is slot i - 1.
+  // Part 0 of a chunk is its values; part i is slot i - 1.
   using Part = std::pair<int, int>;  // chunk, part
   struct Output;
 
@@ -55,8 +55,8 @@ class CutFetch {
 
   const Options options_;
   std::vector<Part> parts_;
-  size_t next_ = 0;          // first that has not been asked for
-  std::vector<Part> asked_;  // and not come
+  size_t next_ = 0;          // index of the first part that was not requested yet
+  std::vector<Part> asked_;  // requested but not arrived
   int writing_ = 0;
   bool ended_ = false;
   const std::shared_ptr<Output> output_;  // shared with what runs off the loop

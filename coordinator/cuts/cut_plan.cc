@@ -6,12 +6,13 @@
 namespace shoal {
 namespace {
 
-// A fence takes a round trip, in which leases go on: a cut is begun this many steps early, so that
-// nobody stands still before it.
+// A cut begins this many steps early. Its fence takes a round trip, and leases go on meanwhile.
+// This keeps workers from waiting for the cut.
 constexpr uint64_t kMarginSteps = 8;
-// Before the second try above a cut that came too late; then twice that, and so on.
+// Pause before the second retry of a cut that came too late. It doubles with each further retry.
 constexpr Time kFirstPause = std::chrono::milliseconds(50);
-// A slow disk may take longer to lay out the files; but an outage says nothing about the next cut.
+// Caps the estimate of the time until a cut is accepted. A slow disk may take longer to lay out the
+// files, but an outage does not predict the next cut.
 constexpr Time kLongestAccepting = std::chrono::seconds(5);
 
 }  // namespace
@@ -44,11 +45,11 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
   const uint64_t near = next + steps.leased + kMarginSteps + ahead;
   const bool must = near >= mandatory();
   const bool hold = must && options_.evaluates && next_epoch_ < epochs() && !evaluated;
-  // An evaluation does not need the files that could not be written; but a cut that itself has
-  // failed is not tried without a pause, whoever waits for it.
+  // An evaluation does not need the files that could not be written. But a failed mandatory cut is
+  // always retried after a pause.
   if (now < no_cut_before_ && (mandatory_failed_ || (!hold && !asked))) return std::nullopt;
   if (must) return Cut{mandatory(), hold};
-  // No worker waits for its lease while the cut is on its way to being accepted.
+  // Far enough ahead that no worker waits for a lease until the cut is accepted.
   const uint64_t soon = std::min(CutFrom(next + ahead), mandatory());
   if (asked || last_.failed) return Cut{soon};
   if (when.every_steps > 0 && near >= last_.step + when.every_steps) {
@@ -84,8 +85,9 @@ void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const
   no_cut_before_ = now + kRetryCutAfter;
   mandatory_failed_ = step == mandatory();
   if (!highest_step.has_value() || !mandatory_failed_) return;
-  // After a takeover somebody was further than was known; the next try is above all that, and comes
-  // at once. Who refuses that too is not asked as fast as it answers.
+  // After a takeover a worker may be further than the coordinator knows. The first retry is above
+  // all these steps and comes at once. Further retries pause, so that a ps that keeps refusing is
+  // not asked without end.
   late_cut_ = std::min(CutFrom(std::max(*highest_step + 1, steps.first_unleased)),
                        options_.plan->total_steps());
   const int tries = std::min(late_cuts_++, 10);

@@ -11,15 +11,15 @@
 namespace shoal {
 namespace {
 
-// An orderly stop without a worker waits this long for one.
+// Without workers, an orderly stop waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
-// How long a stop waits while nobody gets on, nor says that it computes.
+// A stop waits this long without headway, while no worker reports that it computes.
 constexpr Time kStallPatience = std::chrono::seconds(15);
 // A ps that leaves waits this long for the end of an evaluation: a part of its grace period.
 constexpr Time kEvaluationPatience = std::chrono::seconds(5);
-// A disk that is full at a stop may get room: what is to be written is tried again for this long.
+// A stop retries the checkpoint for this long: a full disk may get room.
 constexpr Time kWritePatience = std::chrono::seconds(15);
-// A ps that may leave goes at once; one that is still there after this time stays.
+// A ps that may leave goes at once. If it is still there after this time, it counts as staying.
 constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 
 }  // namespace
@@ -45,7 +45,7 @@ void DrainCheckpoint::Stop() {
 
 void DrainCheckpoint::OnTimelineOpened() {
   was_open_ = true;
-  // Who is on its way out may have been loaded once more, or has just been found by its claim.
+  // A ps that leaves may have been loaded once more, or its claim has just been answered.
   if (closing() && NothingToKeep()) Closed("there is nothing to keep");
 }
 
@@ -56,12 +56,12 @@ void DrainCheckpoint::OnTimelineOver(const std::string& why) {
 }
 
 void DrainCheckpoint::Plan() {
-  if (!stopping() && !ps_asks_to_leave()) return;  // it is on its way
+  if (!stopping() && !ps_asks_to_leave()) return;  // the ps is on its way out
   if (options_.loop->Now() < write_again_at_) return;
   StepScheduler& handout = *options_.handout;
   if (handout.begun() && !handout.TakeBack()) return;
   const uint64_t next = handout.CutTarget();
-  // One whose stream has just broken may be on its way here with steps that it holds.
+  // A worker whose stream has just broken may come back with steps that it holds.
   const bool away = next < handout.steps().first_unleased() && !options_.membership->AllLeft();
   if (away && !NoWorkerLeft()) return;
   const PsFleet::Opened& opened = *options_.opened();
@@ -75,7 +75,7 @@ void DrainCheckpoint::Plan() {
     return Closed(opened.checkpoint.empty() ? "there is nothing to keep"
                                             : written + opened.checkpoint);
   }
-  // So may those of the former coordinator.
+  // Workers of the former coordinator may come back with steps too.
   if (!handout.begun() && !NoWorkerLeft()) return;
   if (const uint64_t base = handout.steps().base(); next < base) {
     LogInfo(absl::StrCat("steps ", next, " to ", base - 1,
@@ -98,8 +98,9 @@ void DrainCheckpoint::AfterPlan() {
   CloseIfStalled(options_.loop->Now());
 }
 
-// A ps that has not said yet what it holds, or holds steps of a former coordinator while others are
-// still to be asked, has something to keep: OnTimelineOpened goes on with it.
+// Ends a stop if no timeline is open and there is nothing to wait for. The stop waits for a ps that
+// has not answered its claim, or that holds a timeline of a former coordinator while others have
+// not answered. OnTimelineOpened then continues the stop.
 void DrainCheckpoint::EndUnopenedStop(Time now) {
   if (!stopping() || options_.opened() != nullptr || options_.ending->over()) return;
   bool holds_steps = false;
@@ -110,7 +111,7 @@ void DrainCheckpoint::EndUnopenedStop(Time now) {
                                   (!peer.claimed_now || peer.claimed->timeline() != 0));
   }
   if (holds_steps && now - *stop_asked_ < kStallPatience) return;
-  // What this coordinator has seen done, and what a ps holds, is in no checkpoint.
+  // No checkpoint holds the steps that this coordinator saw done, or that a ps holds.
   kept_ = !holds_steps && !was_open_;
   if (kept_) return options_.ending->Over(absl::CancelledError("stopped before training began"));
   options_.ending->Over(absl::CancelledError(absl::StrCat(
@@ -119,22 +120,20 @@ void DrainCheckpoint::EndUnopenedStop(Time now) {
                   : "the ps were being restored")));
 }
 
-// Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
-// successor begins there.
 void DrainCheckpoint::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
-  // What it holds is not known yet: OnTimelineOpened comes back to it.
+  // It is not known yet what the ps holds: OnTimelineOpened handles this later.
   if (options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
   if (NothingToKeep()) Closed("there is nothing to keep");
 }
 
-// In a timeline of this coordinator nobody trains before a worker has come.
+// In a timeline that this coordinator opened, training begins with the first worker.
 bool DrainCheckpoint::NothingToKeep() const {
   const PsFleet::Opened* const opened = options_.opened();
   return !options_.handout->begun() && !(opened != nullptr && opened->adopted);
 }
 
-// A ps that says it leaves, is told that it may, and does not go, must not keep all others waiting.
+// A ps that may leave but does not go must not keep all others waiting.
 void DrainCheckpoint::ForgetDeparture(Time now) {
   if (ps_asks_to_leave()) return;
   for (int ps = 0; ps < options_.fleet->size(); ++ps) {
@@ -151,8 +150,8 @@ void DrainCheckpoint::ForgetDeparture(Time now) {
   if (!closing()) options_.handout->ForgetTakeBack();
 }
 
-// While an evaluation keeps its cut there is no other one, and a ps that goes meanwhile takes all
-// steps since with it.
+// An evaluation holds its cut, and no other cut can begin meanwhile. A ps that leaves then would
+// lose all steps since.
 void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   const std::optional<Time> since = options_.fleet->DepartureSince(PsFleet::Departure::kAsked);
   if (!since.has_value() || options_.handout->evaluation() == nullptr ||
@@ -164,7 +163,7 @@ void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   options_.checkpointer->Release();
 }
 
-// It was begun before, that of the job's end for one.
+// Such a cut was begun earlier, for example the one at the job's end.
 void DrainCheckpoint::GiveUpCutAhead() {
   if (!stopping() && !ps_asks_to_leave()) return;
   if (options_.checkpointer->idle() || !options_.ending->working()) return;
@@ -186,8 +185,8 @@ void DrainCheckpoint::Closed(const std::string& outcome, bool kept) {
 }
 
 void DrainCheckpoint::NotWritten(const std::string& why, bool too_late) {
-  // A ps that leaves has no time for a disk to get room, but a step of which it has some chunks, as
-  // when a worker died over it and its successor left at once, is soon done by the next one.
+  // A ps that leaves has no time to wait for a full disk. But a step that is applied in part, for
+  // example after the death of its worker, is soon completed by another worker.
   if (!stopping() && !too_late) return ClosedWithout(why);
   const Time now = options_.loop->Now();
   if (!not_written_since_.has_value()) not_written_since_ = now;
@@ -208,7 +207,7 @@ void DrainCheckpoint::ClosedWithout(const std::string& why) {
          /*kept=*/false);
 }
 
-// The next ps that leaves has all its time.
+// The next ps that leaves gets its full time again.
 void DrainCheckpoint::ForgetFailure() {
   not_written_since_.reset();
   write_again_at_ = {};
@@ -231,7 +230,7 @@ bool DrainCheckpoint::NoWorkerLeft() const {
   return since.has_value() && options_.loop->Now() - *since >= kStopPatience;
 }
 
-// Nobody is left to do what is waited for: what is done is kept, where that can be.
+// No worker is left to do the missing steps: keeps the done steps if possible.
 void DrainCheckpoint::CloseWithoutWorkers() {
   if (!(stopping() || ps_asks_to_leave()) || !options_.handout->open() || options_.ending->over()) {
     return;
@@ -240,7 +239,7 @@ void DrainCheckpoint::CloseWithoutWorkers() {
     options_.handout->EndEvaluation();
     return options_.checkpointer->Release();
   }
-  // What a worker did whose last report was lost with its stream.
+  // Counts steps whose last report was lost with its worker's stream.
   CountApplied();
   if (options_.handout->CutTarget() > options_.handout->steps().base()) {
     return ClosedWithout("no worker is left to do them");
@@ -256,7 +255,7 @@ void DrainCheckpoint::CountApplied() {
   }
   const Time now = options_.loop->Now();
   const PsFleet::Applied applied = options_.fleet->AppliedEverywhere();
-  // Beyond what was leased nobody can have applied anything.
+  // No worker can have applied a step that was never leased.
   const uint64_t end = options_.handout->steps().first_unleased();
   for (uint64_t step = options_.handout->steps().base(); step < std::min(applied.base, end); ++step)
     options_.handout->steps().Done(StepDispatcher::kNobody, step, now);
@@ -267,7 +266,8 @@ void DrainCheckpoint::CountApplied() {
 
 void DrainCheckpoint::CloseIfStalled(Time now) {
   if (!stopping() || !options_.handout->open() || !options_.ending->working()) return;
-  // Many workers that share a core finish no step for long, and then all of them at once.
+  // Applied chunks count as headway too: many workers that share a core finish no step for long,
+  // and then all at once.
   uint64_t applied_chunks = 0;
   for (int ps = 0; ps < options_.fleet->size(); ++ps) {
     const std::optional<proto::Claimed>& latest = options_.fleet->peer(ps).claimed;

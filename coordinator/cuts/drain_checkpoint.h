@@ -15,14 +15,14 @@
 
 namespace shoal {
 
-// The checkpoint before a timeline ends that could go on: its coordinator is to stop, or one of its
-// ps leaves. Nothing new is begun, what nobody has begun is taken back, and the rest is waited for
-// as long as somebody gets on; then all that is done is cut, and whoever leaves may go. Where there
-// can be no such checkpoint it is told what is lost.
+// The last checkpoint of a timeline before its coordinator stops or one of its ps leaves. The
+// coordinator leases no more steps and revokes leases that no worker has begun. It waits for the
+// other leases while there is headway. Then it cuts all done steps, and stops or lets the ps go. If
+// no such checkpoint is possible, it logs what is lost.
 //
 //   open ── Stop, a ps asks ──▶ closing ── its cut is written, or given up ──▶ over (a stop), or
 //    ▲                                                                         the ps may go
-//    └───────────────── a ps that may go has not ──────────────────────────────────┘
+//    └───────────────── the ps that may go stays ──────────────────────────────────┘
 //
 // No threads of its own; loop thread only.
 class DrainCheckpoint {
@@ -38,44 +38,44 @@ class DrainCheckpoint {
     std::string checkpoints;  // their directory, for people
     // The open timeline; null without one.
     std::function<const PsFleet::Opened*()> opened;
-    // Whom the run waits for.
+    // Names the processes that the run waits for.
     std::function<std::vector<std::string>()> waiting;
     // Begins the cut.
     std::function<void(uint64_t step)> begin_cut;
   };
   explicit DrainCheckpoint(Options options) : options_(std::move(options)) {}
 
-  // An orderly stop of the coordinator: the run is over after it. Plan follows.
+  // Stops the coordinator in order: the run is over after the checkpoint. Call Plan after it.
   void Stop();
   bool stopping() const { return stop_asked_.has_value(); }
-  // No step that is done is lost with a stop.
+  // True if a stop loses no done step.
   bool kept() const { return kept_; }
-  // Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
-  // successor begins there. Plan follows.
+  // A ps leaves. No worker can train without it. The checkpoint holds all steps that are leased
+  // now, and the successor of the ps begins there. Call Plan after it.
   void OnPsDeparting(int ps);
-  // The last checkpoint is wanted, and nothing new is begun.
+  // True while the last checkpoint is due and no new step is begun.
   bool closing() const { return stopping() || ps_leaves(); }
-  // Nobody has done anything in this timeline that is not loaded with the next one.
+  // True if this timeline has no progress that the next one would not load.
   bool NothingToKeep() const;
 
   void OnTimelineOpened();
   void OnTimelineOver(const std::string& why);
-  // While closing, a cut in progress that lies above steps which nobody has begun is not waited
-  // for.
+  // While closing: gives up a cut in progress that lies above steps that no worker has begun.
   void GiveUpCutAhead();
-  // While closing and no cut is in progress: begins the cut as soon as it can be, or ends with it.
+  // While closing, with no cut in progress: begins the cut as soon as it is possible, or ends if
+  // the checkpoint exists.
   void Plan();
-  // It could not be written: a stop tries again for a while, and so does a ps that leaves where
-  // it is `too_late`: a ps has applied some of a step from the cut on.
+  // The checkpoint could not be written. A stop retries for 15 s. A ps that leaves does so only if
+  // `too_late`: a ps has applied part of a step at or above the cut.
   void NotWritten(const std::string& why, bool too_late);
-  // Since when it could not.
+  // When the checkpoint first could not be written.
   const std::optional<Time>& not_written_since() const { return not_written_since_; }
-  // From time to time: before what is to be done is planned, and after it.
+  // Call these from time to time, before and after planning.
   void BeforePlan();
   void AfterPlan();
 
  private:
-  // The timeline ends with it.
+  // The timeline ends when this ps leaves.
   bool ps_leaves() const { return ps_asks_to_leave() || ps_may_leave(); }
   bool ps_asks_to_leave() const {
     return options_.fleet->DepartureSince(PsFleet::Departure::kAsked).has_value();
@@ -91,20 +91,21 @@ class DrainCheckpoint {
   void CountApplied();
   void CloseIfStalled(Time now);
   Time StallPatience(Time now) const;
-  // The checkpoint is written, there is nothing to write, or it cannot be: then not all is kept.
+  // Ends the closing: the checkpoint is written or not needed, or, with `kept` false, it cannot be
+  // written and steps are lost.
   void Closed(const std::string& outcome, bool kept = true);
   void ClosedWithout(const std::string& why);
   void ForgetFailure();
-  // The steps that are done and that no checkpoint has, for people.
+  // Describes the done steps that no checkpoint holds, for people.
   std::string NotKept() const;
 
   const Options options_;
   std::optional<Time> stop_asked_;
   bool kept_ = true;
-  bool was_open_ = false;                  // some timeline
-  std::optional<Time> not_written_since_;  // when the last checkpoint failed first,
-  Time write_again_at_{};                  // and when it is tried again
-  // What was done when a stop last saw that something is, and when that was.
+  bool was_open_ = false;                  // a timeline was open once
+  std::optional<Time> not_written_since_;  // when the last checkpoint first failed
+  Time write_again_at_{};                  // when it is retried
+  // The progress counters when a stop last saw headway, and the time of that.
   std::optional<std::array<uint64_t, 5>> headway_;
   Time headway_at_{};
 };
