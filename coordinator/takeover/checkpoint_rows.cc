@@ -9,9 +9,9 @@
 namespace shoal {
 namespace {
 
-constexpr uint32_t kMaxRowBytes = kMaxChunkBytes;  // in one message, as a chunk is
+constexpr uint32_t kMaxRowBytes = kMaxChunkBytes;  // per message, the same as for a chunk
 
-// Opens the checkpoint first, where `reader` is null.
+// Opens the checkpoint first if `reader` holds null.
 absl::StatusOr<std::string> ReadPart(const CheckpointRows::Part& part, const std::string& directory,
                                      FileSystem* files, std::unique_ptr<CheckpointReader>* reader) {
   if (part.size_bytes > kMaxRowBytes) return absl::InvalidArgumentError("too many rows at once");

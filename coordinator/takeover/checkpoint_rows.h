@@ -15,8 +15,8 @@ namespace shoal {
 
 class CheckpointReader;
 
-// The rows of a checkpoint, for tasks whose machines do not see it: ps that load it, and the
-// evaluator. While this lives, the files stay open, and their room on disk is not freed. Loop
+// Reads the rows of a checkpoint for tasks whose machines do not see its files: ps that load it,
+// and the evaluator. While this lives, the files stay open, and their disk space is not freed. Loop
 // thread only; files are read in Offload. No callback after destruction.
 class CheckpointRows {
  public:
@@ -30,12 +30,12 @@ class CheckpointRows {
     uint64_t offset_bytes = 0;
     uint32_t size_bytes = 0;
   };
-  // Reads part of a tensor and gives `done` its bytes. kInvalidArgument: the part is larger than a
-  // chunk; other errors are CheckpointReader's.
+  // Reads part of a tensor and passes its bytes to `done`. kInvalidArgument: the part is larger
+  // than a chunk. Other errors come from CheckpointReader.
   void Read(const Part& part, std::function<void(absl::StatusOr<std::string>)> done);
-  // A ps verifies the files that it has read its rows from. For rows that it was sent, this does:
-  // what has changed since the checkpoint was found whole may be in them. OK at once where nothing
-  // was read.
+  // Verifies the files after rows were read from them, as they may have changed since the
+  // checkpoint was verified. A ps that reads the files itself verifies them itself. OK at once if
+  // nothing was read.
   void Verify(std::function<void(const absl::Status&)> done);
 
  private:

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kPieceValues = int64_t{256} << 10;
 
-// As `name`: what a ps begins with, row by row, or what was saved.
+// Writes the variable as tensor `name`: the saved values, or without `tensor` those that a ps would
+// begin with, some rows at a time.
 absl::Status WriteVariable(const std::string& name, const Variable& variable, uint64_t seed,
                            const SavedWeights& saved, const SavedTensor* tensor,
                            CheckpointWriter* writer) {
@@ -62,7 +63,7 @@ absl::StatusOr<std::vector<WrittenPart>> WriteAll(const FirstCheckpoint& first,
   }
   const std::vector<std::string>& slots = first.optimizer->slot_names();
   for (size_t slot = 0; slot < slots.size(); ++slot) {
-    // Averages of no step yet: who reads the model of this checkpoint takes them.
+    // The averages begin as the variables, because readers of this checkpoint's model use them.
     const bool averages = slots[slot] == first.optimizer->average_slot();
     for (size_t i = 0; i < variables.size(); ++i) {
       const Variable& variable = variables[i];

@@ -13,12 +13,13 @@
 
 namespace shoal {
 
-// Writes the checkpoint at step 0 of a job with initial weights: the saved values of the variables
-// that they fit, all others and the slots as a ps would begin with them, averages of the variables
-// (use_ema) as these. From there on the run is
-// as any other that goes on. kFailedPrecondition: the weights are not those that the job was
-// started with. Reads and writes files; a megabyte in memory at a time, or a row
-// where that is more.
+// Writes the checkpoint at step 0 of a job with initial weights. Variables that have saved values
+// get these. All other variables, and the slots, get the values that a ps would begin with. Slots
+// that hold averages of the variables (use_ema) begin as copies of them. The run then continues
+// like any other from a checkpoint.
+//
+// kFailedPrecondition: the weights differ from those that the job was started with. Reads and
+// writes files. Holds one megabyte in memory at a time, or one row if that is larger.
 struct FirstCheckpoint {
   const Job* job = nullptr;
   const std::vector<Variable>* variables = nullptr;

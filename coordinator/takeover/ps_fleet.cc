@@ -16,11 +16,11 @@ namespace shoal {
 namespace {
 
 constexpr Time kProbePeriod = std::chrono::seconds(1);
-// A timeline that lasted this long was a good one.
+// A timeline that lasted this long resets the pauses.
 constexpr Time kSettled = std::chrono::seconds(1);
 // A checkpoint that a disk could not read is read again after this time.
 constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
-// Longer than the 10 s after which a ps forgets a coordinator that it does not hear of.
+// Longer than the 10 s after which a ps forgets a silent coordinator.
 constexpr Time kHolderPatience = std::chrono::seconds(12);
 
 }  // namespace
@@ -112,7 +112,7 @@ std::vector<int> PsFleet::ReleaseDeparting() {
 }
 
 void PsFleet::SetDeparture(Peer& peer, Departure departure) {
-  if (peer.departure == departure) return;  // it says so again over a new stream
+  if (peer.departure == departure) return;  // repeated over a new stream
   peer.departure = departure;
   peer.departure_since = options_.loop->Now();
 }
@@ -202,8 +202,8 @@ void PsFleet::RenewTerm() {
   if (TakeTerm()) Broadcast(ClaimRequest());
 }
 
-// Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while
-// claiming, and while there is nobody to go on, the store is watched too (7.2).
+// Section 7.1: the claim repeated every second finds lost ps and brings applied sets. While
+// claiming, and while no worker trains, this also watches the store (7.2).
 void PsFleet::Probe() {
   probe_.Set(kProbePeriod, [this] { Probe(); });
   Broadcast(ClaimRequest());
@@ -213,12 +213,12 @@ void PsFleet::Probe() {
 }
 
 void PsFleet::LookForEnd() {
-  if (looking_for_end_) return;  // a slow disk is not asked faster than it answers
+  if (looking_for_end_) return;  // at most one read at a time, for slow disks
   looking_for_end_ = true;
   struct Found {
     std::optional<RunEnd> end;
-    std::string directory;  // of the checkpoint that it is,
-    absl::Status sound;     // and whether that is whole
+    std::string directory;  // of the run's last checkpoint
+    absl::Status sound;     // result of verifying it
   };
   // Its bytes may be many, and files are read on one thread.
   const bool known = options_.loop->Now() < unsound_end_.again_at;
@@ -350,10 +350,11 @@ void PsFleet::FailOfAnotherJob(int ps, const proto::Claimed& claimed) {
       ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
 }
 
-// Rule 1 seen from here. Losing a race while claiming is ordinary; losing office later is final.
-// What no coordinator can have come to is not outbid: above it there would soon be no term.
+// Rule 1, the coordinator's side. While claiming, a refusal is ordinary: another coordinator was
+// faster. While leading it is final. A term that no coordinator can have reached is not outbid:
+// otherwise no higher term would soon be left.
 void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by) {
-  if (promised_term <= term_) return;  // of a claim made before a newer one of ours
+  if (promised_term <= term_) return;  // answers an older claim of ours
   if (!PlausibleTermNumber(TermNumber(promised_term), highest_term_number_)) {
     return Fail(absl::FailedPreconditionError(
         absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " has promised the term ",
@@ -365,8 +366,7 @@ void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claiman
   }
   highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
   if (phase_ != Phase::kClaiming) return FailOfFenced(promised_term, by);
-  // A pause that differs between coordinators, so that two of them do not outbid each other for
-  // ever.
+  // The pause differs between coordinators. Otherwise two of them could outbid each other for ever.
   const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
   ClaimAfter(std::max(pause, claims_.Next()));
 }
@@ -377,8 +377,8 @@ void PsFleet::FailOfFenced(uint64_t promised_term, const proto::Claimant& by) {
                                        TermText(term_), "); this one has nothing left to do")));
 }
 
-// Another run's coordinator has the ps while it renews that by its claims. One that was killed does
-// not, so whoever waits for longer than that expires waits for nobody.
+// Another run's coordinator holds the ps as long as it renews its claims. A killed one does not. So
+// if the ps still refuses after kHolderPatience, its holder is alive.
 void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
   if (refused.term() != term_) return;
   if (phase_ != Phase::kClaiming) return FailOfFenced(refused.term(), refused.holder());
@@ -418,7 +418,7 @@ void PsFleet::Decide() {
 void PsFleet::Resume() {
   if (std::exchange(restore_, false)) return LookForCheckpoint();
   const uint64_t first = peers_[0].claimed->timeline();
-  // With another number of ps the shards are cut anew, from a checkpoint.
+  // Another number of ps means another shard map: the ps must load a checkpoint.
   const bool agree = std::all_of(peers_.begin(), peers_.end(), [this, first](const Peer& peer) {
     return peer.claimed->timeline() == first &&
            peer.claimed->shard_map_fingerprint() == options_.shard_map_fingerprint;

@@ -22,9 +22,9 @@
 
 namespace shoal {
 
-// Takeover and restore (section 7 of the protocol): claims all ps under a fresh term, then adopts
-// the timeline they agree on, or has them load the newest whole checkpoint, or the seed. In office
-// it probes them every second and starts over when one has lost its variables.
+// Takeover and restore (section 7 of the protocol). Claims all ps under a fresh term. Then adopts
+// the timeline that they agree on, or makes them load the newest verified checkpoint, or the seed.
+// While leading, probes them every second, and starts over if one has lost its variables.
 //
 //              all claimed, one timeline
 //   claiming ───────────────────────────────────────▶ leading
@@ -38,120 +38,126 @@ class PsFleet {
  public:
   enum class Phase { kClaiming, kLooking, kLoading, kLeading };
 
-  // A timeline that work may begin in.
+  // A timeline in which work may begin.
   struct Opened {
     uint64_t timeline = 0;
     bool adopted = false;  // workers of the former coordinator may still hold leases
-    uint64_t base = 0;     // all steps below are applied everywhere,
-    std::vector<uint64_t> done_after_base;  // and these
-    std::string checkpoint;  // what was loaded: directory, or empty (seed, or adopted)
-    std::optional<StoredCheckpoint> loaded;  // the same
+    uint64_t base = 0;     // all steps below are applied everywhere
+    std::vector<uint64_t> done_after_base;  // so are these
+    std::string checkpoint;  // directory of the loaded checkpoint; empty: seed, or adopted
+    std::optional<StoredCheckpoint> loaded;  // the same checkpoint
   };
 
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     CheckpointStore* store = nullptr;  // used in Offload only
-    RunLock* lease = nullptr;          // of the store's run; null: nobody else writes there
+    RunLock* lease = nullptr;          // of the store's run; null: no other process writes there
     std::vector<std::string> addresses;
     std::string job_text;
     uint32_t job_fingerprint = 0;
-    uint32_t shard_map_fingerprint = 0;  // of this number of ps
-    // The most that a ps of this job may say: steps applied after a base, and ranges written.
+    uint32_t shard_map_fingerprint = 0;  // for this number of ps
+    // Max counts in a reply of a ps: steps applied after a base, and ranges written.
     uint64_t most_applied_after_base = std::numeric_limits<uint64_t>::max();
     uint64_t most_written_ranges = std::numeric_limits<uint64_t>::max();
     uint32_t coordinator_id = 0;  // random
-    proto::Claimant self;         // as other coordinators are told it
-    bool take_over = false;       // the ps of another run, too
-    // Whether training may begin at step 0; asked where there is no checkpoint, not even a damaged
-    // one, which is refused here. On another thread.
+    proto::Claimant self;         // shown to other coordinators
+    bool take_over = false;       // take the ps away from another run too
+    // Returns OK if training may begin at step 0. Asked only if there is no checkpoint, not even a
+    // damaged one. Called on another thread.
     std::function<absl::Status()> may_begin_anew;
-    // Makes the checkpoint that a training begins with, under a term; empty: it begins with the
-    // seed. Where it may begin, on the same thread.
+    // Makes the first checkpoint of a training, under a term, after may_begin_anew and on the same
+    // thread. Empty: training begins with the seed.
     std::function<absl::StatusOr<StoredCheckpoint>(uint64_t term)> make_first;
-    // What the store holds at the start, newest first.
+    // Gets the content of the store at the start, newest first.
     std::function<void(const std::vector<StoredCheckpoint>&)> on_stored;
     std::function<void(const Opened&)> on_opened;
-    // The timeline is over: nothing of it counts any more.
+    // The timeline is over: its steps and results no longer count.
     std::function<void(const std::string& why)> on_over;
-    // The end of the run, where the newest checkpoint, of this job, is that; on another thread.
+    // Returns the end of the run if `newest`, a checkpoint of this job, is the run's last one.
+    // Called on another thread.
     std::function<std::optional<RunEnd>(const StoredCheckpoint& newest)> end_of_run;
-    // The store holds it: nothing is left to do.
+    // The store holds the end of the run: nothing is left to do.
     std::function<void(const RunEnd&)> on_job_finished;
-    // Nobody trains: the job may have ended without this coordinator, whose predecessor has
-    // dismissed the workers.
+    // Returns true if no worker trains. The job may then have ended without this coordinator: its
+    // predecessor may have dismissed the workers.
     std::function<bool()> nobody_trains;
-    // Answers about cuts and stopping.
+    // Gets the replies about cuts and stopping.
     std::function<void(int ps, const proto::ControlReply&)> on_reply;
-    // All steps below are done, by what workers say; in the open timeline.
+    // Returns the step of the open timeline below which the workers have reported all steps.
     std::function<uint64_t()> done_below;
-    // Of the training set, for the ps; 0: not known yet.
+    // Returns the size of the training set, for the ps; 0: not known yet.
     std::function<uint64_t()> training_examples;
-    // What a ps has applied of the open timeline, with what was said to be done when it was asked.
+    // Gets the steps of the open timeline that a ps has applied, and the done_below of the
+    // question.
     std::function<void(int ps, const proto::Claimed&)> on_applied;
-    // The stream to a ps is new: what is pending has to be sent again.
+    // The stream to a ps is new: pending requests must be sent again.
     std::function<void(int ps)> on_reconnected;
-    // This coordinator can't go on.
+    // This coordinator cannot continue.
     std::function<void(const absl::Status&)> on_failed;
   };
   explicit PsFleet(Options options);
 
   void Start();
-  // Adds the term and sends to one ps or to all that are connected.
+  // Adds the term and sends to one ps, if it is connected.
   void Send(int ps, proto::ControlRequest request);
+  // Adds the term and sends to all ps that are connected.
   void Broadcast(const proto::ControlRequest& request);
-  // A fresh term for the rest of the office, which keeps its timeline: a ps names cuts by term and
-  // step, so one at a step that was fenced before needs it. Only while leading.
+  // Takes a fresh term and keeps the timeline. A ps identifies a cut by term and step, so a second
+  // cut at the same step needs a fresh term. Requires Phase::kLeading.
   void RenewTerm();
-  // Tells all ps what Options::training_examples say, which a probe does within a second anyway.
+  // Sends the value of Options::training_examples to all ps now. The next probe, within a second,
+  // would do the same.
   void TellExamples() { Broadcast(ClaimRequest()); }
-  // What counts as done is not: claims all ps under a fresh term, as after a takeover, and takes
-  // from them what is. Only while leading.
+  // The done set is wrong: claims all ps under a fresh term, as after a takeover, and rebuilds it
+  // from their answers. Requires Phase::kLeading.
   void ClaimAgain(const std::string& why) { StartOver(why); }
-  // No plan of the job comes to what the ps hold, or they go by another plan: claims all ps under a
-  // fresh term, and has them load the newest whole checkpoint, or the seed. Only while leading.
+  // No plan of the job explains the steps that the ps hold, or they use another plan. Claims all ps
+  // under a fresh term, and makes them load the newest verified checkpoint, or the seed. Requires
+  // Phase::kLeading.
   void Restore(const std::string& why);
-  // What every ps has applied, by its latest answer. Only in a timeline that was adopted: there all
-  // have answered.
+  // The steps that every ps has applied, by its latest answer. Requires an adopted timeline, in
+  // which all ps have answered.
   struct Applied {
-    uint64_t base = 0;                 // all steps below it,
+    uint64_t base = 0;                 // all steps below it
     std::vector<uint64_t> after_base;  // and these
   };
   Applied AppliedEverywhere() const;
-  // The most updates that a chunk had had when its ps said so last.
+  // The highest number of updates of a chunk, by the latest answers of the ps.
   uint64_t HighestUpdates() const;
-  // Every ps that asked to leave is told that it may; returns which these are.
+  // Allows every ps that asked to leave to do so; returns these ps.
   std::vector<int> ReleaseDeparting();
-  // Of a ps that may leave and stays: as if it had not asked.
+  // A ps that may leave stays: treats it as if it had not asked.
   void ForgetDeparture(int ps) { peers_[ps].departure = Departure::kNone; }
-  // Tells all ps to end; losing one is no news from then on.
+  // Tells all ps to end. From then on the loss of a ps is not logged.
   void Dismiss();
   bool dismissed() const { return dismissed_; }
-  // No more claims, probes or reconnecting. The ps hear that they are free.
+  // Stops claims, probes and reconnecting, and tells the ps that this coordinator resigns.
   void Close();
 
   int size() const { return static_cast<int>(peers_.size()); }
   Phase phase() const { return phase_; }
   uint64_t term() const { return term_; }
   uint64_t timeline() const { return timeline_; }
-  // What one ps is waited for: "not reachable".
+  // Why the coordinator waits for a ps, for example "not reachable".
   struct Wait {
     const char* why;
     Time since;
   };
+  // Returns none if it does not wait for this ps.
   std::optional<Wait> WaitFor(int ps) const;
-  // What is waited for, a line each, for console and status.
+  // Describes each wait in a line, for console and status.
   std::vector<std::string> Waiting() const;
 
-  // Of a process: another one in its place has not asked.
+  // The departure of a ps process. A new process in its place starts at kNone.
   //
   //   kNone ── Departing ──▶ kAsked ── ReleaseDeparting ──▶ kAllowed ── gone, or ForgetDeparture
-  //                            ▲ Departing, over a new stream: it has not heard ──┘
+  //                            ▲ Departing again, over a new stream: answer lost ─┘
   enum class Departure { kNone, kAsked, kAllowed };
-  // By the coordinator of another run.
+  // The coordinator of another run holds the ps.
   struct Held {
     proto::ClaimRefused refusal;
-    Time since{};  // it was refused first
+    Time since{};  // the first refusal
   };
   struct Peer {
     std::unique_ptr<PsLink> link;
@@ -162,21 +168,22 @@ class PsFleet {
     std::optional<Held> held;               // it has refused a Claim of term_
     Departure departure = Departure::kNone;
     Time departure_since{};
-    int rows_wanted = 0;    // of loading_, that are being read
-    uint64_t restarts = 0;  // another process came in its place
+    int rows_wanted = 0;    // rows of loading_ that are being read for it
+    uint64_t restarts = 0;  // how often another process took its place
   };
   const Peer& peer(int ps) const { return peers_[ps]; }
-  // Whether a ps is so, and since when the first of them is.
+  // Returns since when the first ps is in this state; none if no ps is.
   std::optional<Time> DepartureSince(Departure departure) const;
 
  private:
   void Claim();
-  // Claims after a pause; no answer counts until then.
+  // Claims after a pause. Ignores all answers until then.
   void ClaimAfter(Time pause);
   void BeginClaiming();
-  // Of these, which are sorted by it; 0: there are none. An error when there is no term above it.
+  // Returns the highest timeline of these checkpoints, which are sorted by it; 0 if there are none.
+  // Error if there is no term above it.
   static absl::StatusOr<uint64_t> HighestTimeline(const std::vector<StoredCheckpoint>& stored);
-  // A fresh term for term_; false, having failed, when there is none left.
+  // Sets term_ to a fresh term. If none is left, fails the fleet and returns false.
   bool TakeTerm();
   proto::ControlRequest ClaimRequest() const;
   void Probe();
@@ -189,7 +196,7 @@ class PsFleet {
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
   void FailOfAnotherJob(int ps, const proto::Claimed& claimed);
-  // `by`: whom it was promised to.
+  // `by`: the coordinator that got the promise.
   void OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by);
   void OnClaimRefused(int ps, const proto::ClaimRefused& refused);
   // "the coordinator at HOST:PORT (...)".
@@ -200,7 +207,7 @@ class PsFleet {
   void OnLoadFailed(const proto::LoadFailed& failed);
   void OnRowsWanted(int ps, const proto::RowsWanted& wanted);
   void Decide();
-  // The run directory is this coordinator's.
+  // Continues once this coordinator holds the lock of the run directory.
   void Resume();
   void LookForCheckpoint();
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
@@ -220,7 +227,7 @@ class PsFleet {
   std::optional<StoredCheckpoint> loading_;
   std::unique_ptr<CheckpointRows> rows_;  // of loading_, until the timeline opens
   bool looking_for_end_ = false;
-  // A checkpoint at the end of the run that did not verify: not read again before that time.
+  // A checkpoint at the end of the run that did not verify. It is not read again before `again_at`.
   struct UnsoundEnd {
     std::string directory;
     Time again_at{};
@@ -231,7 +238,7 @@ class PsFleet {
   Timer claim_again_{options_.loop};
   Backoff claims_;             // pauses before them
   bool started_over_ = false;  // since the last timeline that lasted
-  bool restore_ = false;       // what is claimed next is not adopted
+  bool restore_ = false;       // restore after the next claim, do not adopt
   Time phase_since_{};
   bool dismissed_ = false;
   bool closed_ = false;

@@ -1,5 +1,4 @@
-// What a PsFleet loads where the ps have no timeline in common: the newest whole checkpoint, or the
-// seed.
+// Loading in a PsFleet, when the ps share no timeline: the newest verified checkpoint, or the seed.
 
 #include <algorithm>
 #include <memory>
@@ -17,19 +16,20 @@
 namespace shoal {
 namespace {
 
-// A ps asks for a few at a time, and for the same again over a new stream.
+// Max row requests of a ps in progress. A ps requests a few at a time, and repeats them over a new
+// stream.
 constexpr int kMaxRowsWanted = 64;
 
 }  // namespace
 
-// Section 7.4: the newest whole checkpoint not known bad.
+// Section 7.4: looks for the newest verified checkpoint that is not known to be bad.
 void PsFleet::LookForCheckpoint() {
   phase_ = Phase::kLooking;
   phase_since_ = options_.loop->Now();
   struct Found {
     absl::StatusOr<std::optional<StoredCheckpoint>> newest;
     std::vector<std::string> problems;
-    std::optional<RunEnd> end;  // which it is
+    std::optional<RunEnd> end;  // set if `newest` ends the run
     absl::StatusOr<uint64_t> highest_timeline = 0;
   };
   scope_.Offload(
@@ -87,7 +87,7 @@ void PsFleet::LookForCheckpoint() {
       });
 }
 
-// Rule 3 seen from here: the term that claimed opens the timeline.
+// Rule 3, the coordinator's side: the claimed term opens the timeline.
 void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
   phase_ = Phase::kLoading;
   phase_since_ = options_.loop->Now();
@@ -135,7 +135,7 @@ void PsFleet::OnRowsWanted(int ps, const proto::RowsWanted& wanted) {
 }
 
 void PsFleet::OnLoaded(int ps) {
-  if (peers_[ps].loaded) return;  // it answers a Load that was sent again
+  if (peers_[ps].loaded) return;  // answers a repeated Load
   peers_[ps].loaded = true;
   for (const Peer& peer : peers_) {
     if (!peer.loaded) return;

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// A stream that lasted this long was a good one.
+// A stream that lasted this long resets the pauses.
 constexpr Time kSettled = std::chrono::seconds(1);
 
 }  // namespace
@@ -73,10 +73,10 @@ void PsLink::OnMessage(const Message& message) {
 void PsLink::OnClosed(const absl::Status& status) {
   if (closed_) return;
   const bool was_connected = std::exchange(hello_seen_, false);
-  // One that says hello and breaks, again and again, is not tried at once each time.
+  // A stream that breaks soon after each hello is not retried at once each time.
   if (was_connected && options_.loop->Now() - since_ >= kSettled) backoff_.Reset();
   if (was_connected) since_ = options_.loop->Now();
-  // Whoever shows it has the address beside it.
+  // Callers show the address themselves.
   const std::string why(absl::StripPrefix(status.message(), options_.address + ": "));
   last_error_ = Printable(why, kMaxReasonBytes);
   stream_.reset();

@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// The Control stream to one ps, opened again whenever it breaks, for ever. Loop thread only.
+// The Control stream to one ps. Reopens it whenever it breaks, without limit. Loop thread only.
 class PsLink {
  public:
   struct Options {
@@ -21,26 +21,27 @@ class PsLink {
     Network* network = nullptr;
     int index = 0;
     std::string address;
-    uint64_t seed = 0;  // of the pauses between tries
-    // Of ControlReply: a ps that sends more loses its stream.
+    uint64_t seed = 0;  // for the random pauses between tries
+    // Limits on fields of ControlReply. A ps that exceeds them loses its stream.
     std::vector<FieldLimit> limits;
-    // The ps has opened a stream with its hello; from here on Send reaches it.
+    // The ps has sent its hello on a new stream. From now on Send reaches it.
     std::function<void(int ps, const proto::ServerHello&)> on_hello;
     std::function<void(int ps, const proto::ControlReply&)> on_reply;
     std::function<void(int ps, const absl::Status&)> on_lost;
   };
   explicit PsLink(Options options);
 
-  // Dropped while there is no stream: whatever matters is sent again after a hello.
+  // Sends a request. Drops it while there is no stream: the owner sends pending requests again
+  // after a hello.
   void Send(const proto::ControlRequest& request);
-  // Sends the last request, which is still on its way when this returns; no more tries.
+  // Sends the last request and does not reconnect any more. Returns before it has arrived.
   void Finish(const proto::ControlRequest& request);
   bool connected() const { return hello_seen_; }
-  // Since when it has been connected, or not.
+  // When connected() last changed.
   Time since() const { return since_; }
-  // Why it is not connected, or was not at the last try; empty where that is not known.
+  // Why the stream broke, or why the last try failed; empty if unknown.
   std::string last_error() const;
-  // No more tries.
+  // Closes the stream and does not reconnect any more.
   void Close();
 
  private:

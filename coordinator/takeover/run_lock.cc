@@ -19,8 +19,8 @@
 #include "common/json/json_text.h"
 #include "common/log/logging.h"
 
-// A file of .lease is one JSON object. Numbers have their full width, so that what is written in
-// place covers what was there:
+// A file of .lease is one JSON object. Numbers have a fixed width, so that a rewrite in place
+// covers the old text:
 //
 //   {"coordinator": "HOST:PORT", "host": "...", "pid": "...", "process": "...", "since": "...",
 //    "ps": ["16 hexadecimal digits", ...], "renewals": "20 digits", "state": "held" or "left"}
@@ -32,11 +32,11 @@ using nlohmann::json;
 
 constexpr Time kRenewEvery = std::chrono::seconds(2);
 constexpr Time kLookEvery = std::chrono::milliseconds(500);
-// From when on a disk that does not answer is spoken of.
+// Waiting() mentions a disk that has not answered for this long.
 constexpr Time kSlow = std::chrono::seconds(2);
 constexpr Time kExpiry = std::chrono::seconds(10);
 constexpr uint64_t kMaxBytes = 1 << 20;
-constexpr size_t kMaxTextBytes = 256;  // of what another has written, in a message
+constexpr size_t kMaxTextBytes = 256;  // of another coordinator's text, in a message
 
 struct Lease {
   LeaseHolder holder;
@@ -45,7 +45,7 @@ struct Lease {
 
 std::string IncarnationText(uint64_t incarnation) { return absl::StrFormat("%016x", incarnation); }
 
-// Nothing where the text is none of a lease: its writer died on the way, or the power went.
+// Returns none if the text is no lease: its writer died while writing, or the power failed.
 std::optional<Lease> ParseLease(const std::string& text) {
   const absl::StatusOr<json> root = ParseJson(text, "lease");
   if (!root.ok() || !root->is_object()) return std::nullopt;
@@ -73,7 +73,7 @@ std::string PathOf(const std::string& directory, uint64_t number) {
   return absl::StrCat(directory, "/", number);
 }
 
-// The numbers of all files of leases, ascending.
+// Returns the numbers of all lease files, ascending.
 absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& directory, FileSystem* files) {
   std::vector<uint64_t> numbers;
   if (files->IsLink(directory)) return LinkError(directory);
@@ -123,11 +123,11 @@ std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSys
 RunLock::RunLock(Options options) : options_(std::move(options)) {}
 
 void RunLock::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
-  // What was seen before a pause does not say how long the holder has renewed its lease since.
+  // The times from before a pause do not tell how long the holder has renewed its lease since.
   if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();
   ps_ = std::move(ps);
   done_ = std::move(done);
-  // What is being looked at, or written, was so before.
+  // A read or write in progress began before this call: look again after it.
   look_again_ = busy_since_.has_value();
   if (!look_again_) Look();
 }
@@ -139,7 +139,7 @@ void RunLock::Pause() {
 
 void RunLock::Release() {
   Pause();
-  // After what is being written: a file that is being made is given back, too.
+  // Runs after writes in progress, so that a file that is being created is released too.
   options_.loop->Offload(
       Lane::kBrief,
       [files = options_.files, directory = options_.directory, number = std::exchange(number_, 0),
@@ -155,7 +155,7 @@ void RunLock::Release() {
 std::string RunLock::Waiting() const {
   if (done_ == nullptr) return "";
   const Time now = options_.loop->Now();
-  // As on a network's file system whose server is gone.
+  // For example a network file system whose server is gone.
   if (busy_since_.has_value() && now - *busy_since_ >= kSlow) {
     return absl::StrCat("the run directory: ", options_.directory, " is being looked at since ",
                         WholeSeconds(now - *busy_since_), " s; its disk does not answer");
@@ -198,11 +198,11 @@ void RunLock::Look() {
       });
 }
 
-// `asked`: the time before the directory was read.
+// `asked`: the time at which the read of the directory began.
 void RunLock::OnSeen(const Seen& seen, Time asked) {
   looked_ = seen.status;
   if (!leading_ && done_ == nullptr) return;
-  // What is no directory, or one that may not be read, stays so until somebody mends it.
+  // A path that is no directory, or that may not be read, stays so until an operator repairs it.
   if (!leading_ &&
       (absl::IsFailedPrecondition(seen.status) || absl::IsPermissionDenied(seen.status)))
     return Answer(absl::FailedPreconditionError(absl::StrCat(
@@ -210,7 +210,7 @@ void RunLock::OnSeen(const Seen& seen, Time asked) {
         "; ", options_.directory,
         " is a directory that coordinators make and read: give this one the right to, "
         "move away what is there in its place, or choose another --run_dir")));
-  // Nothing was seen, which is not the same as no lease.
+  // The listing failed. This does not mean that there is no lease.
   if (!seen.status.ok()) return LookAfter(leading_ ? kRenewEvery : kLookEvery);
   if (seen.number > std::max(number_, outlived_)) return OnForeign(seen, asked);
   if (number_ != 0 && seen.number == number_) return Renew();
@@ -269,7 +269,7 @@ void RunLock::Create(uint64_t number) {
           created->quicker = absl::IsAlreadyExists(file.status());
           SHOAL_RETURN_IF_ERROR(file.status());
           created->file = true;
-          // Since this one looked, others may have had this number and gone on to a higher one.
+          // Since our last look, others may have used this number and moved on to a higher one.
           const auto numbers = Numbers(directory, files);
           created->quicker = !numbers.ok() || (!numbers->empty() && numbers->back() > number);
           SHOAL_RETURN_IF_ERROR(numbers.status());
@@ -289,12 +289,12 @@ void RunLock::Create(uint64_t number) {
         if (creating_ == nullptr) return;  // released
         creating_.reset();
         if (created->file) {
-          number_ = number;  // where it could not be written, that is tried again
+          number_ = number;  // if the write failed, the next renewal retries it
           had_file_ = true;
         }
         if (std::exchange(look_again_, false)) return Look();
         if (!leading_ && done_ == nullptr) return;
-        // A network's file system may show it only after a while.
+        // A network file system may show the other's file only after a while.
         if (created->quicker) return LookAfter(kLookEvery);
         if (!created->status.ok() && !std::exchange(warned_, true)) {
           LogWarning(absl::StrCat(
@@ -311,7 +311,7 @@ void RunLock::Renew() {
   scope_.Offload(
       Lane::kBrief,
       [files = options_.files, path = Path(number_), text = Text(false)] {
-        // If this fails for long, another may take over; the next look shows it.
+        // If this fails for long, another coordinator may take over. The next look notices that.
         const auto file = files->Open(path, FileSystem::Mode::kWrite);
         if (file.ok()) (void)WriteAtOnce(**file, text);
       },

@@ -14,46 +14,49 @@
 
 namespace shoal {
 
-// Who leads a run, as the file of its lease says.
+// The coordinator that leads a run, by the run's lease file.
 struct LeaseHolder {
   std::string address;  // HOST:PORT of the coordinator
   std::string host;
   int64_t pid = 0;
-  std::string
-      process;        // tells it from others of its machine (common/daemon/process/process_mark.h)
+  // Distinguishes the process from others of its machine (common/daemon/process/process_mark.h).
+  std::string process;
   std::string since;  // when it was started, for people
-  bool left = false;  // in order: it leads no more
+  bool left = false;  // it ended in order and leads no more
 };
 
-// This process, as a holder; its address is the caller's to give.
+// Returns this process as a holder. The caller sets its address.
 LeaseHolder ThisProcess();
 
-// Who has led last, or leads, by the newest file in RUN_DIR/.lease. Nothing where there is none, or
-// none that can be read.
+// Returns the coordinator that leads or led last, by the newest file in RUN_DIR/.lease. Returns
+// none if there is no file, or if it cannot be read.
 std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSystem* files);
 
-// The right to write into a run directory. Terms keep two coordinators of the same ps apart, but
-// not two whose ps differ: the second would go on from the first's checkpoints, and each would
-// remove what the other has not finished.
+// The right to write into a run directory. Terms separate two coordinators of the same ps, but not
+// two coordinators of different ps. Without a lock the second would continue from the first's
+// checkpoints, and each would remove the other's unfinished files.
 //
-// RUN_DIR/.lease holds one file, whose name is a number. Whoever takes the lease creates the next
-// number, exclusively, so that one alone succeeds, also on a network's file system; the highest
-// number counts. Its holder writes the file anew every two seconds while it leads, in place, so
-// that a full disk does not end its lease. Clocks of different machines are not compared: who waits
-// watches whether the file changes. It takes over
+// RUN_DIR/.lease holds one file, named by a number. A coordinator takes the lock by creating the
+// next number exclusively. Only one can succeed, also on a network file system. The highest number
+// counts. Its holder rewrites the file in place every two seconds while it leads, so that a full
+// disk does not end its lease. Clocks of different machines are never compared: a waiting
+// coordinator watches whether the file changes. It takes over at once if
 //
-//   at once, when the holder has left in order; when a ps of the holder has followed the claim of
-//   who waits, which ends the holder's office by the terms; when the holder is a process of this
-//   machine that is gone;
-//   else when the file has not changed for ten seconds. A file that changes on for as long is that
-//   of a coordinator that leads other ps: then who waits is refused.
+//   - the holder has left in order, or
+//   - a ps of the holder has accepted the waiting coordinator's claim, which by the terms ends the
+//     holder's office, or
+//   - the holder was a process of this machine that is gone.
+//
+// Otherwise it takes over when the file has not changed for ten seconds. A file that keeps changing
+// for this long belongs to a coordinator that leads other ps. The waiting coordinator is then
+// rejected.
 //
 //   idle ── Acquire ──▶ watching ──▶ leading ── Pause ──▶ idle
-//                          └──▶ refused   └── a higher number than ours: lost
+//                          └──▶ rejected  └── a higher number than ours: lost
 //
-// Where the disk takes no new file, it leads without, and tries again; where it does not say what
-// the directory holds, it waits. No threads of its own; loop thread only; files are read and
-// written in Lane::kBrief, as a checkpoint of gigabytes that is read back must not cost the lease.
+// If the disk accepts no new file, it leads without one and retries. If the directory cannot be
+// listed, it waits. No threads of its own; loop thread only. Files are read and written in
+// Lane::kBrief: reading back a checkpoint of gigabytes must not delay a renewal.
 class RunLock {
  public:
   struct Options {
@@ -61,55 +64,55 @@ class RunLock {
     FileSystem* files = nullptr;
     std::string directory;  // RUN_DIR/.lease
     LeaseHolder self;
-    // Whether the process with that mark is known to be gone; may be null: none is.
+    // Returns whether the process with this mark is known to be gone. Null: none is.
     std::function<bool(const std::string& process)> is_gone;
-    // Another has taken over while this one led, or seemed to: it must write no more. May be null
-    // for one that gives the lease back as soon as it has it.
+    // Another coordinator has taken over while this one led: it must write no more. May be null for
+    // a caller that releases the lock as soon as it has it.
     std::function<void(const absl::Status&)> on_lost;
-    // It leads from now on, which may happen again after a Pause. Before `done` of Acquire. May be
-    // null.
+    // This coordinator leads from now on. Called before `done` of Acquire, and again after each
+    // Pause. May be null.
     std::function<void()> on_lead;
   };
   explicit RunLock(Options options);
 
-  // Asks for the lease, for one who has claimed the ps of these incarnations. `done` is called
-  // once: OK, or kFailedPrecondition, which names the holder. A call replaces one that waits still.
+  // Requests the lock for a coordinator that has claimed the ps of these incarnations. Calls `done`
+  // once: OK, or kFailedPrecondition with the holder's name. A new call replaces a waiting one.
   void Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done);
-  // It does not lead at the moment: others need not wait for it for longer than ten seconds.
+  // This coordinator stops leading for now, and stops renewing. Others wait at most ten seconds.
   void Pause();
-  // It leads no more: the next one need not wait, once what is in Lane::kBrief is done. The last
-  // call.
+  // This coordinator leads no more. Once the work in Lane::kBrief is done, the next one need not
+  // wait. Must be the last call.
   void Release();
 
-  // The holder's mark, from when a file in the directory has been this one's; empty before.
+  // The holder's mark, from the time when this coordinator first owned a file; empty before.
   std::string Process() const { return had_file_ ? options_.self.process : ""; }
 
-  // It leads, as far as it knows.
+  // True while this coordinator leads, as far as it knows.
   bool leading() const { return leading_; }
 
-  // Whom or what Acquire waits for, for console and status; empty where it does not.
+  // Describes what Acquire waits for, for console and status. Empty if it does not wait.
   std::string Waiting() const;
 
  private:
-  // What the directory holds.
+  // The content of the directory.
   struct Seen {
     absl::Status status;
     uint64_t number = 0;  // 0: no file
     std::string text;
   };
-  // A file that is being made.
+  // A file that is being created.
   struct Creation {
     uint64_t number = 0;
-    bool file = false;     // it is there, and ours
-    bool quicker = false;  // somebody else was, or may have been
+    bool file = false;     // the file exists and is ours
+    bool quicker = false;  // another coordinator was quicker, or may have been
     absl::Status status;
   };
-  // A lease that is another's.
+  // The lease of another coordinator.
   struct Watched {
     uint64_t number = 0;
     std::string text;
-    Time first{};    // when it was seen first,
-    Time changed{};  // and with this text
+    Time first{};    // when it was first seen
+    Time changed{};  // when it was first seen with this text
   };
 
   void Look();
@@ -128,15 +131,15 @@ class RunLock {
   const Options options_;
   uint64_t number_ = 0;  // of our file; 0: none
   bool had_file_ = false;
-  uint64_t outlived_ = 0;  // the highest number of others that counts no more
+  uint64_t outlived_ = 0;  // the highest number of another coordinator that has expired
   bool leading_ = false;
-  std::optional<Time> busy_since_;  // files are being read or written
-  bool look_again_ = false;         // when that is over
+  std::optional<Time> busy_since_;  // set while files are being read or written
+  bool look_again_ = false;         // look again when that is done
   std::shared_ptr<Creation> creating_;
-  bool warned_ = false;  // that nothing can be written
+  bool warned_ = false;  // logged that no file can be written
   uint64_t renewals_ = 0;
   std::vector<uint64_t> ps_;
-  std::function<void(const absl::Status&)> done_;  // while somebody waits
+  std::function<void(const absl::Status&)> done_;  // set while Acquire waits
   std::optional<Watched> watched_;
   absl::Status looked_;  // whether the directory could be listed, the last time
   Timer timer_{options_.loop};

@@ -9,9 +9,9 @@
 
 namespace shoal {
 
-// Whether a job goes on from a checkpoint. kFailedPrecondition: that is of another job, with the
-// fields that differ; kDataLoss: its job is damaged; other errors are those of reading it. Reads
-// files.
+// Returns OK if the job can continue from the checkpoint. kFailedPrecondition: the checkpoint is of
+// another job; the message names the fields that differ. kDataLoss: the checkpoint's job is
+// damaged. Other errors come from reading it. Reads files.
 absl::Status CheckSameJob(const StoredCheckpoint& checkpoint, const std::string& job_text,
                           uint32_t job_fingerprint, FileSystem* files);
 
