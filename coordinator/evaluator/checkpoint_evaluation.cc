@@ -13,10 +13,10 @@
 namespace shoal {
 namespace {
 
-constexpr int kMaxWanted = 16;  // an evaluator asks for fewer at once
-// One that does not go at the end is gone.
+constexpr int kMaxWanted = 16;  // an evaluator requests fewer at once
+// At the end, an evaluator that has not gone after this time counts as gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
-constexpr size_t kLeastKept = 2;  // as CheckpointStore has it
+constexpr size_t kLeastKept = 2;  // the same as in CheckpointStore
 
 }  // namespace
 
@@ -89,7 +89,7 @@ bool CheckpointEvaluation::IsKnown(const StoredCheckpoint& checkpoint) const {
   return known_.contains(NameOf(checkpoint)) && !options_.is_awaited(checkpoint);
 }
 
-// At the end of the job only what the run's curves lack.
+// At the end of the job, only the checkpoints that the run's curves lack.
 bool CheckpointEvaluation::IsWanted(const StoredCheckpoint& checkpoint) const {
   if (!options_.may_be_evaluated(checkpoint)) return false;
   return failure_.has_value() ? failure_->empty() && options_.is_awaited(checkpoint)
@@ -123,7 +123,7 @@ void CheckpointEvaluation::HandOut() {
     if (IsAtEpochEnd(current_->checkpoint.manifest)) return;
     const auto next = Next();
     if (!next.has_value() || !IsAtEpochEnd(next->manifest)) return;
-    StopCurrent();  // it comes again
+    StopCurrent();  // it stays in the backlog
   }
   const auto next = Next();
   if (!next.has_value()) return;
@@ -169,7 +169,7 @@ void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
     case proto::EvaluatorReport::kProgress: {
       const proto::EvaluationProgress& progress = report.progress();
       if (!is_current(progress.evaluation())) return;
-      // Each of its batches is headway: there are no more than the test set has.
+      // Each batch counts as headway, so their number must be that of the test set.
       const uint64_t batches = (peer_.test_examples() - 1) / options_.batch_size + 1;
       if (progress.batches() != batches || progress.batches_done() > batches) {
         return peer_.Reject(
@@ -197,7 +197,7 @@ void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
                                      current_->wanted, " other requests; no evaluator does"),
                         /*final=*/true);
   }
-  // What cannot be read would count against the checkpoint.
+  // Otherwise the failed read would count against the checkpoint.
   const auto place = options_.layout->places.find(wanted.variable());
   const uint64_t size = place == options_.layout->places.end() ? 0 : place->second.entry.size;
   if (wanted.offset_bytes() > size || wanted.size_bytes() > size - wanted.offset_bytes()) {
@@ -236,7 +236,7 @@ void CheckpointEvaluation::OnEvaluated(const proto::CheckpointEvaluated& evaluat
         /*final=*/true);
   }
   current_->verifying = true;
-  // Its values were read before anybody compared them with their checksums.
+  // The evaluator got the values before their checksums were verified.
   current_->rows->Verify(
       [this, evaluated](const absl::Status& whole) { OnVerified(evaluated, whole); });
 }
@@ -247,7 +247,7 @@ void CheckpointEvaluation::OnVerified(const proto::CheckpointEvaluated& evaluate
   const StoredCheckpoint checkpoint = current_->checkpoint;
   const Time took = options_.loop->Now() - current_->began;
   backlog_.Remove(checkpoint.directory);
-  // It stays on disk until the line is.
+  // The checkpoint stays on disk until its line is written.
   current_.reset();
   Count(checkpoint, evaluated, took);
   HandOut();
@@ -257,7 +257,7 @@ void CheckpointEvaluation::OnVerified(const proto::CheckpointEvaluated& evaluate
 
 void CheckpointEvaluation::Count(const StoredCheckpoint& checkpoint,
                                  const proto::CheckpointEvaluated& evaluated, Time took) {
-  // The run has gone back meanwhile, before this one.
+  // A restore has meanwhile taken the run back before this checkpoint.
   if (!options_.may_be_evaluated(checkpoint)) return in_use_->Remove(checkpoint.directory);
   ++evaluated_;
   CheckpointResult result = {
@@ -278,7 +278,7 @@ void CheckpointEvaluation::Count(const StoredCheckpoint& checkpoint,
     absl::StrAppendFormat(&text, ", test %s %.4f", name, figures[i]);
   }
   const Options::Sums counted = {evaluated.examples(), result.loss, sums};
-  // That of an epoch's end is said with the epoch.
+  // The result of an epoch's end is logged with the epoch.
   if (!options_.is_awaited(checkpoint)) LogInfo(text);
   if (known_.insert(result.checkpoint).second) {
     unwritten_[results_.size()] = checkpoint.directory;
@@ -307,7 +307,7 @@ void CheckpointEvaluation::StopCurrent() {
 }
 
 void CheckpointEvaluation::OnEvaluatorGone(bool in_order) {
-  // Of one that is being verified all that counts is here.
+  // A checkpoint that is being verified no longer needs the evaluator.
   if (current_.has_value() && !current_->verifying) {
     const StoredCheckpoint checkpoint = current_->checkpoint;
     if (!in_order && !backlog_.Failed(checkpoint.directory)) {
@@ -354,7 +354,7 @@ std::vector<HistoryLine> CheckpointEvaluation::LinesFrom(uint64_t place) const {
 }
 
 void CheckpointEvaluation::OnWritten() {
-  // What stays of these from here on is decided by the file.
+  // The results are in the file now. It decides which checkpoints stay.
   const size_t below = csv_.owed_from().value_or(results_.size());
   for (; written_ < below; ++written_) {
     in_use_->Remove(unwritten_.at(written_));
@@ -369,7 +369,7 @@ void CheckpointEvaluation::End(const std::string& failure) {
   failure_ = failure;
   ending_at_ = options_.loop->Now();
   Begin();
-  // What is at hand is not wanted any more.
+  // Stops the current evaluation if its result is no longer wanted.
   if (current_.has_value() && !current_->verifying && !IsWanted(current_->checkpoint))
     StopCurrent();
   HandOut();
@@ -389,7 +389,7 @@ void CheckpointEvaluation::MaybeEnd() {
     const bool expected = options_.listed || peer_.state() == EvaluatorPeer::State::kLost;
     const bool comes = expected && options_.loop->Now() - ending_at_ < kEvaluatorPatience;
     if (!read_ || peer_.connected() || peer_.present() || comes) return;
-    // Where there never was one, nobody has expected anything of it.
+    // Without an evaluator in this run, no such result was expected.
     if (!peer_.address().empty()) {
       LogWarning("the last checkpoint is not evaluated: the evaluator is gone (" + peer_.detail() +
                  "); `shoal evaluate " + options_.paths.directory + "` computes the same");

@@ -26,8 +26,8 @@
 
 namespace shoal {
 
-// The directories of checkpoints that may not be removed, as they are being evaluated, or what that
-// has come to is not on disk yet. Thread-safe.
+// The directories of checkpoints that must not be removed: they are being evaluated, or their
+// result is not on disk yet. Thread-safe.
 class CheckpointsInUse {
  public:
   void Add(const std::string& directory) {
@@ -48,90 +48,96 @@ class CheckpointsInUse {
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Has each checkpoint of a run evaluated by the evaluator of the cluster, where there is one, and
-// keeps evaluations.csv. The evaluator needs nothing but the test set: it asks for the values,
-// which are read here, and one checkpoint at a time is sent to it.
+// Sends each checkpoint of a run to the cluster's evaluator, if there is one, and keeps
+// evaluations.csv. The evaluator needs only the test set: it requests the values, and the
+// coordinator reads them. It gets one checkpoint at a time.
 //
 //   idle ── one is there, an evaluator is up ──▶ handed out ── its sums have come ──▶ verifying
 //    ▲                                      (values, batches)                             │
-//    └────── nobody gets on, the evaluator is gone, it is damaged ────────────────────────┤
+//    └────── no headway, the evaluator is gone, it is damaged ────────────────────────────┤
 //    └─────────────────────── counted, once; the line is written meanwhile ───────────────┘
 //
-// What it has come to counts for a checkpoint, by its name, whoever computed it: an evaluator that
-// is killed, or a coordinator, has it evaluated again and no line twice. Loop thread only; files
-// are read and written in Offload.
+// A result belongs to a checkpoint by its name, and counts once. If an evaluator or a coordinator
+// is killed, the checkpoint is evaluated again, but no line is written twice. Loop thread only;
+// files are read and written in Offload.
 class CheckpointEvaluation {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     CheckpointStore* store = nullptr;
     const CheckpointLayout* layout = nullptr;
-    const Progress* progress = nullptr;  // for the names of metrics, and their figures
+    const Progress* progress = nullptr;  // for the names and values of metrics
     RunPaths paths;
     std::string job_text;
-    absl::Status usable;      // as EvaluatorPeer has it
-    bool listed = false;      // in the cluster spec: it is expected
+    absl::Status usable;      // see EvaluatorPeer::Options
+    bool listed = false;      // the cluster spec lists an evaluator, so it is expected
     int keep = 3;             // checkpoints that are kept on disk
     uint64_t batch_size = 0;  // of the job
-    // Training waits for the results of epochs' ends: nothing else keeps the evaluator from them.
+    // Training waits for the results of epochs' ends: the evaluator drops any other checkpoint for
+    // them.
     bool training_waits = false;
-    // An evaluator that gets no further for so long is as one that is gone.
+    // An evaluator without headway for this long is rejected and counts as gone.
     Time timeout{};
-    std::function<absl::Status(const proto::EvaluatorReady&)> check_ready;  // likewise
-    // It is of this run as it now is, and what is found of it can be counted.
+    std::function<absl::Status(const proto::EvaluatorReady&)> check_ready;  // see EvaluatorPeer
+    // Returns whether the checkpoint belongs to the run in its current state, so that its result
+    // can be counted.
     std::function<bool(const StoredCheckpoint&)> may_be_evaluated;
-    // At an epoch's end of which there is no result yet.
+    // Returns whether the checkpoint is at the end of an epoch without a result yet.
     std::function<bool(const StoredCheckpoint&)> is_awaited;
-    // A result, of sums over so many examples.
+    // A result: sums over `examples` examples.
     struct Sums {
       uint64_t examples = 0;
       double loss = 0;
       std::vector<double> metrics;
     };
     std::function<void(const StoredCheckpoint&, const Sums&)> on_result;
-    // Who is there has changed, or what is still to come.
+    // The evaluator came or went, or the pending results have changed.
     std::function<void()> on_changed;
-    // As CsvWriter's on_idle, of evaluations.csv.
+    // CsvWriter::Options::on_idle for evaluations.csv.
     std::function<void()> on_written;
-    // After End: the evaluator has gone, or there is none.
+    // Called after End, when the evaluator has gone, or if there is none.
     std::function<void()> on_ended;
   };
   explicit CheckpointEvaluation(Options options);
 
-  // A new Evaluate stream.
+  // Takes over a new Evaluate stream; returns the callbacks for it.
   StreamCallbacks Accept(std::unique_ptr<Stream> stream) { return peer_.Accept(std::move(stream)); }
 
-  // The run is this coordinator's: what is on disk is evaluated. Only the first call counts.
+  // This coordinator leads the run: begins with the checkpoints on disk. Only the first call
+  // counts.
   void Begin();
   // A checkpoint was written.
   void Add(const StoredCheckpoint& checkpoint);
-  // Hands one out, if it can. To be called when what the functions of Options say may have changed.
+  // Sends the next checkpoint to the evaluator, if possible. Call it when the answers of the
+  // functions of Options may have changed.
   void HandOut();
   void Tick();
 
-  // Whether the end of this epoch is left to the evaluator: it is there, and has not failed at it.
+  // Returns whether the evaluator handles the end of this epoch: it is present and has not failed
+  // at it.
   bool Takes(uint64_t epoch) const { return peer_.present() && !given_up_.contains(epoch); }
-  // It is to bring the result of this checkpoint.
+  // Returns whether the evaluator will bring the result of this checkpoint.
   bool WillBring(const StoredCheckpoint& checkpoint) const;
-  // Workers evaluate, as it is not there: said once, where it was expected.
+  // Workers evaluate because the evaluator is missing. Logs this once, if one was expected.
   void WarnEvaluatorMissing();
 
-  // The job is at its end: what is awaited is evaluated, unless the job has failed, then the
-  // evaluator goes. on_ended follows, perhaps in this call. Who has not been there for a while is
-  // not waited for.
+  // The job is at its end. Evaluates the awaited checkpoints unless the job has failed, then
+  // dismisses the evaluator. Calls on_ended afterwards, perhaps before this returns. Does not wait
+  // for an evaluator that has been absent for longer than kEvaluatorPatience.
   void End(const std::string& failure);
 
-  // Shared with whoever removes checkpoints.
+  // The checkpoints in use, shared with the code that removes checkpoints.
   std::shared_ptr<CheckpointsInUse> in_use() const { return in_use_; }
-  // As CsvWriter has it, of evaluations.csv.
+  // CsvWriter::Owed for evaluations.csv.
   std::string Owed() const { return csv_.Owed(); }
 
   // --- For people and Prometheus ---
 
   const EvaluatorPeer& peer() const { return peer_; }
+  // Number of checkpoints evaluated since the start.
   uint64_t evaluated() const { return evaluated_; }
   size_t backlog() const { return backlog_.checkpoints().size(); }
-  // "step-…: 3 of 12 batches"; empty where nothing is being evaluated.
+  // "step-…: 3 of 12 batches"; empty if no evaluation is in progress.
   std::string Doing() const;
 
  private:
@@ -141,7 +147,7 @@ class CheckpointEvaluation {
     std::unique_ptr<CheckpointRows> rows;
     Time began{};
     Time headway_at{};
-    int wanted = 0;  // answers that are being read
+    int wanted = 0;  // requested values that are being read
     uint64_t batches_done = 0;
     uint64_t batches = 0;
     bool verifying = false;
@@ -152,14 +158,14 @@ class CheckpointEvaluation {
   void OnEvaluatorReady();
   void OnReport(const proto::EvaluatorReport& report);
   void OnValuesWanted(const proto::ValuesWanted& wanted);
-  // They are read: the message that brings them.
+  // The requested values are read: sends them.
   void OnRows(const proto::EvaluatorOrder& values);
   void OnEvaluated(const proto::CheckpointEvaluated& evaluated);
   void OnVerified(const proto::CheckpointEvaluated& evaluated, const absl::Status& whole);
   void OnEvaluatorGone(bool in_order);
   void Count(const StoredCheckpoint& checkpoint, const proto::CheckpointEvaluated& evaluated,
              Time took);
-  // The checkpoint at hand comes to nothing, for good.
+  // Gives up the current checkpoint for good.
   void GiveUp(const std::string& why);
   void StopCurrent();
   std::optional<StoredCheckpoint> Next() const;
@@ -174,8 +180,8 @@ class CheckpointEvaluation {
   EvaluationBacklog backlog_;
   const std::shared_ptr<CheckpointsInUse> in_use_ = std::make_shared<CheckpointsInUse>();
   bool begun_ = false;
-  bool read_ = false;                    // what there was on disk is known
-  std::vector<StoredCheckpoint> added_;  // before that
+  bool read_ = false;                    // the content of the disk is known
+  std::vector<StoredCheckpoint> added_;  // added before it was known
   uint64_t number_ = 0;
   std::optional<Current> current_;
   std::set<uint64_t> given_up_;  // epochs
@@ -183,12 +189,12 @@ class CheckpointEvaluation {
   bool said_it_is_not_there_ = false;
 
   std::vector<CheckpointResult> results_;    // of all coordinators
-  std::set<std::string> known_;              // their checkpoints
-  size_t written_ = 0;                       // of results_
-  std::map<size_t, std::string> unwritten_;  // the directories of the others, by their place there
-  CsvWriter csv_;                            // a line for each of results_, by its place there
+  std::set<std::string> known_;              // names of the checkpoints in results_
+  size_t written_ = 0;                       // number of results_ on disk
+  std::map<size_t, std::string> unwritten_;  // index in results_ -> directory, of the others
+  CsvWriter csv_;                            // a line for each of results_, by its index
 
-  std::optional<std::string> failure_;  // of the job, once it is at its end; or empty
+  std::optional<std::string> failure_;  // set at the job's end; empty: the job is done
   Time ending_at_{};
   bool dismissed_ = false;
   bool ended_ = false;

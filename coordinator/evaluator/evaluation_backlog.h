@@ -12,24 +12,24 @@
 
 namespace shoal {
 
-// The checkpoints that an evaluator has still to evaluate. Those at an epoch's end come before
-// others, as their results are the run's curves, and newer ones before older ones, as they say how
-// the training goes: an evaluator that is slower than checkpoints appear evaluates some of them.
-// Plain state; not thread-safe.
+// The checkpoints that are not evaluated yet. Checkpoints at an epoch's end come first, because
+// their results form the run's curves. Then newer ones come before older ones, because they show
+// the current state of the training. If checkpoints appear faster than the evaluator works, it
+// evaluates only some of them. Plain state; not thread-safe.
 class EvaluationBacklog {
  public:
-  // So many, the newest, are kept in mind: those before them are not on disk any more.
+  // Remembers at most `most` checkpoints, the newest. Older ones are no longer on disk.
   explicit EvaluationBacklog(size_t most) : most_(most) {}
 
-  // The newest of all. Returns those that are not to be evaluated any more for it.
+  // Adds the newest checkpoint. Returns those that it pushes out of the backlog.
   std::vector<StoredCheckpoint> Add(const StoredCheckpoint& checkpoint);
-  // The next of those that `may` be evaluated now.
+  // Returns the next checkpoint for which `may` is true.
   std::optional<StoredCheckpoint> Next(
       const std::function<bool(const StoredCheckpoint&)>& may) const;
-  // It is evaluated, or cannot be.
+  // Removes a checkpoint: it is evaluated, or cannot be.
   void Remove(const std::string& directory);
-  // Whoever evaluated it is gone, or got no further. False: for the last time, and it is removed;
-  // what brings evaluators down is not handed out for ever.
+  // The evaluator of this checkpoint is gone, or got no further. Returns false after the third
+  // time and removes the checkpoint, so that it does not bring evaluators down without end.
   bool Failed(const std::string& directory);
 
   bool Has(const std::string& directory) const;
@@ -38,7 +38,7 @@ class EvaluationBacklog {
  private:
   const size_t most_;
   std::vector<StoredCheckpoint> checkpoints_;  // oldest first
-  std::map<std::string, int> failures_;        // of these, by directory
+  std::map<std::string, int> failures_;        // of these checkpoints, by directory
 };
 
 }  // namespace shoal

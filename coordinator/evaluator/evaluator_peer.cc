@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Whoever is not let in tries again every second; it is said so often.
+// A rejected evaluator retries every second. The log mentions it this often.
 constexpr Time kEvaluatorClaimsSaidEvery = std::chrono::minutes(1);
 
 void Refuse(Stream* stream, const proto::Rejected& rejected) {
@@ -109,7 +109,7 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
     return TurnAway(key, reason, /*final=*/false);
   }
   if (stream_ != nullptr) {
-    // One that was not seen to break yet gives way to the new one of the same evaluator.
+    // The same evaluator has a new stream: its old one broke, but this was not noticed yet.
     stream_.reset();
     Gone(State::kLost, "it has opened a new stream");
   }
@@ -151,14 +151,14 @@ void EvaluatorPeer::OnClosed(uint64_t key, const absl::Status& status) {
                               ? "it ended its stream"
                               : PrintableLines(std::string(status.message()), kMaxReasonBytes);
   const std::string text = absl::StrCat("the evaluator is gone (", why, ")");
-  // In order, as at the end of the job.
+  // OK: in order, for example at the end of the job.
   status.ok() ? LogInfo(text) : LogWarning(text);
   Gone(State::kLost, why);
 }
 
 void EvaluatorPeer::Gone(State state, const std::string& why) {
   key_ = 0;
-  // One that comes and goes without ever getting ready is not waited for.
+  // The run does not wait for an evaluator that was never ready.
   if (up()) lost_at_ = options_.loop->Now();
   state_ = state;
   detail_ = why;
