@@ -51,7 +51,7 @@ void CsvWriter::WriteLater() {
   });
 }
 
-// One write at a time: lines may come faster than a disk takes them.
+// One write at a time, because lines may come faster than a disk writes them.
 void CsvWriter::Write() {
   if (held_ || writing_.has_value()) return;
   retry_.Cancel();
@@ -66,7 +66,7 @@ void CsvWriter::Write() {
 
 void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {
   writing_.reset();
-  // While the disk is full each try fails alike, and one warning is enough.
+  // While the disk is full each retry fails the same way: logs it once.
   const std::string before = std::exchange(error_, std::string(status.message()));
   if (!status.ok() && error_ != before) LogWarning(WithPath(error_) + "; it is written again");
   const bool again = changed_.has_value();
@@ -74,7 +74,7 @@ void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {
     changed_ = 0;
     whole_ = true;
   }
-  // Somebody may have changed the file: then the whole of it can be written.
+  // Another process may have changed the file. Writing the whole file may still succeed.
   if (again || (!status.ok() && from > 0)) Write();
   if (!writing_.has_value() && changed_.has_value()) WriteLater();
   if (!writing_.has_value()) options_.on_idle();

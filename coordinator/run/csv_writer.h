@@ -14,17 +14,17 @@
 
 namespace shoal {
 
-// Keeps one CSV of the run directory up to date, behind its owner's back: Changed says from which
-// line on the file is old, and the lines are written in Offload, one write at a time.
+// Keeps one CSV file of the run directory up to date in the background. Changed marks the lines
+// that are old on disk. The writer writes them in Offload, one write at a time.
 //
 //   written ── Changed ──▶ writing ── no change meanwhile ──▶ written
 //                           │  ▲ └─── failed: owed ── kRetryWriteAfter, or Changed ──▶ writing
 //                           └──┘ changed meanwhile; or lines at the end failed: the whole file
 //
-// After a failure the whole file is written, which needs no line of the old one. Loop thread only.
+// After a failure it writes the whole file, which does not depend on the old one. Loop thread only.
 class CsvWriter {
  public:
-  // A failed write is tried again after this time.
+  // Pause before a failed write is retried.
   static constexpr Time kRetryWriteAfter = std::chrono::seconds(1);
 
   struct Options {
@@ -32,9 +32,9 @@ class CsvWriter {
     FileSystem* files = nullptr;  // used in Offload only
     std::string path;
     std::string header;
-    // The lines from this number on, as they are now.
+    // Returns the current lines from number `from` on.
     std::function<std::vector<HistoryLine>(uint64_t from)> lines;
-    // No write is in flight: the newest one has succeeded, or failed and is tried again later.
+    // No write is in flight: the newest one has succeeded, or failed and is retried later.
     std::function<void()> on_idle;
   };
   // The first write replaces the file.
@@ -42,22 +42,22 @@ class CsvWriter {
   CsvWriter(const CsvWriter&) = delete;
   CsvWriter& operator=(const CsvWriter&) = delete;
 
-  // The lines from this number on have changed: writes them, now or after the write in flight.
+  // The lines from number `from` on have changed: writes them now, or after the write in flight.
   void Changed(uint64_t from);
-  // The whole file is written next time, whatever has changed.
+  // Makes the next write replace the whole file.
   void Distrust() { whole_ = true; }
-  // The whole file is wrong: writes it after kRetryWriteAfter.
+  // The file is wrong: replaces it after kRetryWriteAfter.
   void WriteAnewLater();
-  // Writes nothing until Release: what the file holds is not known yet.
+  // Stops writing until Release: the content of the file is not known yet.
   void Hold();
-  // Writes what has changed meanwhile.
+  // Writes the changes since Hold.
   void Release();
 
-  // From which line on the file on disk is old; none: it is up to date.
+  // The first line that is old on disk; none if the file is up to date.
   std::optional<uint64_t> owed_from() const;
-  // Why the newest write failed; empty where it did not.
+  // Why the newest write failed; empty if it succeeded.
   const std::string& error() const { return error_; }
-  // "PATH: WHY" while lines are owed, for people; empty where none is.
+  // "PATH: WHY" while lines are owed, for people; otherwise empty.
   std::string Owed() const;
 
  private:
@@ -70,8 +70,8 @@ class CsvWriter {
   const std::shared_ptr<HistoryFile> file_;  // used in Offload only
   bool held_ = false;
   bool whole_ = true;                // the next write replaces the file
-  std::optional<uint64_t> changed_;  // from which line on, since the newest write began
-  std::optional<uint64_t> writing_;  // from which line on
+  std::optional<uint64_t> changed_;  // first line changed since the newest write began
+  std::optional<uint64_t> writing_;  // first line of the write in flight
   std::string error_;
   Timer retry_{options_.loop};
   const Scope scope_{options_.loop};

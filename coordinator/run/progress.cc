@@ -87,7 +87,7 @@ const proto::EpochResult& Progress::CloseEpoch(uint64_t epoch, Time now) {
   SetMetrics(metrics(epoch), result.mutable_metrics());
   const Sums& sums = running_[epoch];
   result.set_examples(sums.examples);
-  // After a takeover an epoch may close of which nothing was seen here.
+  // After a takeover an epoch may close without any step seen here.
   if (sums.began != Time{}) result.set_seconds(ToSeconds(now - sums.began));
   if (result.seconds() > 0)
     result.set_examples_per_second(static_cast<double>(sums.examples) / result.seconds());

@@ -16,8 +16,8 @@
 
 namespace shoal {
 
-// What the training has come to: means of the running epochs, rates, and finished epochs.
-// Plain state; not thread-safe.
+// The progress of the training: means of the running epochs, rates, and finished epochs. Plain
+// state; not thread-safe.
 class Progress {
  public:
   explicit Progress(std::vector<std::shared_ptr<const Metric>> metrics)
@@ -33,64 +33,67 @@ class Progress {
     double loss_sum = 0;
     std::vector<double> metric_sums;
   };
+  // Adds a done step to the sums.
   void StepDone(const Step& step, Time now);
-  // The same, of a synchronous round: its figures count, in the order of the steps, when
-  // CountBelow() says that its round is done. So sums are the same to the last bit whoever computed
-  // the steps, and a cut at the beginning of a round has none of its steps.
+  // Adds a done step of a synchronous round. Its sums wait until CountBelow() covers its round.
+  // They are then added in step order. This makes the sums the same to the last bit, and keeps the
+  // steps of a round out of a cut at its beginning.
   void StepOfRound(const Step& step, Time now);
+  // Adds the waiting sums of all steps below `step`, in order.
   void CountBelow(uint64_t step);
-  // The first lease of an epoch starts its clock.
+  // Starts the clock of the epoch, at its first lease.
   void EpochBegins(uint64_t epoch, Time now);
-  // All steps of the epoch are done. Its record is kept; the test result comes later or never.
+  // All steps of the epoch are done: keeps its result. The test result comes later or never.
   const proto::EpochResult& CloseEpoch(uint64_t epoch, Time now);
   void SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metrics);
-  // The metrics that such sums over so many examples come to.
+  // Computes the metrics from their sums over `examples` examples.
   std::vector<double> MetricsOf(const std::vector<double>& metric_sums, uint64_t examples) const {
     return Figures(metrics_, metric_sums, static_cast<double>(examples));
   }
-  // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
+  // Drops the epochs from `epoch` on with their steps: a restore went back.
   void Rewind(uint64_t epoch);
 
-  // A cut at `step` begins, before any step from there on is done: what is done below it, in
-  // `epoch`, that of the last step below it, is summed up apart from now on.
+  // A cut at `step` begins, before any step from there on is done. From now on keeps separate sums
+  // of the steps below it in `epoch`, the epoch of the last step below it.
   void BeginCut(uint64_t step, uint64_t epoch);
-  // What has come of that so far.
+  // Returns these sums so far.
   Manifest::EpochSums CutSums(Time now) const;
-  // Goes on with an epoch, of which nothing is known here, from where a cut was.
+  // Continues an epoch from the sums of a cut. Requires that the epoch has no sums here.
   void Resume(uint64_t epoch, const Manifest::EpochSums& sums, Time now);
 
-  // Loss and metrics of epoch `running` so far once a step of it is done, else of the newest closed
-  // epoch (the last one is closed while it is evaluated); none before the first step of all.
+  // Returns loss and metrics of epoch `running` so far. Before its first step, returns those of the
+  // newest closed epoch (the last epoch is closed while it is evaluated). None before the first
+  // step of all.
   std::optional<proto::EpochResult> Latest(uint64_t running) const;
-  // Over the running epoch so far; 0 before its first step.
+  // Means over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
   std::vector<double> metrics(uint64_t epoch) const;
-  // When the newest step was done; the beginning of time before the first.
+  // When the newest step was done; Time{} before the first.
   Time last_step_at() const { return recent_.empty() ? Time{} : recent_.back().at; }
-  // Over the last seconds.
+  // Rates over the last seconds.
   double steps_per_second(Time now) const;
   double examples_per_second(Time now) const;
   const std::map<uint64_t, proto::EpochResult>& history() const { return history_; }
   const std::vector<std::string>& metric_names() const { return metric_names_; }
   int metric_sum_count() const { return metric_sum_count_; }
 
-  // Takes the epochs below `epoch`, of an earlier coordinator, that are not known here, and what it
-  // has evaluated of those that are: it may have done so after they were read.
+  // Adds the epochs below `epoch` of an earlier coordinator that are missing here. For the others,
+  // adds its test results: it may have evaluated them after they were read.
   void Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch);
 
  private:
   using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
 
-  // As many as there are names.
+  // Requires as many values as there are names.
   void SetMetrics(const std::vector<double>& values, Metrics* out) const;
 
   struct Sums {
     uint64_t examples = 0;
     double loss = 0;
-    std::vector<double> metrics;  // sums, of one metric after the other
+    std::vector<double> metrics;  // sums, one metric after the other
     Time began{};
   };
-  // It was done just now.
+  // Counts the step, done at `now`, in the rates.
   void Note(const Step& step, Time now);
   void Count(const Step& step);
   void Add(const Step& step, Sums* sums) const;
@@ -108,7 +111,7 @@ class Progress {
   const std::vector<std::string> metric_names_;
   const int metric_sum_count_;
   std::map<uint64_t, Sums> running_;
-  std::map<uint64_t, Step> of_rounds_;  // done, and not counted yet
+  std::map<uint64_t, Step> of_rounds_;  // done but not counted yet
   CutSoFar cut_;
   std::map<uint64_t, proto::EpochResult> history_;
   std::deque<Sample> recent_;  // steps of the last seconds, oldest first

@@ -50,7 +50,7 @@ void RunHistory::ReadEarlier() {
         read_ = true;
         if (found.verdict.ok()) verdict_ = *found.verdict;
         options_.on_read();
-        // What was to be written meanwhile takes no earlier line out of the file.
+        // Pending changes must not remove earlier lines from the file.
         if (csv_.owed_from().has_value()) TakeEarlier();
         csv_.Release();
       });
@@ -66,18 +66,17 @@ void RunHistory::Begin(const StepPlan& plan, uint64_t base, const Manifest* newe
                                    [this](const auto& each) { return each.epoch() >= closed_; });
   progress_.Rewind(closed_);
   progress_.Restore(earlier_, closed_);
-  // The figures of an epoch that is gone on with are those of all its steps: of those below the
-  // newest checkpoint too. What others of them came to only a coordinator knew that is gone, if the
-  // timeline was adopted.
+  // The results of a continued epoch include its steps below the newest checkpoint. If the timeline
+  // was adopted, those of later steps are lost with the former coordinator.
   if (newest != nullptr && !newest->epoch_done() && newest->epoch == closed_)
     progress_.Resume(closed_, newest->epoch_sums, options_.loop->Now());
   csv_.Distrust();
-  // Before anything is read from it: what it says of epochs that did not happen is void.
+  // Removes the lines of dropped epochs before the file is read.
   if (rewinds) csv_.Changed(0);
 }
 
 void RunHistory::TakeEarlier() {
-  if (!plan_.has_value()) return;  // which of the epochs stay is not known
+  if (!plan_.has_value()) return;  // it is not known yet which epochs stay
   progress_.Restore(earlier_, closed_);
   csv_.Changed(0);
 }

@@ -20,9 +20,9 @@
 
 namespace shoal {
 
-// The epochs of a run: closes those whose steps are all done, keeps history.csv, which the
-// coordinators before this one have written too, and has the job's callbacks decide by what is on
-// disk. Loop thread only; files are read and written in Offload.
+// The epochs of a run. Closes an epoch once all its steps are done. Keeps history.csv, which
+// earlier coordinators have written too. Runs the job's callbacks on the content of the disk. Loop
+// thread only; files are read and written in Offload.
 class RunHistory {
  public:
   struct Options {
@@ -31,46 +31,46 @@ class RunHistory {
     Progress* progress = nullptr;
     RunPaths paths;
     std::vector<Callback> callbacks;
-    // What earlier coordinators wrote is known from now on.
+    // The results of earlier coordinators are known from now on.
     std::function<void()> on_read;
-    // As CsvWriter has it.
+    // CsvWriter::Options::on_idle for history.csv.
     std::function<void()> on_idle;
   };
   explicit RunHistory(Options options);
 
-  // Reads what earlier coordinators wrote, which may be other than when it was read last. No step
-  // waits for it: a disk may hang.
+  // Reads the results of earlier coordinators, again if they were read before: they may have
+  // changed. No step waits for this, as a disk may hang.
   void ReadEarlier();
-  // It was read. Nothing is written before.
+  // True once they are read. Nothing is written before.
   bool read() const { return read_; }
-  // And the epochs of the run are laid out: results can be taken.
+  // True once they are read and Begin was called: the history can take results.
   bool takes_results() const { return read_ && plan_.has_value(); }
 
-  // Steps below `base` are done in the timeline that is opened; epochs that end above did not
-  // happen. Of the one that it begins in, `newest`, a checkpoint of the timeline or null, tells
-  // what its steps have come to.
+  // A timeline was opened in which the steps below `base` are done. Drops epochs that end above
+  // `base`. `newest`, a checkpoint of the timeline or null, holds the sums of the epoch in which
+  // the timeline begins.
   void Begin(const StepPlan& plan, uint64_t base, const Manifest* newest);
-  // Takes what was read after Begin.
+  // Adds the results of earlier coordinators if they were read after Begin.
   void TakeEarlier();
-  // The epochs that end at `base` or below: all their steps are done.
+  // Closes the epochs that end at `base` or below: all their steps are done.
   void CloseUpTo(uint64_t base);
-  // As many of the first epochs are closed.
+  // Number of closed epochs, counted from the first.
   uint64_t closed_epochs() const { return closed_; }
-  // What evaluating the values of the epoch's end has come to.
+  // Sets the evaluation result of the values at the epoch's end.
   void SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metric_sums,
                      uint64_t examples);
   bool IsEvaluated(uint64_t epoch) const;
 
-  // Reads what the callbacks make of the run once the file has all there is, `epoch` too, and calls
-  // `decided` if `asked` still holds then; verdict() is that from then on. Does nothing while that
-  // is going on, or waits for files, which ends with on_idle; after a failure nothing for a while.
+  // Runs the callbacks once the file is up to date and includes `epoch`. If `asked` still returns
+  // true then, sets verdict() and calls `decided`. Does nothing while this is in progress, while
+  // lines are owed (try again at on_idle), or for a while after a failure.
   void Decide(uint64_t epoch, std::function<bool()> asked, std::function<void()> decided);
-  // As it was read last.
+  // The verdict of the callbacks that was read last.
   const RunVerdict& verdict() const { return verdict_; }
-  // Reads it again, as an evaluator's results have changed what is the best.
+  // Reads the verdict again: an evaluator's results may have changed the best checkpoint.
   void ReadVerdict();
 
-  // As CsvWriter has them, of history.csv.
+  // CsvWriter::Owed and CsvWriter::error for history.csv.
   std::string Owed() const { return csv_.Owed(); }
   const std::string& error() const { return csv_.error(); }
 

@@ -13,16 +13,16 @@
 namespace shoal {
 namespace {
 
-// Workers and ps that do not answer at the end are gone.
+// At the end, workers and ps that do not answer within this time count as gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
-// How long the end waits for files, whose disk may be full or may not answer. The process waits
-// as long again.
+// The end waits this long for files: the disk may be full or may not answer. The process then waits
+// for the same time again.
 constexpr Time kDiskPatience = std::chrono::seconds(3);
 
 absl::Status ExportResult(const Shutdown::Result& result, const std::string& directory,
                           const std::string& slot, FileSystem* files) {
   const std::optional<StoredCheckpoint>& last = result.last;
-  // Only the best epoch's is another than the last one, which was verified.
+  // A different checkpoint is the best epoch's. The last one was verified already.
   if (last.has_value() && last->directory != result.values.directory) {
     const absl::Status sound = VerifyCheckpoint(result.values, files);
     const bool lost = absl::IsDataLoss(sound) || absl::IsNotFound(sound);
@@ -75,14 +75,14 @@ void Shutdown::DismissWorkers() {
   OnWorkerGone();  // if none is there
 }
 
-// Two kinds of workers look for this coordinator and hear the end when they find it: those of a
-// predecessor, and those that are still starting when the job fails, maybe in its first seconds.
+// Goes on once all workers are gone. More may connect and must learn of the end: workers of a
+// predecessor, and workers that are still starting when the job fails early.
 void Shutdown::OnWorkerGone() {
   const bool more_may_come = found_ || (!failure_.empty() && !options_.membership->AllTold());
   if (options_.membership->workers().empty() && !more_may_come) DismissPs();
 }
 
-// Those that can't be reached count as stopped.
+// Unreachable ps count as stopped.
 void Shutdown::DismissPs() {
   if (phase_ != Phase::kDismissingWorkers) return;
   Enter(Phase::kDismissingPs);
@@ -90,7 +90,7 @@ void Shutdown::DismissPs() {
   dismiss_deadline_.Set(kDismissTimeout, [this] { DismissEvaluator(); });
 }
 
-// Nothing is trained any more, and who has trained is gone: it may take as long as it does.
+// No process trains any more, so the evaluator has no deadline.
 void Shutdown::DismissEvaluator() {
   if (phase_ != Phase::kDismissingPs) return;
   dismiss_deadline_.Cancel();
@@ -114,7 +114,7 @@ void Shutdown::OnStop() {
 }
 
 void Shutdown::OnPsStopping(int ps) {
-  if (phase_ != Phase::kDismissingPs) return;  // it only leaves
+  if (phase_ != Phase::kDismissingPs) return;  // the ps leaves on its own
   stopping_ps_.insert(ps);
   if (static_cast<int>(stopping_ps_.size()) == options_.fleet->size()) DismissEvaluator();
 }
@@ -125,7 +125,7 @@ void Shutdown::Over(const absl::Status& status) {
   outcome_ = status;
   options_.on_outcome(outcome_);
   if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());
-  // One that was fenced off has ended nothing: another one leads.
+  // A coordinator that was fenced off does not end the run: another one leads it.
   if (options_.lease->leading() && !absl::IsAborted(status)) KeepOutcome();
   options_.fleet->Close();
   options_.lease->Pause();
@@ -140,7 +140,7 @@ void Shutdown::Over(const absl::Status& status) {
   OnWritten();
 }
 
-// In the run directory, for whoever asks when this process is gone.
+// Writes the outcome to the run directory, for questions after this process is gone.
 void Shutdown::KeepOutcome() {
   const RunOutcome outcome{ExitCodeOf(outcome_), std::string(outcome_.message())};
   options_.loop->Offload(
@@ -156,8 +156,8 @@ void Shutdown::OnWritten() {
   if (over() && options_.owed().empty()) EndAfterWrites();
 }
 
-// Whoever comes next finds all files of this one: the lease is given back after them, and not at
-// all where they may still be written.
+// Releases the run lock after all writes, so that the next coordinator finds all files. Does not
+// release it if files may still be written.
 void Shutdown::EndAfterWrites() {
   const auto end = [this] {
     if (!over_deadline_.pending()) return;

@@ -18,9 +18,9 @@
 
 namespace shoal {
 
-// How a run ends (section 8 of the protocol): the model is saved, the workers go, the ps go after
-// them, the evaluator goes when it has evaluated the last checkpoint, and what is being written is
-// on disk before the lease is given back.
+// The end of a run (section 8 of the protocol): saves the model, then dismisses the workers, the
+// ps, and the evaluator once it has evaluated the last checkpoint. Releases the run lock only after
+// all files are on disk.
 //
 //   working ── Save ──▶ saving ── saved ──▶ dismissing workers ── gone, ──▶ dismissing ps
 //     │ └────── Fail ──────┼─────────────────────▲                or 5 s       │ gone, or 5 s
@@ -48,18 +48,18 @@ class Shutdown {
     PsFleet* fleet = nullptr;
     RunLock* lease = nullptr;
     RunPaths paths;
-    std::string average_slot;  // as ExportModel has it
-    // The run is not working any more; once.
+    std::string average_slot;  // see ExportModel
+    // Called once, when the run leaves kWorking.
     std::function<void()> on_ending;
-    // Has the evaluator do what is left to it and go; OnEvaluatorGone follows, perhaps at once. The
-    // failure is empty where the job is done. None: there never is one.
+    // Lets the evaluator finish and go. OnEvaluatorGone follows, perhaps at once. `failure` is
+    // empty if the job is done. Null: the run never has an evaluator.
     std::function<void(const std::string& failure)> dismiss_evaluator;
-    // How it ends is known, and changes no more; once.
+    // Called once, when the outcome is known and final.
     std::function<void(const absl::Status&)> on_outcome;
-    // Files of the run that lack something on disk, and why, for people; OnWritten follows each
-    // write. Empty: all is there.
+    // Returns the files of the run that are not complete on disk, and why, for people. Empty if all
+    // are complete. OnWritten follows each write.
     std::function<std::vector<std::string>()> owed;
-    // All is on disk, or was waited for long enough; the last call.
+    // The last call: all files are on disk, or the wait for them timed out.
     std::function<void(const absl::Status&)> on_over;
   };
   explicit Shutdown(Options options);
@@ -67,35 +67,36 @@ class Shutdown {
   Phase phase() const { return phase_; }
   bool working() const { return phase_ == Phase::kWorking; }
   bool over() const { return phase_ == Phase::kOver || phase_ == Phase::kBrokenOff; }
-  // Nothing was left to do but this: who goes is not missed.
+  // True while the job itself has ended: losing a process is no longer a problem.
   bool job_ended() const { return !working() && phase_ != Phase::kBrokenOff; }
-  // The job cannot be done, for people; empty while it may.
+  // Why the job has failed, for people; empty if it has not.
   const std::string& failure() const { return failure_; }
 
   struct Result {
-    StoredCheckpoint values;               // what the model is made of, and all of it is finite
-    std::optional<StoredCheckpoint> last;  // all that was trained
-    // By a former coordinator: workers that have not come yet are told to go when they do.
+    StoredCheckpoint values;               // for the model; all its values are finite
+    std::optional<StoredCheckpoint> last;  // the last checkpoint of the training
+    // A former coordinator wrote it. Waits for that one's workers too, to tell them the end.
     bool found = false;
   };
-  // Nothing is left to do but this. Only while working, as Fail.
+  // Training is done: saves the model and ends the job. Requires working().
   void Save(const Result& result);
-  // The job ends without a model; the ps go too, so that the next start loads a checkpoint.
+  // Ends the job without a model. The ps go too, so that the next start loads a checkpoint.
+  // Requires working().
   void Fail(const std::string& why);
-  // At once, whatever the phase: only files are waited for. No effect when it is over.
+  // Ends at once, in any phase, and only waits for files. No effect if it is over.
   void Over(const absl::Status& status);
 
-  // While not working.
+  // A worker is gone. Requires that the run is not working.
   void OnWorkerGone();
-  // It ends, as it was told to or not.
+  // A ps ends, dismissed or not.
   void OnPsStopping(int ps);
   void OnEvaluatorGone();
-  // Told to stop: where only the evaluator is waited for, it is not any more.
+  // A stop was requested: ends now if only the evaluator is pending.
   void OnStop();
   void OnWritten();
 
  private:
-  // Leaves kWorking, if it has not yet.
+  // Changes the phase; calls on_ending if it leaves kWorking.
   void Enter(Phase phase);
   void DismissWorkers();
   void DismissPs();
