@@ -44,7 +44,7 @@ void ClusterService::OnMessage(uint64_t request, const std::string& method,
                       absl::StrCat("not a request of proto/cluster.proto for ", method)));
 }
 
-// A unary client does so at once, and waits for its answer.
+// A unary client half-closes right after its request, and waits for the answer.
 void ClusterService::OnHalfClosed(uint64_t request) {
   if (!calls_[request].asked)
     Refuse(request, absl::InvalidArgumentError("the call ended without a request"));

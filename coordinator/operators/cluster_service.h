@@ -12,22 +12,22 @@
 
 namespace shoal {
 
-// The Cluster service of a coordinator: a stream for each request, whose answer may come at once or
-// later. Requests have numbers; answering one whose asker has gone does nothing. Loop thread only.
+// The Cluster service of a coordinator. Each request has its own stream and a number; its answer
+// may come at once or later. Ignores an answer to a request whose stream is gone. Loop thread only.
 class ClusterService {
  public:
   struct Options {
     std::function<proto::StatusReply()> status;
-    // To be answered some time, by Answer or Refuse.
+    // These two: the owner must call Answer or Refuse, now or later.
     std::function<void(uint64_t request, const proto::DrainRequest&)> on_drain;
     std::function<void(uint64_t request)> on_checkpoint;
-    // Nobody waits for the answer any more, if anybody did.
+    // The request's stream is gone: an answer is no longer needed.
     std::function<void(uint64_t request)> on_gone;
   };
   explicit ClusterService(Options options) : options_(std::move(options)) {}
 
-  // A new stream, for a method that it serves.
   static bool Serves(const std::string& method);
+  // Takes over a new stream; returns the callbacks for it. Requires Serves(method).
   StreamCallbacks Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
   void Answer(uint64_t request, const google::protobuf::MessageLite& reply);

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMaxRequests = 64;  // that wait for the same thing
+constexpr size_t kMaxRequests = 64;  // max requests that wait for the same event
 
 std::string WorkerName(const Worker& worker) {
   return absl::StrCat("worker ", worker.index, " (", worker.hello.host(), ", pid ",

@@ -17,13 +17,13 @@
 
 namespace shoal {
 
-// What operators ask a run for by the Cluster service: how it stands, that a worker or the
-// coordinator leaves in order, a checkpoint now. What cannot be answered at once waits here: a
-// drain until that task has gone, a checkpoint until one is written that holds all that was done
-// when it was asked for. Loop thread only.
+// The requests of operators by the Cluster service: status, drain of a worker or of the
+// coordinator, checkpoint now. A drain waits here until the task has gone. A checkpoint request
+// waits until a checkpoint is written that holds all steps done at the time of the request. Loop
+// thread only.
 class OperatorRequests {
  public:
-  // What a checkpoint has to be that somebody waits for: of this timeline, with the steps below.
+  // A requested checkpoint: of this timeline, and holding at least the steps below `at_least`.
   struct Wanted {
     uint64_t timeline = 0;
     uint64_t at_least = 0;
@@ -32,29 +32,30 @@ class OperatorRequests {
     Membership* membership = nullptr;  // outlives this
     int ps_count = 0;
     std::function<proto::StatusReply()> status;
-    // The coordinator is to end in order; OnOver follows.
+    // Stops the coordinator in order; OnOver follows.
     std::function<void()> stop;
-    // What one that is asked for now has to be, or why there will be none.
+    // Returns the requirements on a checkpoint that is requested now, or why there will be none.
     std::function<absl::StatusOr<Wanted>()> wanted_now;
-    // The newest checkpoint of this coordinator.
+    // Returns the newest checkpoint of this coordinator.
     std::function<std::optional<StoredCheckpoint>()> newest;
-    // One more was asked for, which is answered now or waits.
+    // A checkpoint was requested. The request is answered already, or waits.
     std::function<void()> on_asked;
   };
   explicit OperatorRequests(Options options);
 
-  // A new stream, for a method that ClusterService serves.
+  // Takes over a new stream; returns the callbacks for it. Requires a method that ClusterService
+  // serves.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
   bool checkpoint_wanted() const { return !checkpoints_.empty(); }
-  // Answers all that it satisfies; all there are.
+  // Answers all pending requests that this checkpoint satisfies.
   void OnCommitted(const StoredCheckpoint& checkpoint);
-  // None follows for those who wait.
+  // Rejects all pending checkpoint requests.
   void RefuseCheckpoints(const std::string& why);
-  // Its stream is gone; its record says whether that was in order.
+  // The worker's stream is gone: answers its drains. Its record tells whether it left in order.
   void OnWorkerGone(const Worker& worker, const std::string& why);
-  // The run is over, as its on_over is told; `kept`: no step that is done is lost. Who asks from
-  // now on hears the same.
+  // The run is over, with the status of its on_over. `kept`: no done step is lost. Later requests
+  // to drain the coordinator get the same answer.
   void OnOver(const absl::Status& status, bool kept);
 
  private:
@@ -71,9 +72,9 @@ class OperatorRequests {
   const Options options_;
   ClusterService service_;
   std::vector<Checkpoint> checkpoints_;
-  std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // requests, by who is to leave
-  std::vector<uint64_t> chief_drains_;                         // those for this coordinator,
-  std::optional<absl::StatusOr<proto::DrainReply>> drained_;   // and their answer
+  std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // worker that leaves -> request
+  std::vector<uint64_t> chief_drains_;                         // requests to drain this coordinator
+  std::optional<absl::StatusOr<proto::DrainReply>> drained_;   // the answer to those, once over
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What a run shows to Prometheus.
+// The metrics of a run for Prometheus.
 #include <algorithm>
 #include <string>
 
@@ -44,7 +44,7 @@ void RunView::CollectJob(MetricSamples* out) const {
            parts_.optimizer->LearningRate(next) * RateScaleOf(*parts_.job).Of(next, 0));
 }
 
-// Of the job's optimizer, by the steps that are done, as far as these have no hole.
+// Returns the updates of the job's optimizer so far, counted up to the first step that is not done.
 uint64_t RunView::UpdatesDone() const {
   const uint64_t done = !parts_.handout->open() ? 0 : parts_.handout->steps().base();
   const Job& job = *parts_.job;

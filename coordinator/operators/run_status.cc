@@ -1,4 +1,4 @@
-// The answer to Cluster.Status, and whom a run waits for.
+// The answer to Cluster.Status, and the list of what a run waits for.
 #include <algorithm>
 #include <iterator>
 
@@ -12,9 +12,9 @@ namespace shoal {
 namespace {
 
 constexpr size_t kEpochsInStatus = 100;
-// Workers say what they are at after 5 to 10 s.
+// Workers report a long step after 5 to 10 s.
 constexpr Time kStepUnexplained = std::chrono::seconds(11);
-constexpr int kMaxWaitingWorkers = 8;  // in lines of their own
+constexpr int kMaxWaitingWorkers = 8;  // max workers with a line of their own
 
 }  // namespace
 
@@ -282,8 +282,8 @@ std::vector<std::string> RunView::Waiting() const {
   return lines;
 }
 
-// The cut in progress is not held up, and nobody waits for it: it lacks steps, of which the oldest
-// one is being computed, as its worker says of a slow one.
+// Returns true if the cut in progress needs no mention: no operator waits for it, and it only lacks
+// steps, of which the oldest is being computed. The worker of a slow step reports that it computes.
 bool RunView::CutIsComing(Time now) const {
   if (!parts_.handout->begun() || parts_.closing->closing() || parts_.requests->checkpoint_wanted())
     return false;
@@ -296,7 +296,8 @@ bool RunView::CutIsComing(Time now) const {
          kStepUnexplained;
 }
 
-// Of the oldest step that is not done, on which a cut may depend; null: nobody.
+// Returns the worker that holds the oldest step that is not done. A cut may depend on that step.
+// Null if no worker holds it.
 const Worker* RunView::HolderOfOldestStep() const {
   for (const auto& [key, worker] : parts_.membership->workers()) {
     if (parts_.handout->steps().Holds(key, parts_.handout->steps().base())) return worker.get();
