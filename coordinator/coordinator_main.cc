@@ -1,4 +1,4 @@
-// shoal-coordinator: the chief. Hands out steps, has checkpoints written, ends the job.
+// shoal-coordinator: the chief. Leases steps, makes the ps write checkpoints, ends the job.
 
 #include "coordinator/coordinator_process.h"
 

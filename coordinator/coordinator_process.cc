@@ -25,7 +25,7 @@
 namespace shoal {
 namespace {
 
-// Of the disk that the run is written to. May be slow where it is a network's.
+// Adds the metrics of the disk of the run directory. May be slow on a network file system.
 void CollectDisk(const std::string& run_dir, MetricSamples* out) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(run_dir, error);
@@ -34,13 +34,15 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
   out->Add("shoal_disk_size_bytes", static_cast<double>(space.capacity));
 }
 
-// A run keeps what it was begun with, whatever number of workers the cluster spec lists since.
+// Takes the strategy that the run was begun with from its checkpoints. The cluster spec may list
+// another number of workers since.
 void GoOnWithStrategy(const std::string& run_dir, Job* job) {
   const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
   if (stored.ok()) TakeResolvedFrom(*stored, job);
 }
 
-// For `shoal status --run_dir` and its like: where to ask, and that the run has not ended.
+// Writes the coordinator's address for `shoal status --run_dir` and similar tools, and removes the
+// outcome of an earlier end.
 void WriteAddress(const std::string& run_dir, const std::string& address, EventLoop* loop) {
   auto written = std::make_shared<absl::Status>();
   loop->Offload(
@@ -54,7 +56,8 @@ void WriteAddress(const std::string& run_dir, const std::string& address, EventL
       });
 }
 
-// Without a disk that takes it, the ps take a successor for another run's until they miss this one.
+// Reads or makes the id of the run. If the disk takes no file, the id is lost with this process.
+// The ps then reject a successor as another run's until they have missed this coordinator.
 std::string RunIdOf(const std::string& run_dir) {
   const absl::StatusOr<std::string> id =
       ReadOrMakeRunId(RunPaths{run_dir}.run_id(), RealFileSystem());
@@ -64,7 +67,8 @@ std::string RunIdOf(const std::string& run_dir) {
   return DrawRunId();
 }
 
-// Where the data are on other machines, the columns are known here by the run alone.
+// Takes the columns of the training set from the run's newest checkpoint. If the data are on other
+// machines, the coordinator has no other source for them.
 void TakeColumnsOfRun(const std::string& run_dir, Job* job) {
   const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
   if (!stored.ok() || stored->empty()) return;
@@ -134,7 +138,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   daemon.OnStopSignal([&](int count) {
     network->Post([&, count] {
       if (count == 1) return run->Stop();
-      // Whoever sends a second one is not asked to wait for a ps that may be gone for good.
+      // A second signal does not wait for a ps that may be gone for good.
       LogWarning("a second signal: ending without the checkpoint of the last steps");
       on_over(absl::CancelledError("stopped by a second signal"));
     });

@@ -7,11 +7,13 @@
 
 namespace shoal {
 
-// A coordinator from its start to its end: reads the job, makes the run directory ("runs/NAME" when
-// `run_dir` is empty; `take_over`: takes the ps of another run, too), serves workers and operators
-// at its address of the cluster spec, and trains until the run is over. OK: the job is done.
-// kCancelled: stopped in order. kAborted: fenced off by another coordinator. Else why it failed.
-// The body of Daemon::Run.
+// Runs a coordinator from start to end; the body of Daemon::Run. Reads the job and makes the run
+// directory ("runs/NAME" if `run_dir` is empty). Serves workers and operators at its address in the
+// cluster spec, and trains until the run is over. `take_over`: takes the ps away from another run
+// too.
+//
+// OK: the job is done. kCancelled: stopped in order. kAborted: fenced off by another coordinator.
+// Other errors: the job failed.
 absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir,
                             bool take_over);
 

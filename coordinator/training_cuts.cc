@@ -1,4 +1,5 @@
-// When a TrainingRun takes cuts, what becomes of them, and how the last one ends it.
+// The cuts of a TrainingRun: when it takes them, how it handles their results, and how the last one
+// ends it.
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +12,7 @@
 
 namespace shoal {
 
-// The end of the job, or the next cut, where one is due.
+// Ends the job, or begins the next cut, if either is due.
 void TrainingRun::PlanCut() {
   closing_->GiveUpCutAhead();
   if (!checkpointer_->idle()) return;
@@ -24,10 +25,11 @@ void TrainingRun::PlanCut() {
     return SaveModel(*last);
   }
   if (closing_->closing()) return closing_->Plan();
-  // What is evaluated already is not known before that.
+  // Before that, the evaluated epochs are not known.
   if (training() && !history_->read()) return;
   if (decides && HasAllToDecide()) {
-    // What is left is done as well, or there were no such checkpoint: who did it has yet to say so.
+    // The checkpoint proves that all steps of the epoch are done. Their last reports may still be
+    // on the way.
     if (cuts_->epoch() < history_->closed_epochs()) Decide();
     return;
   }
@@ -71,7 +73,7 @@ void TrainingRun::OnCutAccepted(uint64_t step) {
 }
 
 void TrainingRun::OnCutReady(uint64_t step) {
-  // Only a held cut is evaluated; it was the one of the epoch before that of the next.
+  // Only a held cut is evaluated. It belongs to the epoch before the running one.
   if (!training() || !checkpointer_->held()) return;
   handout_->BeginEvaluation(std::make_unique<Evaluation>(
       cuts_->cut_epoch(), step, TestBatches().total_steps(), progress_.metric_sum_count(),
@@ -97,12 +99,12 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   const bool over = !handout_->open();  // the timeline
   cuts_->GivenUp(step, highest_step, over ? CutPlan::Steps() : Steps(), options_.loop->Now());
   if (over) return;
-  // A ps may refuse it because more is applied than was known when it was begun: after a takeover,
-  // a step of a worker that was lost before.
+  // A ps may refuse the cut because it has applied more than the coordinator knew: after a
+  // takeover, a step of a worker that was lost before.
   if (training() && closing_->closing() && highest_step.has_value())
     handout_->steps().WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < handout_->CutTarget();
-  // What became of a cut that was begun before says nothing of the last one.
+  // Only the last cut counts here, not one that was begun before the closing.
   if (closing_->closing() && drain_checkpoint_ && step <= handout_->CutTarget() && !refused_below)
     closing_->NotWritten(why, highest_step.has_value());
 }
@@ -137,10 +139,10 @@ bool TrainingRun::EvaluatorDecides() const {
 bool TrainingRun::LeftToEvaluator() const {
   const uint64_t epoch = cuts_->epoch();
   if (!plan_.has_value() || epoch >= plan_->epochs()) return false;
-  // A cut that came late is of some steps of the next epoch, too: it is evaluated as that of this
-  // one while it is held, or never.
+  // A late cut includes steps of the next epoch. Only the workers can evaluate it for this epoch,
+  // while it is held.
   if (cuts_->mandatory() != plan_->EpochEnd(epoch)) return false;
-  // Where there is such a checkpoint, and it is cut once more, nobody has brought its result.
+  // If the checkpoint exists, and the step is cut again, the evaluator has not brought its result.
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
   const bool there = last.has_value() && last->manifest.cut_step == cuts_->mandatory();
   return !there && evaluator_->Takes(epoch);
@@ -157,7 +159,7 @@ void TrainingRun::Decide() {
 
 void TrainingRun::OnDecided() {
   StoredCheckpoint newest = *checkpointer_->last();
-  newest.manifest.total_steps = plan_->total_steps();  // a run may have become longer since
+  newest.manifest.total_steps = plan_->total_steps();  // the job may have been extended since
   const RunVerdict& verdict = history_->verdict();
   if (const auto end = EndOfRun(options_.job.callbacks, verdict, newest)) {
     for (const std::string& line : DescribeVerdict(verdict)) LogInfo(line);
@@ -169,7 +171,7 @@ void TrainingRun::OnDecided() {
 
 void TrainingRun::FinishEvaluation() {
   const std::unique_ptr<Evaluation> done = handout_->EndEvaluation();
-  // An evaluator that came meanwhile may have been faster, to the same result.
+  // An evaluator that came meanwhile may have brought the same result faster.
   if (!history_->IsEvaluated(done->epoch()))
     history_->SetTestResult(done->epoch(), done->loss(), done->metric_sums(), done->examples());
   checkpointer_->Release();

@@ -1,4 +1,4 @@
-// The parts of a TrainingRun, and what each of them tells it.
+// The parts of a TrainingRun, and their callbacks.
 
 #include <utility>
 
@@ -15,7 +15,7 @@ constexpr uint64_t kWindowBits = 64;
 
 }  // namespace
 
-// A ps writes each piece of a chunk, and each slot of it, at once at least.
+// A ps writes at least a whole piece of a chunk, or of a slot of it, at a time.
 uint64_t TrainingRun::MostWrittenRanges() const {
   uint64_t ranges = 0;
   for (int ps = 0; ps < shard_map_->ps_count(); ++ps) {
@@ -44,7 +44,7 @@ void TrainingRun::MakePs() {
                        .is_gone = options_.is_gone,
                        .on_lost = [this](const absl::Status& status) { ending_->Over(status); },
                        .on_lead = options_.on_lead});
-  // A run that begins with the seed needs none.
+  // A run that begins with the seed needs no first checkpoint.
   std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
   if (!job.initial_weights.path.empty()) {
     make_first = [this, first = FirstCheckpoint{.job = &job,
@@ -186,7 +186,8 @@ void TrainingRun::MakeCheckpoints() {
       .keep = job.checkpoint.keep,
       .spared = [callbacks = job.callbacks, paths = paths_, in_use = evaluator_->in_use(),
                  files = options_.files]() -> absl::StatusOr<std::set<std::string>> {
-        // First what is in use: it is among the best ones before it is not in use any more.
+        // Reads the checkpoints in use first: a checkpoint becomes one of the best before it stops
+        // being in use.
         std::set<std::string> spared = in_use->Get();
         SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
         spared.merge(DirectoriesOf(verdict));

@@ -19,11 +19,11 @@ namespace shoal {
 namespace {
 
 constexpr Time kTickPeriod = std::chrono::milliseconds(250);
-// A wait longer than this is said, and said again.
+// A wait longer than this is logged, and logged again.
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 
-// Those of a job that was parsed are known.
+// The parser has checked the names of the metrics.
 std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
   auto metrics = MakeMetrics(job.metrics, job.weighted_metrics);
   SHOAL_CHECK(metrics.ok(), metrics.status().ToString());
@@ -119,7 +119,8 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   stored_ = newest_first;
   stored_at_ = options_.loop->Now();
   if (plan_.has_value()) return;
-  // Not each has the numbers: who took over and has met no worker may not have known them.
+  // Not every checkpoint has the counts: a coordinator that took over and met no worker may not
+  // have known them.
   const auto counted = std::find_if(
       newest_first.begin(), newest_first.end(),
       [](const StoredCheckpoint& each) { return each.manifest.training_examples > 0; });
@@ -140,7 +141,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
   nan_steps_ = 0;
   const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
-  // Until its ps were claimed another coordinator may have led the run, and gone on with the file.
+  // Another coordinator may have led the run, and written the file, until the ps were claimed.
   if (counters_.timelines_opened == 1) history_->ReadEarlier();
   const std::string from = opened.loaded.has_value()
                                ? absl::StrCat(opened.base == 0 ? "begun with " : "resumed from ",
@@ -209,8 +210,8 @@ void TrainingRun::LayOutSteps() {
                                  .now = options_.loop->Now()});
 }
 
-// It goes on with the newest checkpoint, also where no coordinator, or no ps, lives as long as from
-// one checkpoint to the next.
+// The schedule continues from the newest checkpoint. So it works even if coordinators or ps live
+// for less than the time between two checkpoints.
 CutPlan::Last TrainingRun::LastCut() const {
   if (cuts_.has_value() && cuts_->timeline() == opened_->timeline) return cuts_->last();
   const Time now = options_.loop->Now();
@@ -218,7 +219,7 @@ CutPlan::Last TrainingRun::LastCut() const {
   if (!opened_->adopted) return {.at = now};
   if (const StoredCheckpoint* stored = NewestStored(); stored != nullptr)
     return {.step = stored->manifest.cut_step, .at = stored_at_ - stored->age};
-  // Nobody knows how old the timeline is.
+  // The age of the timeline is unknown: a checkpoint is due now.
   return {.at = now - FromSeconds(options_.job.checkpoint.every_seconds)};
 }
 
@@ -230,7 +231,7 @@ const StoredCheckpoint* TrainingRun::NewestStored() const {
 }
 
 void TrainingRun::TakeApplied() {
-  if (!opened_->adopted) return;  // nobody can have applied anything
+  if (!opened_->adopted) return;  // no worker can have applied a step
   PsFleet::Applied applied = fleet_->AppliedEverywhere();
   opened_->base = applied.base;
   opened_->done_after_base = std::move(applied.after_base);
@@ -239,8 +240,8 @@ void TrainingRun::TakeApplied() {
 
 absl::Status TrainingRun::CheckPlan() const {
   SHOAL_RETURN_IF_ERROR(CheckRounds(options_.job, plan_->steps_per_epoch()));
-  // What others have in of a round is gone on with; applied are whole ones, but where the timeline
-  // was loaded from a checkpoint of a shorter job, maybe by who was here before.
+  // A round that is reported in part continues. The ps apply whole rounds only, except if the
+  // timeline was loaded from a checkpoint of a shorter job, maybe by an earlier coordinator.
   const bool by_rounds = rounds_.has_value();
   const uint64_t applied = by_rounds && opened_->adopted ? fleet_->HighestUpdates() : opened_->base;
   const uint64_t base = std::max(opened_->base, applied);
@@ -265,16 +266,16 @@ absl::Status TrainingRun::CheckPlan() const {
 void TrainingRun::BeginTraining() {
   LayOutSteps();
   if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok()) {
-    // A checkpoint that is of this job may be there all the same.
+    // The store may still have a checkpoint of this job.
     const bool found = opened_->adopted && absl::IsFailedPrecondition(can_be_done);
     if (found) return fleet_->Restore(std::string(can_be_done.message()));
     return ending_->Over(can_be_done);
   }
-  fleet_->TellExamples();  // no push of what is leased from here on comes before it is told
+  fleet_->TellExamples();  // before the first lease, so that the ps know it before a push
   handout_->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
   history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);
-  // Also those of workers that are draining.
+  // Includes the steps of workers that are draining.
   for (const auto& [key, worker] : membership_->workers()) handout_->Hold(*worker);
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ",
@@ -282,7 +283,7 @@ void TrainingRun::BeginTraining() {
   Advance();
 }
 
-// Whoever has adopted the timeline has no checkpoint of its own yet.
+// After adopting a timeline the coordinator has no checkpoint of its own yet.
 const StoredCheckpoint* TrainingRun::NewestBelowBase() const {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();  // or loaded
   if (last.has_value() && last->manifest.cut_step <= opened_->base) return &*last;
@@ -306,7 +307,7 @@ void TrainingRun::OnJobFinished(const RunEnd& end) {
   if (!ending_->working()) return;
   LogInfo("the job is finished already: " + end.last.directory);
   checkpointer_->SetLast(end.last);
-  // For an evaluation that it was killed in.
+  // For an evaluation that was in progress when the former coordinator was killed.
   if (plan_.has_value()) history_->Begin(*plan_, end.last.manifest.cut_step, nullptr);
   SaveModel(end.result, /*found=*/true);
 }
@@ -337,7 +338,8 @@ bool TrainingRun::Plan() {
   if (!checkpointer_->idle() && !checkpointer_->accepted())
     limit = std::min(limit, checkpointer_->step());
   if (closing_->closing()) {
-    // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
+    // Leases no new step, but all steps that the last checkpoints need, also if a worker hands them
+    // back.
     const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
     limit = std::min(limit, std::max(needed, handout_->steps().first_unleased()));
     if (handout_->taking_back()) limit = 0;
@@ -349,7 +351,7 @@ bool TrainingRun::Plan() {
 void TrainingRun::Tick() {
   tick_.Set(kTickPeriod, [this] { Tick(); });
   const Time now = options_.loop->Now();
-  // A stop has a patience of its own; nobody else is to begin those steps then.
+  // A stop waits with its own timeout, and no other worker may begin those steps then.
   handout_->DropSilent(/*patient=*/closing_->stopping());
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
@@ -394,7 +396,7 @@ RunView TrainingRun::View() const {
                   .requests = requests_.get()});
 }
 
-// Promise 8: nothing waits in silence.
+// Promise 8: the run never waits in silence.
 void TrainingRun::LogWaiting(Time now) {
   const std::vector<std::string> lines = View().Waiting();
   if (lines.empty()) {

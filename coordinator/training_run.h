@@ -40,21 +40,20 @@
 
 namespace shoal {
 
-// The training of one job, from the first claim to the saved model: brings together who computes
-// (Membership), who gets which work (StepScheduler), where the variables are (PsFleet), what is
-// kept when (CutPlan, Checkpointer), what it has come to (Progress, RunHistory,
-// CheckpointEvaluation), what is done before a stop (DrainCheckpoint), the end (Shutdown), and
-// what people ask for and are told (OperatorRequests, RunView). What is left here is what one of
-// them has to know of the others.
+// The training of one job, from the first claim to the saved model. Connects its parts: the workers
+// (Membership), their work (StepScheduler), the ps (PsFleet), the checkpoints (CutPlan,
+// Checkpointer), the results (Progress, RunHistory, CheckpointEvaluation), the checkpoint before a
+// stop (DrainCheckpoint), the end (Shutdown), and operators (OperatorRequests, RunView). This class
+// holds only what one part must know of the others.
 //
 //   waiting ── timeline open, examples counted ──▶ training ──▶ ending (Shutdown)
 //      ▲                                             │
 //      └───────────────── timeline over ─────────────┘
 //
-// A coordinator that took over live ps waits too until a worker has come, and keeps
-// what is applied all the same: a stop, a ps that leaves and `shoal checkpoint now` get their cut.
+// A coordinator that took over live ps also waits for the first worker. But it keeps the applied
+// steps meanwhile: a stop, a ps that leaves and `shoal checkpoint now` get their cut.
 //
-// State machine over loop and network, without threads of its own; every call on the loop's thread.
+// State machine over loop and network. No threads of its own; loop thread only.
 class TrainingRun {
  public:
   struct Options {
@@ -62,37 +61,38 @@ class TrainingRun {
     Network* network = nullptr;
     FileSystem* files = RealFileSystem();
     Job job;
-    std::string chief_address;  // of this coordinator, as workers are told it
+    std::string chief_address;  // of this coordinator, for workers
     std::vector<std::string> ps_addresses;
     std::set<int> listed_workers;
     bool lists_evaluator = false;
-    std::string run_dir;                                      // absolute; ps may see it, or not
-    uint32_t coordinator_id = 0;                              // random
-    LeaseHolder holder;                                       // this process, but for its address
-    std::string run_id;                                       // of run_dir; empty: it has none
-    bool take_over = false;                                   // the ps of another run, too
-    std::function<bool(const std::string& process)> is_gone;  // as RunLock::Options has them
+    std::string run_dir;          // absolute; ps may see it or not
+    uint32_t coordinator_id = 0;  // random
+    LeaseHolder holder;           // this process, without its address
+    std::string run_id;           // of run_dir; empty: it has none
+    bool take_over = false;       // take the ps away from another run too
+    std::function<bool(const std::string& process)> is_gone;  // these two: see RunLock::Options
     std::function<void()> on_lead;
-    // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
+    // Called once, when the run is over. OK: the job is done. kCancelled: stopped by Stop. Other
+    // errors: the job failed.
     std::function<void(const absl::Status&)> on_over;
   };
-  // Errors are those of the model.
+  // Returns an error if the model cannot be read.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Create(Options options);
   ~TrainingRun();
 
   void Start();
-  // For Network::Listen: Work streams and those of the Cluster service.
+  // For Network::Listen: accepts the streams of workers, the evaluator and the Cluster service.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
-  // An orderly stop: no more leases, a checkpoint when the leased steps are done, then
-  // on_over(kCancelled).
+  // Stops in order: leases no more steps, writes a checkpoint when the leased steps are done, then
+  // calls on_over(kCancelled).
   void Stop();
 
   proto::StatusReply Status() const { return View().Status(); }
-  // Its figures for Prometheus.
+  // Adds the metrics of the run for Prometheus.
   void Collect(MetricSamples* out) const { View().Collect(out); }
-  // Why it takes no more work, in a line; empty while it does.
+  // Why the run takes no more work, in a line; empty while it does.
   std::string NotReady() const;
-  // The steps of the open timeline; null while there is none.
+  // The steps of the open timeline; null without one.
   const StepDispatcher* dispatcher() const {
     return handout_->open() ? &handout_->steps() : nullptr;
   }
@@ -100,22 +100,23 @@ class TrainingRun {
   uint64_t timeline() const { return opened_.has_value() ? opened_->timeline : 0; }
 
  private:
-  // The job of `options` says all of its strategy.
+  // Requires a job whose strategy is resolved.
   explicit TrainingRun(Options options);
   // Reads the model and makes the parts, in the order of the members.
   absl::Status Prepare();
-  // The most ranges of files that all ps together write for a cut.
+  // Returns the max number of file ranges that all ps together write for a cut.
   uint64_t MostWrittenRanges() const;
   void MakePs();
   void MakeWorkers();
   void MakeCheckpoints();
   void MakeEvaluator();
   void MakeEnd();
-  // What every checkpoint of this job says, and has beside it by name.
+  // The manifest fields that all checkpoints of this job share.
   Manifest ManifestOfJob() const;
+  // The text files of every checkpoint of this job: name -> content.
   std::map<std::string, std::string> TextsOfJob() const;
 
-  // PsFleet.
+  // Callbacks of PsFleet.
   void OnStored(const std::vector<StoredCheckpoint>& newest_first);
   struct ExampleCounts {
     uint64_t training = 0;
@@ -126,114 +127,117 @@ class TrainingRun {
   void OnTimelineOver(const std::string& why);
   void OnPsReply(int ps, const proto::ControlReply& reply);
   void OnJobFinished(const RunEnd& end);
-  // Membership.
+  // Callbacks of Membership.
   void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
-  // kInvalidArgument: what no worker of this job and of its data reports.
+  // kInvalidArgument: no worker of this job and its data can report this result.
   template <typename Result>
   absl::Status CheckResult(const Result& result, const std::string& what, uint64_t examples) const;
   absl::Status CheckStep(const proto::StepDone& step) const;
   absl::Status CheckBatch(const proto::EvaluationDone& done) const;
-  // The batches of the test set, which there is.
+  // The batches of the test set. Requires a test set.
   StepPlan TestBatches() const {
     return {test_examples_, static_cast<uint64_t>(options_.job.batch_size), /*epochs=*/1,
             /*steps=*/0};
   }
-  // What a step that was not done before says for itself.
+  // Adds the results of a step that was not done before to the progress.
   void CountStep(const proto::StepDone& step);
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
-  // CheckpointEvaluation.
-  // kInvalidArgument: it sees another test set than the workers.
+  // Callbacks of CheckpointEvaluation.
+  // kInvalidArgument: the evaluator sees another test set than the workers.
   absl::Status CheckTestSet(const proto::EvaluatorReady& ready) const;
   bool MayBeEvaluated(const StoredCheckpoint& checkpoint) const;
-  // It is at the end of an epoch that has no result on the test set yet.
+  // Returns whether the checkpoint is at the end of an epoch without a test result yet.
   bool LacksResult(const StoredCheckpoint& checkpoint) const;
   void OnCheckpointEvaluated(const StoredCheckpoint& checkpoint,
                              const CheckpointEvaluation::Options::Sums& sums);
-  // Steps that were reported and that a ps has not applied are leased again, and whoever reported
-  // them is not believed any more.
+  // Opens reported steps again that a ps has not applied, and rejects the workers that reported
+  // them.
   void CompareWithPs(int ps, const proto::Claimed& claimed);
-  // Checkpointer.
+  // Callbacks of Checkpointer.
   void OnCutAccepted(uint64_t step);
   void OnCutReady(uint64_t step);
   void OnCommitted(const StoredCheckpoint& checkpoint);
   void OnCutGivenUp(uint64_t step, const std::string& why, std::optional<uint64_t> highest_step);
 
-  // Tells a worker of the open timeline.
+  // Announces the open timeline to a worker.
   void Announce(Worker& worker);
-  // What is known of the steps of the open timeline: those that were applied when it was opened,
-  // and how many there are, where that is known.
+  // Sets up the steps of the open timeline: those that were applied when it was opened, and their
+  // total number, if known.
   void LayOutSteps();
-  // The job cannot be done from the first step that is to be done; why.
+  // Returns an error if the job cannot continue from the first step that is not done.
   absl::Status CheckPlan() const;
-  // Where the schedule of checkpoints stands in the open timeline.
+  // Returns the cut from which the checkpoint schedule counts in the open timeline.
   CutPlan::Last LastCut() const;
-  // The newest of what was on disk that has no step above the base of the open timeline: what is
-  // above may be of a timeline that this one has replaced. Null: there is none.
+  // Returns the newest checkpoint from disk that holds no step above the base of the open timeline.
+  // One above may be of a timeline that this one has replaced. Null if there is none.
   const StoredCheckpoint* NewestStored() const;
-  // The newest of this timeline, or the newest stored, that is known; null: there is none.
+  // Returns the newest checkpoint of this timeline that is known, or the newest stored one. Null if
+  // there is none.
   const StoredCheckpoint* NewestBelowBase() const;
-  // Begins to hand out steps; timeline and plan are known.
+  // Begins to lease steps. Requires timeline and plan.
   void BeginTraining();
-  // Nobody trains here yet: what the ps have applied counts.
+  // Before training begins: takes over the steps that the ps have applied.
   void TakeApplied();
-  // After anything that may have changed what is to be done: plans, and offers work to everybody.
+  // Plans, and offers work to all workers. Call it after every change that may affect the plan.
   void Advance();
-  // Closes epochs, begins cuts, says how far leases may go; false when there is no more to give.
+  // Closes epochs, begins cuts and sets how far leases may go. Returns false if no work can be
+  // leased.
   bool Plan();
-  // What has come of the rounds that are done counts.
+  // Adds the results of the done rounds to the progress.
   void CountRounds();
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
   CutPlan::Steps Steps() const;
   void Tick();
   void LogWaiting(Time now);
-  // A new step's loss: says when it is not finite, and ends the run after too many of them.
+  // Checks the loss of a new step. Logs the first one that is not finite, and ends the run after
+  // too many in a row.
   void NoteLoss(uint64_t step, double loss_sum, const Worker& worker);
-  // What to do where values are not finite, and which checkpoint there is to go on from.
+  // Returns advice for values that are not finite, and the checkpoint to continue from.
   std::string AfterNan() const;
   void FinishEvaluation();
-  // The job has callbacks: no step of the next epoch begins before it is decided whether there is
-  // to be one.
+  // The job has callbacks, and they need test results. No step of an epoch begins before they have
+  // decided that training goes on.
   bool awaits_results() const { return !options_.job.callbacks.empty() && test_examples_ > 0; }
-  // Whether there is can be decided, history.csv apart: the epoch's result and its checkpoint are
-  // there, though a report of its last steps may yet be on its way.
+  // The epoch's result and checkpoint exist; only history.csv may lag. Reports of the epoch's last
+  // steps may still be on the way.
   bool HasAllToDecide() const;
-  // What is missing for it is the result of the newest checkpoint, which the evaluator brings.
+  // The decision only lacks the result of the newest checkpoint, and the evaluator will bring it.
   bool EvaluatorDecides() const;
-  // The next cut at an epoch's end need not be held for the workers.
+  // The evaluator handles the epoch's end: the next cut there need not be held for the workers.
   bool LeftToEvaluator() const;
-  // Has it decided from what is on disk.
+  // Runs the callbacks on the content of the disk; OnDecided follows.
   void Decide();
   void OnDecided();
-  // `found`: by a former coordinator.
+  // `found`: the result is a former coordinator's.
   void SaveModel(const StoredCheckpoint& result, bool found = false);
-  // The variables have become useless: the run fails, and the ps go too, so that the next start
-  // loads a checkpoint.
+  // The variables have become useless: fails the run. The ps go too, so that the next start loads a
+  // checkpoint.
   void EndForNan(const std::string& why);
   bool training() const { return handout_->begun(); }
 
-  // How it stands now.
+  // Returns a view of the run now.
   RunView View() const;
 
-  // What a checkpoint has to hold that is asked for now, or why there will be none.
+  // Returns the requirements on a checkpoint that is requested now, or why there will be none.
   absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
 
   Options options_;
   std::string job_text_;
   uint32_t fingerprint_ = 0;
   KerasModel model_;
-  std::unique_ptr<const Optimizer> optimizer_;      // what the ps apply
-  std::unique_ptr<const Optimizer> job_optimizer_;  // the same, but under the strategy local
+  std::unique_ptr<const Optimizer> optimizer_;      // the ps apply it
+  std::unique_ptr<const Optimizer> job_optimizer_;  // the same, except with the strategy local
   std::unique_ptr<ShardMap> shard_map_;
   CheckpointLayout layout_;
   const RunPaths paths_;
   CheckpointStore store_;  // used in Offload only
   Time started_{};
 
-  // Each knows of those above it at most.
+  // Each part uses only parts above it.
   Progress progress_;
   std::unique_ptr<RunLock> lease_;
   std::unique_ptr<PsFleet> fleet_;
@@ -246,26 +250,25 @@ class TrainingRun {
   std::unique_ptr<DrainCheckpoint> closing_;
   std::unique_ptr<OperatorRequests> requests_;
 
-  // Of as many examples as the run's newest checkpoint says, or else the first worker.
+  // For the number of examples in the run's newest checkpoint, otherwise from the first worker.
   std::optional<StepPlan> plan_;
-  std::optional<RoundPlan> rounds_;  // of sync
-  // Known with it; and who said so.
-  uint64_t test_examples_ = 0;
-  std::string counted_by_;
-  bool worker_came_ = false;  // one that was ready: steps are handed out in each timeline
-  // What there was on disk at the start, newest first; and when that was.
+  std::optional<RoundPlan> rounds_;  // set for sync
+  uint64_t test_examples_ = 0;       // known once plan_ is
+  std::string counted_by_;           // the source of the counts
+  bool worker_came_ = false;         // a worker was ready: every timeline leases steps from now on
+  // The checkpoints that were on disk at the start, newest first, and the time of that.
   std::vector<StoredCheckpoint> stored_;
   Time stored_at_{};
   std::optional<PsFleet::Opened> opened_;  // the open timeline
-  std::optional<CutPlan> cuts_;            // and its cuts; stays when it is over
-  bool drain_checkpoint_ = false;          // the cut begun last is that of closing_
-  // Steps that were reported and never applied: the figures of their epoch include them, so they do
-  // not count once more when they are done.
+  std::optional<CutPlan> cuts_;            // its cuts; kept when it is over
+  bool drain_checkpoint_ = false;          // the newest cut is that of closing_
+  // Steps that were reported but never applied. The sums of their epoch include them already, so
+  // they do not count again when they are done.
   std::set<uint64_t> counted_;
 
   RunView::Counters counters_;  // since the start
   bool warned_of_loss_ = false;
-  uint64_t nan_steps_ = 0;  // with a loss that is not finite, in a row
+  uint64_t nan_steps_ = 0;  // steps in a row with a loss that is not finite
 
   Timer tick_{options_.loop};
   Time log_waiting_at_{};  // 0 while nobody is waited for

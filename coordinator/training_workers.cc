@@ -1,5 +1,4 @@
-// What a TrainingRun does with its workers: who takes part, who gets which work, and what they
-// report.
+// The workers of a TrainingRun: their membership, work and reports.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Steps that one line names.
+// Max steps that a log line names.
 constexpr size_t kMaxNamedSteps = 8;
 
 }  // namespace
@@ -49,12 +48,12 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
         true);
   }
   const bool first = !std::exchange(worker_came_, true);
-  // An operator's order to drain may have crossed this.
+  // An operator may have ordered a drain meanwhile.
   Membership::Record& record = membership_->record(worker);
   worker.ready = record.state != Membership::Record::State::kDraining;
   if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (!ending_->working()) return;  // it is told of the end as all are
+  if (!ending_->working()) return;  // the worker is told of the end as all others are
   if (opened_.has_value()) {
     Announce(worker);
     if (first) {
@@ -88,7 +87,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       membership_->record(worker).state = Membership::Record::State::kDraining;
       if (Evaluation* const evaluation = handout_->evaluation())
         evaluation->batches().Release(worker.key);
-      // It leaves when it has this, and has done all that was leased to it before.
+      // The worker leaves once it has this order and has done all its leases.
       proto::WorkerOrder order;
       order.mutable_drain()->set_reason("as it says itself");
       worker.Send(order);
@@ -102,9 +101,9 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       worker.waiting_at = options_.loop->Now();
       return;
     case proto::WorkerReport::kTimelineLost:
-      // Usually a ps was started again, which the next probe shows. If not, the worker was misled
-      // by an answer from before the timeline; it has dropped its leases, and the next tick brings
-      // it back.
+      // Usually a ps was restarted, and the next probe finds that. Otherwise an answer from before
+      // the timeline misled the worker. It has dropped its leases, and the next tick announces the
+      // timeline to it again.
       if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
       worker.lost_timeline = true;
       handout_->Release(worker);
@@ -124,7 +123,8 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   Advance();
 }
 
-// Whether a step of this job, or a batch of the test set, that has so many examples may say this.
+// Checks the result of a step of this job, or of a batch of the test set, that has `examples`
+// examples.
 template <typename Result>
 absl::Status TrainingRun::CheckResult(const Result& result, const std::string& what,
                                       uint64_t examples) const {
@@ -187,22 +187,22 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
       return membership_->Reject(worker, std::string(sound.message()), true);
     if (!handout_->Done(worker, step.step())) continue;
     ++counters_.steps_done;
-    // Whoever computed it has reported it, or is gone, and its figures with it.
+    // The ps had applied it before. Its worker has reported its results, or is gone with them.
     if (step.was_in()) continue;
     ++membership_->record(worker).steps_done;
     if (counted_.erase(step.step()) == 0) CountStep(step);
     NoteLoss(step.step(), step.loss_sum(), worker);
     if (!ending_->working()) return;
   }
-  // Nobody is looked at but this worker and those in line: a report costs the same however many
-  // there are.
+  // Serves only this worker and those in the queue. This keeps the cost of a report independent of
+  // the number of workers.
   if (!Plan()) return;
   handout_->Offer(worker);
   handout_->ServeLine();
 }
 
-// Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
-// claim answered had been reported before it was made, so they had been applied before, too.
+// Section 5: a done step is applied on every ps, otherwise its report was false. The steps below
+// claimed.done_below() were reported before the claim was sent, so the ps must have applied them.
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (!ending_->working()) return;
   if (!training()) return TakeApplied();
@@ -247,7 +247,7 @@ void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
   Advance();
 }
 
-// Said once: every later step will have it too.
+// Logs it once, because every later step will have the same problem.
 void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker) {
   if (std::isfinite(loss_sum)) {
     nan_steps_ = 0;
@@ -264,8 +264,8 @@ void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker)
                          ", were not finite numbers ($.stop_after_nan_steps). ", AfterNan()));
 }
 
-// What may be the cause decides where to go on: another learning rate makes another job, which a
-// run directory that has kept something is not for.
+// The advice depends on the cause. With bad data the run can continue. Another learning rate makes
+// another job, and a run directory that has a checkpoint does not accept another job.
 std::string TrainingRun::AfterNan() const {
   const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
   const std::string where = " with --run_dir=" + options_.run_dir;
@@ -310,7 +310,8 @@ absl::Status TrainingRun::CheckTestSet(const proto::EvaluatorReady& ready) const
                    test_examples_, ". Give it the same data as the workers"));
 }
 
-// An epoch that is not closed has nowhere to keep its result, and may yet be taken back.
+// The result of an epoch that is not closed cannot be kept yet, and a restore may still drop the
+// epoch.
 bool TrainingRun::MayBeEvaluated(const StoredCheckpoint& checkpoint) const {
   if (!history_->takes_results()) return false;
   return !IsAtEpochEnd(checkpoint.manifest) ||

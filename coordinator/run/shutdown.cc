@@ -22,7 +22,7 @@ constexpr Time kDiskPatience = std::chrono::seconds(3);
 absl::Status ExportResult(const Shutdown::Result& result, const std::string& directory,
                           const std::string& slot, FileSystem* files) {
   const std::optional<StoredCheckpoint>& last = result.last;
-  // A different checkpoint is the best epoch's. The last one was verified already.
+  // If the two differ, `values` is the best epoch's and not verified yet. The last one is verified.
   if (last.has_value() && last->directory != result.values.directory) {
     const absl::Status sound = VerifyCheckpoint(result.values, files);
     const bool lost = absl::IsDataLoss(sound) || absl::IsNotFound(sound);
@@ -140,7 +140,7 @@ void Shutdown::Over(const absl::Status& status) {
   OnWritten();
 }
 
-// Writes the outcome to the run directory, for questions after this process is gone.
+// Writes the outcome to the run directory, so that it can be read after this process is gone.
 void Shutdown::KeepOutcome() {
   const RunOutcome outcome{ExitCodeOf(outcome_), std::string(outcome_.message())};
   options_.loop->Offload(
