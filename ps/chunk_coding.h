@@ -12,20 +12,20 @@
 
 namespace shoal {
 
-// Converts between chunks as the job has them travel, maybe compressed, and the float32 of the
-// store. Loop thread only.
+// Converts chunks between the job's encoding on the network, maybe compressed, and the float32 of
+// the store. Loop thread only.
 class ChunkCoding {
  public:
-  // Nothing is compressed.
+  // Compresses nothing.
   ChunkCoding() = default;
   static absl::StatusOr<ChunkCoding> Of(const Job::Compression& compression);
 
-  // kFailedPrecondition, naming all codecs: a worker with these codecs writes or reads otherwise
-  // than this job.
+  // kFailedPrecondition: the worker's codecs differ from this job's. The message names all codecs.
   absl::Status CheckPeer(const std::string& push_codec, const std::string& pull_codec) const;
 
-  // Whether pushes of this chunk are compressed, and answers with its values.
+  // Whether pushes of this chunk are compressed.
   bool codes_push(const Chunk& chunk) const;
+  // Whether answers with the values of this chunk are compressed.
   bool codes_pull(const Chunk& chunk) const;
 
   // Returns a compressed push with its gradient as float32. kInvalidArgument: no encoding of this
@@ -37,7 +37,7 @@ class ChunkCoding {
  private:
   std::shared_ptr<const Codec> push_;  // null: float32
   std::shared_ptr<const Codec> pull_;
-  // The last gradient; its memory is used again once nobody holds it.
+  // The last gradient. Its memory is reused once no other holder is left.
   std::shared_ptr<float[]> floats_;
   int64_t floats_size_ = 0;
 };

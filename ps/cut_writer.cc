@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// Used off the loop, by one piece of work at a time, and on the loop between them.
+// Used off the loop by one task at a time; used on the loop only between tasks.
 struct CutWriter::Files {
   Files(const VariableStore::Options& store, const std::string& directory, FileSystem* files)
       : layout(LayOutCheckpoint(store.variables, store.optimizer->slot_names())),

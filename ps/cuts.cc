@@ -10,8 +10,8 @@
 namespace shoal {
 namespace {
 
-// Leases, and what is added until a Fence arrives, come to far fewer. A higher one would keep every
-// later cut of its term waiting for ever.
+// Max distance of a cut from base. Leases, and the steps added until a Fence arrives, stay far
+// below it. A cut above it would keep every later cut of its term waiting for ever.
 constexpr uint64_t kMaxStepsAhead = uint64_t{1} << 32;
 
 }  // namespace
@@ -83,7 +83,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   Advance();
 }
 
-// Its coordinator has it begun anew, and need not wait for it till its deadline.
+// Lets the coordinator begin the cut again at once, without waiting for its deadline.
 void Cuts::SayReplaced(const SessionPtr& by) const {
   if (!cut_) return;
   const SessionPtr former = cut_->session.lock();
@@ -158,7 +158,7 @@ void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
   SendWritten();
 }
 
-// An evaluation reads values only.
+// Drops the slots of the cut: an evaluation reads values only.
 void Cuts::LetGoOfSlots() {
   for (int chunk = 0; chunk < store_->chunk_count(); ++chunk)
     store_->LetGoOfCut(chunk, /*values=*/false);

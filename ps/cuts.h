@@ -22,8 +22,8 @@ class ReadCut;
 class Release;
 }  // namespace proto
 
-// The cuts of one timeline, one at a time: rules 6 and 7 of the protocol. Answers the session that
-// has asked last. Destroying it ends the cut without an answer. Loop thread only.
+// The cuts of one timeline, one at a time: rules 6 and 7 of the protocol. Answers the session of
+// the last request. Destroying it ends the cut without an answer. Loop thread only.
 //
 //   none ──Fence──▶ waiting ──all steps below F──▶ ready ──written──▶ ended, or kept until Release:
 //    ▲                                                               held for an evaluation, or
@@ -34,8 +34,8 @@ class Cuts {
   Cuts(int ps_index, EventLoop* loop, FileSystem* files, VariableStore* store)  // outlive this
       : ps_index_(ps_index), loop_(loop), files_(files), store_(store) {}
 
-  // Rule 6, for a Fence of this timeline and of no lower term than promised. `checkpoints`: where
-  // the coordinator keeps them; empty where it has not told. Every refusal is answered.
+  // Rule 6. Requires a Fence of this timeline, with at least the promised term. `checkpoints`: the
+  // coordinator's directory for them; empty if it has not named one. Answers every refusal.
   void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence,
                const std::string& checkpoints);
   void OnRelease(const proto::Release& release);
@@ -51,17 +51,17 @@ class Cuts {
     uint64_t step = 0;
     CutPlace place;  // without a directory the cut is not written
     bool hold = false;
-    bool let_go = false;             // a written chunk is dropped: nobody else can read the cut
+    bool let_go = false;             // written chunks are dropped, so the cut cannot be read
     bool not_seen = false;           // this machine does not see the directory
-    std::weak_ptr<Session> session;  // who asked last
+    std::weak_ptr<Session> session;  // of the last request
     bool ready = false;
     std::unique_ptr<CutWriter> writer;  // while it writes
     std::optional<absl::StatusOr<std::vector<WrittenPart>>> written;
   };
 
-  // Why no coordinator asks for such a cut.
+  // Returns an error if no coordinator can request such a cut.
   absl::Status CheckPlausible(const CutPlace& place) const;
-  // Tells whoever asked for the cut that a Fence over another stream replaces it.
+  // Tells the session that requested the cut that a Fence over another stream replaces it.
   void SayReplaced(const SessionPtr& by) const;
   void Look();
   void OnLooked(const absl::StatusOr<bool>& seen);

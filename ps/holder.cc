@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-// What is longer tells of no coordinator of Shoal, and is not kept.
+// Drops longer texts: no coordinator of Shoal sends them.
 constexpr size_t kMaxRunIdBytes = 64;
 constexpr size_t kMaxPathBytes = 4096;
 
@@ -22,7 +22,7 @@ bool Holder::Refuses(const proto::Claim& claim, Time now) const {
 }
 
 void Holder::Follow(const proto::Claim& claim, Time now) {
-  // A successor that claims all anew keeps what its run had.
+  // A successor of the same run keeps the ps while it still claims.
   leads_ = claim.leads() || (leads_ && SameRun(claim.claimant(), who_));
   who_ = claim.claimant();
   if (who_.run_id().size() > kMaxRunIdBytes) who_.clear_run_id();

@@ -7,26 +7,26 @@
 
 namespace shoal {
 
-// The coordinator that a ps follows, and its run. Once a coordinator leads, the ps keeps to its
-// run: it refuses coordinators of other runs until it has heard nothing of that run for
+// The coordinator that a ps follows, and its run. Once a coordinator leads, the ps stays with its
+// run. It rejects coordinators of other runs until the leading run has been silent for
 // kHolderExpiry, or its coordinator has resigned. Not thread-safe.
 class Holder {
  public:
-  // Whether `claim` is refused at the time `now`. A coordinator of the same run never is.
+  // Returns whether the ps rejects `claim` at the time `now`. Never rejects the same run.
   bool Refuses(const proto::Claim& claim, Time now) const;
   // The ps has promised its term to the claimant.
   void Follow(const proto::Claim& claim, Time now);
-  // The claim of the promised term again; of nobody else's run.
+  // The promised term is claimed again. Ignores a claim of another run.
   void FollowOn(const proto::Claim& claim, Time now);
   // A command under the promised term has come.
   void Heard(Time now) { heard_ = now; }
-  // It leaves the ps to whoever comes.
+  // The coordinator has resigned: any other run may claim the ps.
   void Resign() { leads_ = false; }
 
-  // For people, and without what makes one of its run.
+  // The coordinator, for people. Without the run id, with which others could claim to be its run.
   proto::Claimant who() const;
   Time heard() const { return heard_; }
-  // Where it keeps its checkpoints; empty where it has not told.
+  // The directory of its checkpoints; empty if it has not named one.
   std::string checkpoints() const;
 
  private:
@@ -35,7 +35,7 @@ class Holder {
   Time heard_{};
 };
 
-// As long as the lease of a run directory: a coordinator claims once a second.
+// The same time as for the lock of a run directory. A coordinator claims once a second.
 inline constexpr Time kHolderExpiry = std::chrono::seconds(10);
 
 }  // namespace shoal

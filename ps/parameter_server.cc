@@ -225,14 +225,14 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
 
 // --- The coordinator ---
 
-// The ps of a run that goes on are not another run's to take. What is sent under a higher term
-// without a claim would take them, too.
+// Another run must not take the ps of a live run. A command of a higher term without a claim would
+// take them too.
 bool ParameterServer::RefusedByHolder(const SessionPtr& session,
                                       const proto::ControlRequest& request) {
   const Time now = options_.loop->Now();
   if (request.term() == promised_term_ || !holder_.Refuses(request.claim(), now)) return false;
   const proto::Claim& claim = request.claim();
-  // It hears of that by Claimed, and need not wait for anybody.
+  // A claim for another job gets Claimed, which tells it so at once.
   if (timeline_ && claim.job_fingerprint() != 0 &&
       claim.job_fingerprint() != timeline_->variables.job_fingerprint)
     return false;

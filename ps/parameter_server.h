@@ -85,7 +85,7 @@ class ParameterServer {
     uint64_t term;
     LoadedVariables variables;
     Cuts cuts;
-    std::optional<PushPlan> plan;  // none: no coordinator has told this ps yet
+    std::optional<PushPlan> plan;  // none: the number of examples is not known yet
   };
   // A Load that is read off the loop, or row by row from the coordinator. The ps is empty until it
   // is done.
@@ -93,9 +93,9 @@ class ParameterServer {
     Loading() {}  // spelt out: clang 14 cannot deduce it for std::optional inside this class
     uint64_t term = 0;
     uint64_t cut_step = 0;           // F of the checkpoint
-    std::weak_ptr<Session> session;  // that asked last
+    std::weak_ptr<Session> session;  // of the last request
     LoadRequest request;             // until it is read
-    // Where this machine does not see the checkpoint: the variables, and the fetch that fills them.
+    // If this machine does not see the checkpoint: the variables, and the fetch that fills them.
     LoadedVariables variables;
     std::unique_ptr<RowFetch> rows;
   };
@@ -121,7 +121,7 @@ class ParameterServer {
   };
   static Asked AskedBy(const proto::Pull& pull);
   bool AcceptTimeline(const SessionPtr& session, const Asked& asked);
-  // Answers are made when they can be written, and tell the state of that moment.
+  // Answers are made when they can be written, from the state at that moment.
   Message MakeApplied(Session* session, proto::Applied applied, bool want_values);
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
   // `reason` kOutOfRange: the version is dropped, as its round is complete.
@@ -140,7 +140,8 @@ class ParameterServer {
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   // The plan of the timeline, once there is one and training_examples_ are known.
   void TakePlan();
-  // Whether the holder keeps the sender of a command of a higher term out, which is then told.
+  // Returns whether the holder keeps out the sender of a command of a higher term. If so, answers
+  // it.
   bool RefusedByHolder(const SessionPtr& session, const proto::ControlRequest& request);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
   // Reads the newest Load off the loop. No other one is being read, so at most one waits.
@@ -160,9 +161,9 @@ class ParameterServer {
 
   const Options options_;
   uint64_t promised_term_ = 0;
-  uint64_t training_examples_ = 0;  // by the newest Claim; 0: its coordinator does not know
-  Holder holder_;                   // whom that was promised to
-  uint64_t refused_term_ = 0;  // the last claim that the holder had refused was under this term
+  uint64_t training_examples_ = 0;    // by the newest Claim; 0: its coordinator does not know
+  Holder holder_;                     // has the promise of promised_term_
+  uint64_t refused_term_ = 0;         // the term of the last claim that holder_ rejected
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
   bool reading_load_ = false;  // off the loop; loading_ may be a newer one

@@ -176,8 +176,8 @@ ChunkSnapshot ParameterServer::AsTheyTravel(int chunk, ChunkSnapshot values) {
   return values;
 }
 
-// Sends the live values, which have had more updates than this one where the answer had to wait.
-// Otherwise each waiting worker would keep a version of the chunk.
+// Sends the live values. If the answer had to wait, they include later updates. Otherwise each
+// waiting worker would keep a version of the chunk.
 Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
   const absl::Status timeline = CheckTimeline(applied.timeline());
   if (!timeline.ok()) return MakeRefused(session, timeline, {.timeline = applied.timeline()});

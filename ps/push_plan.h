@@ -14,16 +14,16 @@ namespace proto {
 class Push;
 }  // namespace proto
 
-// The steps of the job that a ps holds, and their rounds (docs/protocol.md, section 13). Job and
-// number of examples give both, so no push decides what they are. Plain arithmetic, thread-safe.
+// The steps of the job that a ps holds, and their rounds (docs/protocol.md, section 13). Both
+// follow from the job and the number of examples, never from a push. Plain arithmetic, thread-safe.
 class PushPlan {
  public:
-  // `examples` > 0: of the training set, as the coordinator has told the ps.
+  // `examples`: size of the training set, from the coordinator. Requires `examples` > 0.
   PushPlan(const Job& job, uint64_t examples);
 
   uint64_t examples() const { return steps_.examples(); }
-  // kInvalidArgument: the job has no such step, or the push names another round than its step is
-  // of. A push without a round passes: VariableStore rejects it where the job has rounds.
+  // kInvalidArgument: the job has no such step, or the push names another round than that of its
+  // step. Accepts a push without a round: VariableStore rejects it if the job has rounds.
   absl::Status Check(const proto::Push& push) const;
 
  private:

@@ -41,7 +41,7 @@ void RowFetch::AskForMore() {
     Ask(next_++);
   }
   if (!asked_.empty()) return;
-  const auto done = done_;  // which may destroy this
+  const auto done = done_;  // a copy: the call may destroy this
   done(absl::OkStatus());
 }
 
@@ -60,7 +60,7 @@ void RowFetch::OnRows(const proto::Rows& rows) {
     return pieces_[each].tensor == rows.tensor() &&
            pieces_[each].offset_bytes == rows.offset_bytes();
   });
-  if (asked == asked_.end()) return;  // came twice, by an old stream and by a new one
+  if (asked == asked_.end()) return;  // came twice: by the old stream and the new one
   const VariableStore::RowRun& piece = pieces_[*asked];
   if (!rows.error().empty() || rows.values().size() != piece.size_bytes) {
     const auto done = done_;

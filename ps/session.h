@@ -27,11 +27,11 @@ struct Session {
   // The worker's figures, once it is introduced; owned by the ps.
   ServerFigures::Traffic* traffic = nullptr;
 
-  // For small messages, which are kept until they are written.
+  // Sends a small message, which is kept until it is written.
   void Send(const google::protobuf::MessageLite& message) {
     if (!ended) stream->Send(shoal::MakeMessage(message));
   }
-  // For values, which the source makes when they can be written. It may use this session.
+  // Sends values. The source makes the message when it can be written, and may use this session.
   void SendFrom(MessageSource source) {
     if (!ended) stream->SendFrom(std::move(source));
   }

@@ -43,7 +43,8 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
 
 constexpr char kAdvice[] = "Give this machine more memory, or the cluster more ps.";
 
-// Says what the ps may still take once it holds what it needs all the time.
+// Returns the bytes that the ps may take temporarily, beyond its permanent memory. Error if the
+// machine lacks the memory.
 absl::StatusOr<uint64_t> CheckMemoryFor(const VariableStore::Options& options,
                                         const LoadRequest& request) {
   const MemoryNeeds needs =
@@ -61,8 +62,8 @@ bool NotSeen(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status);
 }
 
-// Whether this machine sees the coordinator's directory: the same path may lead elsewhere here, or
-// nowhere. A damaged manifest is a fault of the checkpoint, so it counts as seen.
+// Returns whether this machine sees the coordinator's directory. The same path may lead elsewhere
+// here, or nowhere. A damaged manifest is a fault of the checkpoint, so it counts as seen.
 bool Sees(const LoadRequest& request) {
   const absl::StatusOr<Manifest> manifest = Manifest::Read(request.checkpoint, request.files);
   if (!manifest.ok()) return !NotSeen(manifest.status());

@@ -31,12 +31,12 @@ struct LoadedVariables {
   uint32_t shard_map_fingerprint = 0;
   ChunkCoding coding;
   Job job;                      // without the text of its model
-  uint64_t at_times_bytes = 0;  // of memory, besides the store; memory that is shared is not in it
+  uint64_t at_times_bytes = 0;  // temporary memory besides the store, without shared memory
 };
 
 struct LoadOutcome {
   absl::Status status;
-  // The checkpoint, not the job, is at fault. Nobody should try it again.
+  // The checkpoint, not the job, is at fault. It must not be tried again.
   bool checkpoint_is_bad = false;
   // This machine does not see the checkpoint: `variables` are there, but have no values yet.
   bool not_seen = false;

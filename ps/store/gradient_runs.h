@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// Calls `apply(offset, floats)` for consecutive runs of the floats in the payload of a message,
-// where they lie, at any alignment. A float that is cut by the end of a slice is put together first
-// and is a run of its own. Requires a whole number of floats.
+// Calls `apply(offset, floats)` for consecutive runs of the floats in the payload of a message. The
+// runs are not copied and may have any alignment. A float that is split between two slices is
+// assembled first and forms its own run. Requires a whole number of floats.
 template <typename Apply>
 void ForEachRun(const Message& message, Apply apply) {
   size_t offset = 0;  // floats

@@ -13,28 +13,28 @@
 
 namespace shoal {
 
-// The gradients of a round that one chunk has, until all of them are there (docs/protocol.md,
-// section 13). It adds them up in the order of their steps, so the mean is the same to the last bit
-// whichever worker was faster. A gradient that comes before its turn is copied: the transport lends
-// a bounded number of bytes, and they change once the sender has its answer. Samples of moving
-// averages are gradients here. Plain state; not thread-safe.
+// The gradients of one chunk in a round, until all have arrived (docs/protocol.md, section 13).
+// Adds them in step order, not in the order of arrival. This makes the mean the same to the last
+// bit. Copies a gradient that comes before its turn: the transport lends a bounded number of bytes,
+// and they change once the sender has its answer. Samples of moving averages are gradients here.
+// Plain state; not thread-safe.
 class RoundSum {
  public:
-  // For a chunk of `size` floats, whose rounds have at most `most_steps` steps.
+  // For a chunk of `size` floats, with rounds of at most `most_steps` steps.
   RoundSum(size_t size, uint64_t most_steps);
 
-  // Whether a chunk that has applied `version` steps, and lacks this one, takes its gradient.
-  // kInvalidArgument: the step is not of the round, or the chunk is at another round. The message
-  // follows the name of the push.
+  // Returns OK if a chunk that has applied `version` steps, and lacks this one, takes its gradient.
+  // kInvalidArgument: the step is not of the round, or the chunk is at another round. The caller
+  // puts the name of the push before the message.
   absl::Status Check(const Round& round, uint64_t step, uint64_t version) const;
 
   // Takes the gradient of a step for which Check was OK. Returns the mean once all gradients are
   // there, which ends the round; it is valid until the next call. Null: others are missing.
   const Message* Add(const Round& round, uint64_t step, const Message& gradient);
 
-  // Whether some gradients are there, and others missing.
+  // True while some gradients of a round have arrived and others are missing.
   bool under_way() const { return round_.has_value(); }
-  // Gradients that wait for their turn.
+  // Number of gradients that wait for their turn.
   size_t kept() const { return early_.size(); }
 
  private:

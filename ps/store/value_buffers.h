@@ -13,9 +13,9 @@ namespace shoal {
 
 // The memory of the chunks' values: one slab, in which each chunk has its home, and spare buffers
 // of the largest chunk's size. A chunk that has readers is updated into another buffer: its home if
-// that is free, else a spare, which is made when none is free. There are never more spares than
-// buffers that are read or copied. Chunks go home when they can, and spares that no chunk takes for
-// two rounds of updates are freed. Not thread-safe, but any thread may end a Hold.
+// that is free, otherwise a spare. A spare is made when none is free. There are never more spares
+// than buffers that are read or copied. Chunks return home when they can. Spares that no chunk
+// takes for two rounds of updates are freed. Not thread-safe, but any thread may end a Hold.
 class ValueBuffers {
  public:
   struct Buffer {
@@ -43,7 +43,7 @@ class ValueBuffers {
     bool empty() const { return buffer_ == nullptr; }
     float* data() const { return buffer_->data; }
     bool is(const Buffer& buffer) const { return buffer_ == &buffer; }
-    // Whether nobody else holds the buffer, so this holder may write it.
+    // True if there is no other holder. This one may then write the buffer.
     bool sole() const { return buffer_->holders.load(std::memory_order_acquire) == 1; }
 
    private:
@@ -53,11 +53,11 @@ class ValueBuffers {
   explicit ValueBuffers(const PsShards& shards);
 
   float* slab() const { return slab_.data(); }
-  // Returns a buffer for `chunk` that nobody held, with arbitrary contents.
+  // Returns a free buffer for `chunk`, with arbitrary contents.
   Hold Take(int chunk);
-  // Returns the buffer for the next values of `chunk`, which now lie in `current`: `current` itself
-  // if nobody else holds it and it is the home or the home is taken, else a buffer that nobody
-  // held. Called before each update.
+  // Returns the buffer for the next values of `chunk`, which now lie in `current`. Returns
+  // `current` itself if it has no other holder, and it is the home or the home is taken. Otherwise
+  // returns a free buffer. Call it before each update.
   Hold TargetOf(int chunk, const Hold& current);
   size_t spare_count() const { return spares_.size(); }
 

@@ -239,8 +239,8 @@ absl::StatusOr<PushResult> VariableStore::Take(const Message* gradient, uint64_t
   return PushResult{.version = state.live.version, .staleness = staleness};
 }
 
-// Updates in place if nobody else holds the values, and else into another buffer, which replaces
-// them.
+// Updates in place if no other holder has the values. Otherwise writes the new values to another
+// buffer, which replaces the old one.
 void VariableStore::Apply(const Message* gradient, int chunk, UpdateNumbers numbers, State* state) {
   state->version = numbers.version;
   if (gradient == nullptr) return;

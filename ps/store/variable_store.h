@@ -32,7 +32,7 @@ struct ChunkSnapshot {
 
 struct PushResult {
   bool repeated = false;
-  bool skipped = false;  // the step came to nothing
+  bool skipped = false;  // the step was skipped (PushNothing)
   uint64_t version = 0;
   uint64_t staleness = 0;
 };
@@ -53,8 +53,8 @@ class VariableStore {
     // ReadAhead looks this many updates ahead.
     uint64_t look_ahead = 0;
     uint64_t window_steps = 4096;
-    // Every push is of a round of at most this many steps. 0: no push is, and each is applied at
-    // once.
+    // Every push belongs to a round of at most this many steps. 0: there are no rounds, and each
+    // push is applied at once.
     uint64_t most_round_steps = 0;
     uint64_t seed = 0;
   };
@@ -68,8 +68,8 @@ class VariableStore {
 
   // Rule 3: first values by the initializers; nothing applied.
   void InitializeFromSeed();
-  // A run of rows of this ps in a checkpoint, and its place in the store. Filling all runs, and
-  // then SetApplied, does what LoadCheckpoint does.
+  // A run of rows of this ps in a checkpoint, and its place in the store. Filling all runs and then
+  // calling SetApplied is equal to LoadCheckpoint.
   struct RowRun {
     std::string tensor;  // VARIABLE or SLOT/VARIABLE
     Shape shape;         // of the whole tensor
@@ -81,8 +81,8 @@ class VariableStore {
   // Counts all steps below `base` as applied; `base` becomes the version of each chunk.
   void SetApplied(uint64_t base);
   // Rule 3: takes values and slots of the checkpoint, verified completely, and counts all steps
-  // below its cut as applied. After an error nobody may use the store. kFailedPrecondition: the
-  // checkpoint lacks slots of this optimizer; other errors are CheckpointReader's.
+  // below its cut as applied. After an error the store must not be used. kFailedPrecondition: the
+  // checkpoint lacks slots of this optimizer. Other errors come from CheckpointReader.
   absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
   // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; it must
@@ -94,8 +94,8 @@ class VariableStore {
   absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
                                   uint64_t pulled_version,
                                   const std::optional<Round>& round = std::nullopt);
-  // The same for a step that comes to nothing. It counts as applied, and the version rises, so the
-  // next update's number includes it. Values and slots stay as they are.
+  // Push for a skipped step, which has no gradient. It counts as applied, and the version rises, so
+  // the next update's number includes it. Values and slots stay unchanged.
   absl::StatusOr<PushResult> PushNothing(uint64_t step, int chunk, uint64_t pulled_version);
   // Returns the live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
@@ -103,7 +103,7 @@ class VariableStore {
   // workers whose push comes after that many others. Returns the live values if look_ahead is 0 or
   // the optimizer cannot extrapolate.
   absl::StatusOr<ChunkSnapshot> ReadAhead(int chunk);
-  // Whether ReadVersion has this version.
+  // Returns OK if ReadVersion has this version, otherwise its error.
   absl::Status CheckVersion(int chunk, uint64_t version) const;
   // Returns the values of this version: the live ones, or those of the version before. A frozen
   // chunk has only one version. kOutOfRange: the version is dropped, as its round is complete on
@@ -131,8 +131,8 @@ class VariableStore {
   // Returns the values (part 0) or slot part - 1 of a chunk of the ready cut, as they lie in the
   // chunk; empty: there is no such part. Valid until the next call that changes the store.
   std::span<const float> CutPart(int chunk, int part) const;
-  // Drops the slots of a chunk of the ready cut, and with `values` its values too. No copy of them
-  // is made, and nobody may read them, from now on.
+  // Drops the slots of a chunk of the ready cut, and with `values` its values too. From now on they
+  // are not copied and must not be read.
   void LetGoOfCut(int chunk, bool values);
   // Drops the copies and forgets the cut.
   void EndCut();
@@ -141,20 +141,20 @@ class VariableStore {
   size_t cut_copies() const;
   int64_t cut_slot_floats() const;
 
-  // Every chunk has applied, or has in, all steps below base and these after it. Where all chunks
-  // are frozen every step counts as applied, and base is the largest uint64_t.
+  // Every chunk has applied, or has in, all steps below base(), and those of AppliedAfterBase(). If
+  // all chunks are frozen, every step counts as applied, and base() is the largest uint64_t.
   uint64_t base() const;
   std::vector<uint64_t> AppliedAfterBase() const;
   struct Counters {
     uint64_t applied = 0;   // pushes, alone or with their round
     uint64_t repeated = 0;  // pushes dropped because they had been applied, or were in
-    uint64_t skipped = 0;   // pushes of nothing, which counted
+    uint64_t skipped = 0;   // pushes of skipped steps that counted
     uint64_t staleness_sum = 0;
     uint64_t staleness_max = 0;
   };
   const Counters& counters() const { return counters_; }
-  // Steps that the chunk with the fewest, and with the most, has applied, without frozen chunks.
-  // Steps below a loaded cut count. Both are 0 where all chunks are frozen.
+  // The lowest and the highest number of steps that a chunk has applied, without frozen chunks.
+  // Steps below a loaded cut count. Both are 0 if all chunks are frozen.
   struct UpdateRange {
     uint64_t lowest = 0;
     uint64_t highest = 0;
@@ -163,7 +163,8 @@ class VariableStore {
 
   // Buffers besides the slab, for chunks that are updated while their values are sent or kept.
   size_t spare_buffers() const { return buffers_->spare_count(); }
-  // In rounds: gradients that wait for their turn, and chunks that keep the version before.
+  // In rounds: number of gradients that wait for their turn, and of chunks that keep the version
+  // before.
   size_t early_gradients() const;
   size_t versions_before() const;
 
@@ -182,10 +183,10 @@ class VariableStore {
   // All that an update touches: a copy of it is a copy of the chunk.
   struct State {
     ValueBuffers::Hold values;
-    std::vector<float*> slots;  // none where the optimizer does not update it
+    std::vector<float*> slots;  // empty if the optimizer does not update the chunk
     uint64_t version = 0;       // steps so far
   };
-  // A copy has applied what `applied` holds below the cut.
+  // A copy for the cut. It has applied the steps of `applied` below the cut.
   struct Copy {
     State state;
     AlignedBuffer slot_memory;
@@ -204,7 +205,7 @@ class VariableStore {
     bool cut_slots_needed = true;
     bool cut_values_needed = true;
     std::vector<DecayRun> decay_runs;
-    std::unique_ptr<RoundSum> round;  // null where pushes are of no round
+    std::unique_ptr<RoundSum> round;  // null without rounds
     // The values before the last round, until the first push of the next round: its worker had the
     // last round's values of every chunk. Empty: dropped.
     ValueBuffers::Hold values_before;
@@ -226,15 +227,15 @@ class VariableStore {
   absl::Status CheckChunk(int chunk) const;
   // Error unless the chunk accepts pushes.
   absl::Status CheckPushed(int chunk) const;
-  // The chunk's floats, end to end; one run where the optimizer excludes no variable from weight
-  // decay.
+  // Returns runs that cover all floats of the chunk. One run if the optimizer excludes no variable
+  // from weight decay.
   std::vector<DecayRun> DecayRuns(const Chunk& chunk) const;
   absl::Status CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
                           uint64_t pulled_version) const;
   static UpdateNumbers NextOf(const State& state, uint64_t staleness) {
     return {state.version + 1, state.version + 1, staleness};
   }
-  // Push of a gradient of the chunk's size; null: the step comes to nothing.
+  // Pushes a gradient of the chunk's size; null: a skipped step.
   absl::StatusOr<PushResult> Take(const Message* gradient, uint64_t step, int chunk,
                                   uint64_t pulled_version, const std::optional<Round>& round);
   void Apply(const Message* gradient, int chunk, UpdateNumbers numbers, State* state);
