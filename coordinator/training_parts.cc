@@ -1,10 +1,11 @@
-// The parts of a TrainingRun, and their callbacks.
+// The parts of a TrainingRun, and what each of them tells it.
 
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 #include "common/run/new_run.h"
+#include "coordinator/takeover/first_checkpoint.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {
@@ -15,122 +16,124 @@ constexpr uint64_t kWindowBits = 64;
 
 }  // namespace
 
-// A ps writes at least a whole piece of a chunk, or of a slot of it, at a time.
+// A ps writes each piece of a chunk, and each slot of it, at once at least.
 uint64_t TrainingRun::MostWrittenRanges() const {
   uint64_t ranges = 0;
-  for (int ps = 0; ps < shard_map_->ps_count(); ++ps) {
-    for (const Chunk& chunk : shard_map_->ps(ps).chunks)
-      ranges +=
-          chunk.pieces.size() * (1 + (chunk.has_slots() ? optimizer_->slot_names().size() : 0));
+  for (int ps = 0; ps < parts_.shard_map->ps_count(); ++ps) {
+    for (const Chunk& chunk : parts_.shard_map->ps(ps).chunks)
+      ranges += chunk.pieces.size() *
+                (1 + (chunk.has_slots() ? parts_.optimizer->slot_names().size() : 0));
   }
   return ranges;
 }
 
 void TrainingRun::MakePs() {
-  const Job& job = options_.job;
-  LeaseHolder self = options_.holder;
-  self.address = options_.chief_address;
+  const Job& job = parts_.options.job;
+  LeaseHolder self = parts_.options.holder;
+  self.address = parts_.options.chief_address;
   proto::Claimant claimant;
-  claimant.set_run_id(options_.run_id);
-  claimant.set_run_directory(AbsolutePath(paths_.directory));
+  claimant.set_run_id(parts_.options.run_id);
+  claimant.set_run_directory(AbsolutePath(parts_.paths.directory));
   claimant.set_address(self.address);
   claimant.set_host(self.host);
   claimant.set_pid(self.pid);
-  lease_ = std::make_unique<RunLock>(
-      RunLock::Options{.loop = options_.loop,
-                       .files = options_.files,
-                       .directory = paths_.lease(),
-                       .self = std::move(self),
-                       .is_gone = options_.is_gone,
-                       .on_lost = [this](const absl::Status& status) { ending_->Over(status); },
-                       .on_lead = options_.on_lead});
-  // A run that begins with the seed needs no first checkpoint.
+  parts_.lock = std::make_unique<RunLock>(RunLock::Options{
+      .loop = parts_.options.loop,
+      .files = parts_.options.files,
+      .directory = parts_.paths.lease(),
+      .self = std::move(self),
+      .is_gone = parts_.options.is_gone,
+      .on_lost = [this](const absl::Status& status) { parts_.shutdown->Over(status); },
+      .on_lead = parts_.options.on_lead});
+  // A run that begins with the seed needs none.
   std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
   if (!job.initial_weights.path.empty()) {
     make_first = [this, first = FirstCheckpoint{.job = &job,
-                                                .variables = &model_.graph.variables(),
-                                                .optimizer = optimizer_.get(),
-                                                .layout = &layout_,
+                                                .variables = &parts_.model.graph.variables(),
+                                                .optimizer = parts_.optimizer.get(),
+                                                .layout = &parts_.layout,
                                                 .texts = TextsOfJob(),
                                                 .manifest = ManifestOfJob()}](uint64_t term) {
-      return WriteFirstCheckpoint(first, term, &store_);
+      return WriteFirstCheckpoint(first, term, &parts_.store);
     };
   }
-  fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
-      .loop = options_.loop,
-      .network = options_.network,
-      .store = &store_,
-      .lease = lease_.get(),
-      .addresses = options_.ps_addresses,
-      .job_text = job_text_,
-      .job_fingerprint = fingerprint_,
-      .shard_map_fingerprint = shard_map_->Fingerprint(),
+  parts_.fleet = std::make_unique<PsFleet>(PsFleet::Options{
+      .loop = parts_.options.loop,
+      .network = parts_.options.network,
+      .store = &parts_.store,
+      .lease = parts_.lock.get(),
+      .addresses = parts_.options.ps_addresses,
+      .job_text = parts_.job_text,
+      .job_fingerprint = parts_.fingerprint,
+      .shard_map_fingerprint = parts_.shard_map->Fingerprint(),
       .most_applied_after_base = job.strategy.window_steps + kWindowBits,
       .most_written_ranges = MostWrittenRanges(),
-      .coordinator_id = options_.coordinator_id,
+      .coordinator_id = parts_.options.coordinator_id,
       .self = std::move(claimant),
-      .take_over = options_.take_over,
-      .may_begin_anew = [paths = paths_,
-                         files = options_.files] { return CheckNothingIsReplaced(paths, files); },
+      .take_over = parts_.options.take_over,
+      .may_begin_anew = [paths = parts_.paths,
+                         files =
+                             parts_.options.files] { return CheckNothingIsReplaced(paths, files); },
       .make_first = std::move(make_first),
       .on_stored = [this](const std::vector<StoredCheckpoint>& stored) { OnStored(stored); },
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
       .end_of_run =
-          [callbacks = job.callbacks, paths = paths_,
-           files = options_.files](const StoredCheckpoint& newest) {
+          [callbacks = job.callbacks, paths = parts_.paths,
+           files = parts_.options.files](const StoredCheckpoint& newest) {
             return ReadEndOfRun(callbacks, paths, newest, files);
           },
       .on_job_finished = [this](const RunEnd& end) { OnJobFinished(end); },
-      .nobody_trains = [this] { return ending_->working() && !membership_->AnyReady(); },
+      .nobody_trains =
+          [this] { return parts_.shutdown->working() && !parts_.membership->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
-      .done_below = [this] { return training() ? handout_->steps().base() : 0; },
-      .training_examples = [this] { return plan_.has_value() ? plan_->examples() : 0; },
+      .done_below = [this] { return parts_.training() ? parts_.scheduler->steps().base() : 0; },
+      .training_examples = [this] { return parts_.plan.has_value() ? parts_.plan->examples() : 0; },
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
-      .on_reconnected = [this](int ps) { checkpointer_->Resend(ps); },
-      .on_failed = [this](const absl::Status& status) { ending_->Over(status); }});
+      .on_reconnected = [this](int ps) { parts_.checkpointer->Resend(ps); },
+      .on_failed = [this](const absl::Status& status) { parts_.shutdown->Over(status); }});
 }
 
 void TrainingRun::MakeWorkers() {
-  const Job& job = options_.job;
-  membership_ = std::make_unique<Membership>(Membership::Options{
-      .loop = options_.loop,
-      .listed = options_.listed_workers,
-      .job_text = job_text_,
-      .ps_addresses = options_.ps_addresses,
+  const Job& job = parts_.options.job;
+  parts_.membership = std::make_unique<Membership>(Membership::Options{
+      .loop = parts_.options.loop,
+      .listed = parts_.options.listed_workers,
+      .job_text = parts_.job_text,
+      .ps_addresses = parts_.options.ps_addresses,
       .on_ready = [this](Worker& worker,
                          const proto::WorkerReady& ready) { OnWorkerReady(worker, ready); },
       .on_report = [this](Worker& worker,
                           const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
       .on_gone = [this](Worker& worker, const std::string& why) { OnWorkerGone(worker, why); }});
-  handout_ = std::make_unique<StepScheduler>(
-      StepScheduler::Options{.loop = options_.loop,
-                             .membership = membership_.get(),
-                             .window_steps = job.strategy.window_steps,
-                             .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
-                             .speculate_after = job.strategy.speculate_after,
-                             .on_leased = [this](uint64_t step) {
-                               progress_.EpochBegins(plan_->EpochOf(step), options_.loop->Now());
-                             }});
+  parts_.scheduler = std::make_unique<StepScheduler>(StepScheduler::Options{
+      .loop = parts_.options.loop,
+      .membership = parts_.membership.get(),
+      .window_steps = job.strategy.window_steps,
+      .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+      .speculate_after = job.strategy.speculate_after,
+      .on_leased = [this](uint64_t step) {
+        parts_.progress.EpochBegins(parts_.plan->EpochOf(step), parts_.options.loop->Now());
+      }});
 }
 
 void TrainingRun::MakeEvaluator() {
-  const Job& job = options_.job;
+  const Job& job = parts_.options.job;
   absl::Status usable;
   if (job.test.empty()) {
     usable = absl::FailedPreconditionError(
         "the job has no test set ($.data.test), so there is nothing that an evaluator could "
         "evaluate; end it, or give the job one");
   }
-  evaluator_ = std::make_unique<CheckpointEvaluation>(CheckpointEvaluation::Options{
-      .loop = options_.loop,
-      .store = &store_,
-      .layout = &layout_,
-      .progress = &progress_,
-      .paths = paths_,
-      .job_text = job_text_,
+  parts_.evaluator = std::make_unique<CheckpointEvaluation>(CheckpointEvaluation::Options{
+      .loop = parts_.options.loop,
+      .store = &parts_.store,
+      .layout = &parts_.layout,
+      .progress = &parts_.progress,
+      .paths = parts_.paths,
+      .job_text = parts_.job_text,
       .usable = usable,
-      .listed = options_.lists_evaluator,
+      .listed = parts_.options.lists_evaluator,
       .keep = job.checkpoint.keep,
       .batch_size = static_cast<uint64_t>(job.batch_size),
       .training_waits = !job.callbacks.empty(),
@@ -138,56 +141,59 @@ void TrainingRun::MakeEvaluator() {
       .check_ready = [this](const proto::EvaluatorReady& ready) { return CheckTestSet(ready); },
       .may_be_evaluated =
           [this](const StoredCheckpoint& checkpoint) { return MayBeEvaluated(checkpoint); },
-      .is_awaited = [this](const StoredCheckpoint& checkpoint) { return LacksResult(checkpoint); },
+      .is_awaited =
+          [this](const StoredCheckpoint& checkpoint) { return parts_.LacksResult(checkpoint); },
       .on_result =
           [this](const StoredCheckpoint& checkpoint,
                  const CheckpointEvaluation::Options::Sums& sums) {
             OnCheckpointEvaluated(checkpoint, sums);
           },
-      .on_changed = [this] { Advance(); },
+      .wakeup = &reconciler_.wakeup(),
       .on_written =
           [this] {
-            history_->ReadVerdict();
-            ending_->OnWritten();
+            parts_.history->ReadVerdict();
+            parts_.shutdown->OnWritten();
           },
-      .on_ended = [this] { ending_->OnEvaluatorGone(); }});
+      .on_ended = [this] { parts_.shutdown->OnEvaluatorGone(); }});
 }
 
 void TrainingRun::MakeCheckpoints() {
-  const Job& job = options_.job;
-  history_ = std::make_unique<RunHistory>(RunHistory::Options{.loop = options_.loop,
-                                                              .files = options_.files,
-                                                              .progress = &progress_,
-                                                              .paths = paths_,
-                                                              .callbacks = job.callbacks,
-                                                              .on_read =
-                                                                  [this] {
-                                                                    const bool ends =
-                                                                        !ending_->working();
-                                                                    if (!training() && !ends)
-                                                                      return;
-                                                                    history_->TakeEarlier();
-                                                                    evaluator_->HandOut();
-                                                                    Advance();
-                                                                  },
-                                                              .on_idle =
-                                                                  [this] {
-                                                                    ending_->OnWritten();
-                                                                    if (awaits_results()) Advance();
-                                                                  }});
-  checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
-      .loop = options_.loop,
-      .store = &store_,
-      .layout = &layout_,
-      .shard_map = shard_map_.get(),
-      .variables = &model_.graph.variables(),
-      .coordinator_id = options_.coordinator_id,
-      .ps_count = static_cast<int>(options_.ps_addresses.size()),
+  const Job& job = parts_.options.job;
+  parts_.history =
+      std::make_unique<RunHistory>(RunHistory::Options{.loop = parts_.options.loop,
+                                                       .files = parts_.options.files,
+                                                       .progress = &parts_.progress,
+                                                       .paths = parts_.paths,
+                                                       .callbacks = job.callbacks,
+                                                       .on_read =
+                                                           [this] {
+                                                             const bool ends =
+                                                                 !parts_.shutdown->working();
+                                                             if (!parts_.training() && !ends)
+                                                               return;
+                                                             parts_.history->TakeEarlier();
+                                                             parts_.evaluator->HandOut();
+                                                             reconciler_.wakeup().Raise();
+                                                           },
+                                                       .on_idle =
+                                                           [this] {
+                                                             parts_.shutdown->OnWritten();
+                                                             if (parts_.awaits_results())
+                                                               reconciler_.wakeup().Raise();
+                                                           }});
+  parts_.checkpointer = std::make_unique<Checkpointer>(Checkpointer::Options{
+      .loop = parts_.options.loop,
+      .store = &parts_.store,
+      .layout = &parts_.layout,
+      .shard_map = parts_.shard_map.get(),
+      .variables = &parts_.model.graph.variables(),
+      .coordinator_id = parts_.options.coordinator_id,
+      .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
       .keep = job.checkpoint.keep,
-      .spared = [callbacks = job.callbacks, paths = paths_, in_use = evaluator_->in_use(),
-                 files = options_.files]() -> absl::StatusOr<std::set<std::string>> {
-        // Reads the checkpoints in use first: a checkpoint becomes one of the best before it stops
-        // being in use.
+      .spared = [callbacks = job.callbacks, paths = parts_.paths,
+                 in_use = parts_.evaluator->in_use(),
+                 files = parts_.options.files]() -> absl::StatusOr<std::set<std::string>> {
+        // First what is in use: it is among the best ones before it is not in use any more.
         std::set<std::string> spared = in_use->Get();
         SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
         spared.merge(DirectoriesOf(verdict));
@@ -197,67 +203,77 @@ void TrainingRun::MakeCheckpoints() {
       .texts = TextsOfJob(),
       .manifest = ManifestOfJob(),
       .all_reported =
-          [this](uint64_t step) { return !handout_->open() || handout_->steps().base() >= step; },
+          [this](uint64_t step) {
+            return !parts_.scheduler->open() || parts_.scheduler->steps().base() >= step;
+          },
       .epoch_sums =
           [this] {
-            CountRounds();
-            return progress_.CutSums(options_.loop->Now());
+            parts_.CountRounds();
+            return parts_.progress.CutSums(parts_.options.loop->Now());
           },
-      .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
-      .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
+      .broadcast =
+          [this](const proto::ControlRequest& request) { parts_.fleet->Broadcast(request); },
+      .send = [this](int ps,
+                     const proto::ControlRequest& request) { parts_.fleet->Send(ps, request); },
       .on_superseded =
           [this] {
-            if (fleet_->phase() == PsFleet::Phase::kLeading) fleet_->RenewTerm();
+            if (parts_.fleet->phase() == PsFleet::Phase::kLeading) parts_.fleet->RenewTerm();
           },
       .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
       .on_ready = [this](uint64_t step) { OnCutReady(step); },
       .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
-      .on_error = [this](const std::string& why) { requests_->RefuseCheckpoints(why); },
+      .on_error = [this](const std::string& why) { parts_.requests->RefuseCheckpoints(why); },
       .on_given_up = [this](uint64_t step, const std::string& why,
                             std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
-      .on_idle = [this] { Advance(); }});
+      .wakeup = &reconciler_.wakeup()});
+  parts_.nan_watch =
+      std::make_unique<NanWatch>(NanWatch::Options{.checkpointer = parts_.checkpointer.get(),
+                                                   .run_dir = parts_.options.run_dir,
+                                                   .stop_after_steps = job.stop_after_nan_steps});
 }
 
 void TrainingRun::MakeEnd() {
-  ending_ = std::make_unique<Shutdown>(Shutdown::Options{
-      .loop = options_.loop,
-      .files = options_.files,
-      .membership = membership_.get(),
-      .fleet = fleet_.get(),
-      .lease = lease_.get(),
-      .paths = paths_,
-      .average_slot = optimizer_->average_slot(),
-      .on_ending = [this] { handout_->End(); },
-      .dismiss_evaluator = [this](const std::string& failure) { evaluator_->End(failure); },
+  parts_.shutdown = std::make_unique<Shutdown>(Shutdown::Options{
+      .loop = parts_.options.loop,
+      .files = parts_.options.files,
+      .membership = parts_.membership.get(),
+      .fleet = parts_.fleet.get(),
+      .lease = parts_.lock.get(),
+      .paths = parts_.paths,
+      .average_slot = parts_.optimizer->average_slot(),
+      .on_ending = [this] { parts_.scheduler->End(); },
+      .dismiss_evaluator = [this](const std::string& failure) { parts_.evaluator->End(failure); },
       .on_outcome =
-          [this](const absl::Status& status) { requests_->OnOver(status, closing_->kept()); },
+          [this](const absl::Status& status) {
+            parts_.requests->OnOver(status, parts_.drain->kept());
+          },
       .owed =
           [this] {
-            std::vector<std::string> owed = {history_->Owed(), evaluator_->Owed()};
+            std::vector<std::string> owed = {parts_.history->Owed(), parts_.evaluator->Owed()};
             std::erase(owed, "");
             return owed;
           },
-      .on_over = options_.on_over});
-  closing_ = std::make_unique<DrainCheckpoint>(DrainCheckpoint::Options{
-      .loop = options_.loop,
-      .fleet = fleet_.get(),
-      .membership = membership_.get(),
-      .handout = handout_.get(),
-      .checkpointer = checkpointer_.get(),
-      .ending = ending_.get(),
-      .lease_timeout_seconds = options_.job.strategy.lease_timeout_seconds,
-      .checkpoints = paths_.checkpoints(),
-      .opened = [this] { return opened_.has_value() ? &*opened_ : nullptr; },
+      .on_over = parts_.options.on_over});
+  parts_.drain = std::make_unique<DrainCheckpoint>(DrainCheckpoint::Options{
+      .loop = parts_.options.loop,
+      .fleet = parts_.fleet.get(),
+      .membership = parts_.membership.get(),
+      .handout = parts_.scheduler.get(),
+      .checkpointer = parts_.checkpointer.get(),
+      .ending = parts_.shutdown.get(),
+      .lease_timeout_seconds = parts_.options.job.strategy.lease_timeout_seconds,
+      .checkpoints = parts_.paths.checkpoints(),
+      .opened = [this] { return parts_.opened.has_value() ? &*parts_.opened : nullptr; },
       .waiting = [this] { return View().Waiting(); },
-      .begin_cut = [this](uint64_t step) { BeginCut({step}); }});
-  requests_ = std::make_unique<OperatorRequests>(
-      OperatorRequests::Options{.membership = membership_.get(),
-                                .ps_count = static_cast<int>(options_.ps_addresses.size()),
+      .begin_cut = [this](uint64_t step) { reconciler_.BeginCut({step}); }});
+  parts_.requests = std::make_unique<OperatorRequests>(
+      OperatorRequests::Options{.membership = parts_.membership.get(),
+                                .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
                                 .status = [this] { return Status(); },
                                 .stop = [this] { Stop(); },
                                 .wanted_now = [this] { return WantedNow(); },
-                                .newest = [this] { return checkpointer_->last(); },
-                                .on_asked = [this] { Advance(); }});
+                                .newest = [this] { return parts_.checkpointer->last(); },
+                                .wakeup = &reconciler_.wakeup()});
 }
 
 }  // namespace shoal

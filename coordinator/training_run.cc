@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
@@ -19,16 +18,9 @@ namespace shoal {
 namespace {
 
 constexpr Time kTickPeriod = std::chrono::milliseconds(250);
-// A wait longer than this is logged, and logged again.
+// A wait longer than this is said, and said again.
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
-
-// The parser has checked the names of the metrics.
-std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
-  auto metrics = MakeMetrics(job.metrics, job.weighted_metrics);
-  SHOAL_CHECK(metrics.ok(), metrics.status().ToString());
-  return *std::move(metrics);
-}
 
 }  // namespace
 
@@ -40,36 +32,28 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options
 }
 
 TrainingRun::TrainingRun(Options options)
-    : options_(std::move(options)),
-      job_text_(options_.job.ResolvedText()),
-      fingerprint_(options_.job.Fingerprint()),
-      paths_{options_.run_dir},
-      store_(paths_.checkpoints(), options_.files),
-      started_(options_.loop->Now()),
-      progress_(MetricsOf(options_.job)) {}
-
-TrainingRun::~TrainingRun() = default;
+    : parts_(std::move(options)), reconciler_(&parts_), tick_(parts_.options.loop) {}
 
 absl::Status TrainingRun::Prepare() {
-  const Job& job = options_.job;
+  const Job& job = parts_.options.job;
   absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
   if (!model.ok()) {
     return WithSource(job.model_path.empty() ? "the job's model" : job.model_path, model.status());
   }
-  model_ = *std::move(model);
-  const std::vector<Variable>& variables = model_.graph.variables();
-  SHOAL_ASSIGN_OR_RETURN(optimizer_, MakePsOptimizer(job));
-  SHOAL_ASSIGN_OR_RETURN(job_optimizer_, MakeOptimizer(job.optimizer));
-  const std::vector<std::string>& slots = optimizer_->slot_names();
+  parts_.model = *std::move(model);
+  const std::vector<Variable>& variables = parts_.model.graph.variables();
+  SHOAL_ASSIGN_OR_RETURN(parts_.optimizer, MakePsOptimizer(job));
+  SHOAL_ASSIGN_OR_RETURN(parts_.job_optimizer, MakeOptimizer(job.optimizer));
+  const std::vector<std::string>& slots = parts_.optimizer->slot_names();
   if (const absl::Status sound = CheckVariables(variables, slots); !sound.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model ", model_.name, ": ", std::string(sound.message())));
+        absl::StrCat("model ", parts_.model.name, ": ", std::string(sound.message())));
   }
   SHOAL_ASSIGN_OR_RETURN(
       ShardMap shard_map,
-      ShardMapOf(job, variables, static_cast<int>(options_.ps_addresses.size())));
-  shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
-  layout_ = LayOutCheckpoint(variables, slots);
+      ShardMapOf(job, variables, static_cast<int>(parts_.options.ps_addresses.size())));
+  parts_.shard_map = std::make_unique<ShardMap>(std::move(shard_map));
+  parts_.layout = LayOutCheckpoint(variables, slots);
   MakePs();
   MakeWorkers();
   MakeEvaluator();
@@ -81,46 +65,45 @@ absl::Status TrainingRun::Prepare() {
 Manifest TrainingRun::ManifestOfJob() const {
   Manifest manifest;
   manifest.program_version = kVersion;
-  manifest.job_name = options_.job.name;
-  manifest.job_fingerprint = fingerprint_;
-  manifest.slots = optimizer_->slot_names();
-  manifest.shard_map = shard_map_->ToText();
+  manifest.job_name = parts_.options.job.name;
+  manifest.job_fingerprint = parts_.fingerprint;
+  manifest.slots = parts_.optimizer->slot_names();
+  manifest.shard_map = parts_.shard_map->ToText();
   return manifest;
 }
 
 std::map<std::string, std::string> TrainingRun::TextsOfJob() const {
-  return {{kJobName, job_text_}, {kModelName, options_.job.model_json}};
+  return {{kJobName, parts_.job_text}, {kModelName, parts_.options.job.model_json}};
 }
 
 void TrainingRun::Start() {
-  history_->ReadEarlier();
-  fleet_->Start();
+  parts_.history->ReadEarlier();
+  parts_.fleet->Start();
   Tick();
 }
 
 void TrainingRun::Stop() {
-  ending_->OnStop();
-  closing_->Stop();
-  Advance();
+  parts_.shutdown->OnStop();
+  parts_.drain->Stop();
+  reconciler_.wakeup().Raise();
 }
 
 absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
                                                     std::unique_ptr<Stream> stream) {
-  if (method == kWorkMethod) return membership_->Accept(std::move(stream));
-  if (method == kEvaluateMethod) return evaluator_->Accept(std::move(stream));
-  if (ClusterService::Serves(method)) return requests_->Accept(method, std::move(stream));
+  if (method == kWorkMethod) return parts_.membership->Accept(std::move(stream));
+  if (method == kEvaluateMethod) return parts_.evaluator->Accept(std::move(stream));
+  if (ClusterService::Serves(method)) return parts_.requests->Accept(method, std::move(stream));
   return absl::UnimplementedError("a coordinator has no method " + method);
 }
 
 // --- The timeline ---
 
 void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
-  checkpointer_->SetStored(newest_first);
-  stored_ = newest_first;
-  stored_at_ = options_.loop->Now();
-  if (plan_.has_value()) return;
-  // Not every checkpoint has the counts: a coordinator that took over and met no worker may not
-  // have known them.
+  parts_.checkpointer->SetStored(newest_first);
+  parts_.stored = newest_first;
+  parts_.stored_at = parts_.options.loop->Now();
+  if (parts_.plan.has_value()) return;
+  // Not each has the numbers: who took over and has met no worker may not have known them.
   const auto counted = std::find_if(
       newest_first.begin(), newest_first.end(),
       [](const StoredCheckpoint& each) { return each.manifest.training_examples > 0; });
@@ -130,24 +113,24 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
 }
 
 void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {
-  plan_ = BatchPlanOf(options_.job, counts.training).steps();
-  if (options_.job.strategy.in_rounds())
-    rounds_.emplace(*plan_, options_.job.strategy.gradients_per_update);
-  test_examples_ = counts.test;
-  counted_by_ = counted_by;
+  parts_.plan = BatchPlanOf(parts_.options.job, counts.training).steps();
+  if (parts_.options.job.strategy.in_rounds())
+    parts_.rounds.emplace(*parts_.plan, parts_.options.job.strategy.gradients_per_update);
+  parts_.test_examples = counts.test;
+  parts_.counted_by = counted_by;
 }
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
-  opened_ = opened;
-  nan_steps_ = 0;
-  const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
-  // Another coordinator may have led the run, and written the file, until the ps were claimed.
-  if (counters_.timelines_opened == 1) history_->ReadEarlier();
+  parts_.opened = opened;
+  parts_.nan_watch->Reset();
+  const bool went_back = ++parts_.counters.timelines_opened > 1 && !opened.adopted;
+  // Until its ps were claimed another coordinator may have led the run, and gone on with the file.
+  if (parts_.counters.timelines_opened == 1) parts_.history->ReadEarlier();
   const std::string from = opened.loaded.has_value()
                                ? absl::StrCat(opened.base == 0 ? "begun with " : "resumed from ",
                                               opened.checkpoint, " at step ", opened.base)
                                : "there is no checkpoint: the run begins at step 0";
-  if (opened.loaded.has_value()) checkpointer_->SetLast(*opened.loaded);
+  if (opened.loaded.has_value()) parts_.checkpointer->SetLast(*opened.loaded);
   if (went_back) {
     LogWarning(from + "; steps from there on that were done are done again");
   } else if (opened.loaded.has_value()) {
@@ -160,100 +143,106 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
              {"parent",
               opened.loaded.has_value() ? TermText(opened.loaded->manifest.timeline) : "seed"}});
   }
-  for (Worker* worker : membership_->Ready()) Announce(*worker);
-  if (worker_came_) {
+  for (Worker* worker : parts_.membership->Ready()) Announce(*worker);
+  if (parts_.worker_came) {
     BeginTraining();
   } else {
     LayOutSteps();
   }
-  evaluator_->Begin();
-  closing_->OnTimelineOpened();
+  parts_.evaluator->Begin();
+  parts_.drain->OnTimelineOpened();
 }
 
 void TrainingRun::Announce(Worker& worker) {
   worker.lost_timeline = false;
   proto::WorkerOrder order;
-  order.mutable_timeline_opened()->set_timeline(opened_->timeline);
+  order.mutable_timeline_opened()->set_timeline(parts_.opened->timeline);
   worker.Send(order);
 }
 
 void TrainingRun::OnTimelineOver(const std::string& why) {
-  handout_->Close();
-  counted_.clear();
-  opened_.reset();
-  checkpointer_->GiveUp(why);
-  requests_->RefuseCheckpoints(why);
-  closing_->OnTimelineOver(why);
+  parts_.scheduler->Close();
+  parts_.counted.clear();
+  parts_.opened.reset();
+  parts_.checkpointer->GiveUp(why);
+  parts_.requests->RefuseCheckpoints(why);
+  parts_.drain->OnTimelineOver(why);
 }
 
 void TrainingRun::LayOutSteps() {
   std::optional<uint64_t> whole_below;
-  if (options_.job.strategy.in_rounds() && !rounds_.has_value()) {
-    whole_below = opened_->adopted ? fleet_->HighestUpdates() : opened_->base;
+  if (parts_.options.job.strategy.in_rounds() && !parts_.rounds.has_value()) {
+    whole_below = parts_.opened->adopted ? parts_.fleet->HighestUpdates() : parts_.opened->base;
   }
-  handout_->Open({.timeline = opened_->timeline,
-                  .total_steps = plan_.has_value() ? plan_->total_steps()
-                                                   : std::numeric_limits<uint64_t>::max(),
-                  .base = opened_->base,
-                  .done_after_base = opened_->done_after_base,
-                  .rule = MakeLeaseRule(options_.job.strategy, rounds_),
-                  .rounds = rounds_,
-                  .whole_below = whole_below});
-  cuts_.emplace(CutPlan::Options{.timeline = opened_->timeline,
-                                 .when = options_.job.checkpoint,
-                                 .plan = worker_came_ ? plan_ : std::nullopt,
-                                 .rounds = rounds_,
-                                 .evaluates = worker_came_ && test_examples_ > 0,
-                                 .awaits_results = worker_came_ && awaits_results(),
-                                 .base = opened_->base,
-                                 .last = LastCut(),
-                                 .now = options_.loop->Now()});
+  parts_.scheduler->Open({.timeline = parts_.opened->timeline,
+                          .total_steps = parts_.plan.has_value()
+                                             ? parts_.plan->total_steps()
+                                             : std::numeric_limits<uint64_t>::max(),
+                          .base = parts_.opened->base,
+                          .done_after_base = parts_.opened->done_after_base,
+                          .rule = MakeLeaseRule(parts_.options.job.strategy, parts_.rounds),
+                          .rounds = parts_.rounds,
+                          .whole_below = whole_below});
+  parts_.cuts.emplace(
+      CutPlan::Options{.timeline = parts_.opened->timeline,
+                       .when = parts_.options.job.checkpoint,
+                       .plan = parts_.worker_came ? parts_.plan : std::nullopt,
+                       .rounds = parts_.rounds,
+                       .evaluates = parts_.worker_came && parts_.test_examples > 0,
+                       .awaits_results = parts_.worker_came && parts_.awaits_results(),
+                       .base = parts_.opened->base,
+                       .last = LastCut(),
+                       .now = parts_.options.loop->Now()});
 }
 
-// The schedule continues from the newest checkpoint. So it works even if coordinators or ps live
-// for less than the time between two checkpoints.
+// It goes on with the newest checkpoint, also where no coordinator, or no ps, lives as long as from
+// one checkpoint to the next.
 CutPlan::Last TrainingRun::LastCut() const {
-  if (cuts_.has_value() && cuts_->timeline() == opened_->timeline) return cuts_->last();
-  const Time now = options_.loop->Now();
-  if (opened_->loaded.has_value()) return {.step = opened_->base, .at = now - opened_->loaded->age};
-  if (!opened_->adopted) return {.at = now};
+  if (parts_.cuts.has_value() && parts_.cuts->timeline() == parts_.opened->timeline)
+    return parts_.cuts->last();
+  const Time now = parts_.options.loop->Now();
+  if (parts_.opened->loaded.has_value())
+    return {.step = parts_.opened->base, .at = now - parts_.opened->loaded->age};
+  if (!parts_.opened->adopted) return {.at = now};
   if (const StoredCheckpoint* stored = NewestStored(); stored != nullptr)
-    return {.step = stored->manifest.cut_step, .at = stored_at_ - stored->age};
-  // The age of the timeline is unknown: a checkpoint is due now.
-  return {.at = now - FromSeconds(options_.job.checkpoint.every_seconds)};
+    return {.step = stored->manifest.cut_step, .at = parts_.stored_at - stored->age};
+  // Nobody knows how old the timeline is.
+  return {.at = now - FromSeconds(parts_.options.job.checkpoint.every_seconds)};
 }
 
 const StoredCheckpoint* TrainingRun::NewestStored() const {
-  const auto found = std::find_if(
-      stored_.begin(), stored_.end(),
-      [this](const StoredCheckpoint& each) { return each.manifest.cut_step <= opened_->base; });
-  return found == stored_.end() ? nullptr : &*found;
+  const auto found = std::find_if(parts_.stored.begin(), parts_.stored.end(),
+                                  [this](const StoredCheckpoint& each) {
+                                    return each.manifest.cut_step <= parts_.opened->base;
+                                  });
+  return found == parts_.stored.end() ? nullptr : &*found;
 }
 
 void TrainingRun::TakeApplied() {
-  if (!opened_->adopted) return;  // no worker can have applied a step
-  PsFleet::Applied applied = fleet_->AppliedEverywhere();
-  opened_->base = applied.base;
-  opened_->done_after_base = std::move(applied.after_base);
+  if (!parts_.opened->adopted) return;  // nobody can have applied anything
+  PsFleet::Applied applied = parts_.fleet->AppliedEverywhere();
+  parts_.opened->base = applied.base;
+  parts_.opened->done_after_base = std::move(applied.after_base);
   LayOutSteps();
 }
 
 absl::Status TrainingRun::CheckPlan() const {
-  SHOAL_RETURN_IF_ERROR(CheckRounds(options_.job, plan_->steps_per_epoch()));
-  // A round that is reported in part continues. The ps apply whole rounds only, except if the
-  // timeline was loaded from a checkpoint of a shorter job, maybe by an earlier coordinator.
-  const bool by_rounds = rounds_.has_value();
-  const uint64_t applied = by_rounds && opened_->adopted ? fleet_->HighestUpdates() : opened_->base;
-  const uint64_t base = std::max(opened_->base, applied);
+  SHOAL_RETURN_IF_ERROR(CheckRounds(parts_.options.job, parts_.plan->steps_per_epoch()));
+  // What others have in of a round is gone on with; applied are whole ones, but where the timeline
+  // was loaded from a checkpoint of a shorter job, maybe by who was here before.
+  const bool by_rounds = parts_.rounds.has_value();
+  const uint64_t applied =
+      by_rounds && parts_.opened->adopted ? parts_.fleet->HighestUpdates() : parts_.opened->base;
+  const uint64_t base = std::max(parts_.opened->base, applied);
   const std::string there =
-      opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint;
-  if (base > plan_->total_steps()) {
+      parts_.opened->checkpoint.empty() ? "the timeline of the ps" : parts_.opened->checkpoint;
+  if (base > parts_.plan->total_steps()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        there, " has the first ", base, " steps, and the job has only ", plan_->total_steps(),
+        there, " has the first ", base, " steps, and the job has only ", parts_.plan->total_steps(),
         " now; raise $.epochs or $.steps, or choose another --run_dir"));
   }
-  if (!by_rounds || rounds_->StartsAt(applied)) return absl::OkStatus();
-  const Round round = rounds_->Of(applied);
+  if (!by_rounds || parts_.rounds->StartsAt(applied)) return absl::OkStatus();
+  const Round round = parts_.rounds->Of(applied);
   return absl::FailedPreconditionError(absl::StrCat(
       there, " has the first ", applied,
       " steps, where the job ended; the job that is longer now makes one update of steps ",
@@ -266,137 +255,78 @@ absl::Status TrainingRun::CheckPlan() const {
 void TrainingRun::BeginTraining() {
   LayOutSteps();
   if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok()) {
-    // The store may still have a checkpoint of this job.
-    const bool found = opened_->adopted && absl::IsFailedPrecondition(can_be_done);
-    if (found) return fleet_->Restore(std::string(can_be_done.message()));
-    return ending_->Over(can_be_done);
+    // A checkpoint that is of this job may be there all the same.
+    const bool found = parts_.opened->adopted && absl::IsFailedPrecondition(can_be_done);
+    if (found) return parts_.fleet->Restore(std::string(can_be_done.message()));
+    return parts_.shutdown->Over(can_be_done);
   }
-  fleet_->TellExamples();  // before the first lease, so that the ps know it before a push
-  handout_->Begin();
+  parts_.fleet->TellExamples();  // no push of what is leased from here on comes before it is told
+  parts_.scheduler->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
-  history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);
-  // Includes the steps of workers that are draining.
-  for (const auto& [key, worker] : membership_->workers()) handout_->Hold(*worker);
-  LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
-                       " steps in ", plan_->epochs(), " epochs, from step ",
-                       handout_->steps().base(), " on"));
-  Advance();
+  parts_.history->Begin(*parts_.plan, parts_.opened->base,
+                        newest == nullptr ? nullptr : &newest->manifest);
+  // Also those of workers that are draining.
+  for (const auto& [key, worker] : parts_.membership->workers()) parts_.scheduler->Hold(*worker);
+  LogInfo(absl::StrCat("training: ", parts_.plan->examples(), " examples, ",
+                       parts_.plan->total_steps(), " steps in ", parts_.plan->epochs(),
+                       " epochs, from step ", parts_.scheduler->steps().base(), " on"));
+  reconciler_.wakeup().Raise();
 }
 
-// After adopting a timeline the coordinator has no checkpoint of its own yet.
+// Whoever has adopted the timeline has no checkpoint of its own yet.
 const StoredCheckpoint* TrainingRun::NewestBelowBase() const {
-  const std::optional<StoredCheckpoint>& last = checkpointer_->last();  // or loaded
-  if (last.has_value() && last->manifest.cut_step <= opened_->base) return &*last;
-  return opened_->adopted ? NewestStored() : nullptr;
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();  // or loaded
+  if (last.has_value() && last->manifest.cut_step <= parts_.opened->base) return &*last;
+  return parts_.opened->adopted ? NewestStored() : nullptr;
 }
 
 void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
   switch (reply.kind_case()) {
     case proto::ControlReply::kDeparting:
-      closing_->OnPsDeparting(ps);
-      return Advance();
+      parts_.drain->OnPsDeparting(ps);
+      return reconciler_.wakeup().Raise();
     case proto::ControlReply::kStopping:
-      return ending_->OnPsStopping(ps);
+      return parts_.shutdown->OnPsStopping(ps);
     default:
-      return checkpointer_->OnReply(ps, reply);
+      return parts_.checkpointer->OnReply(ps, reply);
   }
 }
 
 // Section 8: a successor finds the final checkpoint and does the rest.
 void TrainingRun::OnJobFinished(const RunEnd& end) {
-  if (!ending_->working()) return;
+  if (!parts_.shutdown->working()) return;
   LogInfo("the job is finished already: " + end.last.directory);
-  checkpointer_->SetLast(end.last);
-  // For an evaluation that was in progress when the former coordinator was killed.
-  if (plan_.has_value()) history_->Begin(*plan_, end.last.manifest.cut_step, nullptr);
-  SaveModel(end.result, /*found=*/true);
-}
-
-// --- Progress ---
-
-void TrainingRun::Advance() {
-  if (!Plan()) return;
-  for (Worker* worker : membership_->Ready()) handout_->Offer(*worker);
-  handout_->ServeLine();
-}
-
-void TrainingRun::CountRounds() {
-  if (training() && rounds_.has_value())
-    progress_.CountBelow(rounds_->StartAt(handout_->steps().base()));
-}
-
-bool TrainingRun::Plan() {
-  if (!handout_->open() || !ending_->working()) return false;
-  CountRounds();
-  if (training()) {
-    history_->CloseUpTo(handout_->steps().base());
-    evaluator_->HandOut();
-  }
-  PlanCut();
-  if (!training() || !ending_->working()) return false;
-  uint64_t limit = cuts_->mandatory();
-  if (!checkpointer_->idle() && !checkpointer_->accepted())
-    limit = std::min(limit, checkpointer_->step());
-  if (closing_->closing()) {
-    // Leases no new step, but all steps that the last checkpoints need, also if a worker hands them
-    // back.
-    const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
-    limit = std::min(limit, std::max(needed, handout_->steps().first_unleased()));
-    if (handout_->taking_back()) limit = 0;
-  }
-  handout_->steps().set_limit(limit);
-  return true;
+  parts_.checkpointer->SetLast(end.last);
+  // For an evaluation that it was killed in.
+  if (parts_.plan.has_value())
+    parts_.history->Begin(*parts_.plan, end.last.manifest.cut_step, nullptr);
+  reconciler_.SaveModel(end.result, /*found=*/true);
 }
 
 void TrainingRun::Tick() {
   tick_.Set(kTickPeriod, [this] { Tick(); });
-  const Time now = options_.loop->Now();
-  // A stop waits with its own timeout, and no other worker may begin those steps then.
-  handout_->DropSilent(/*patient=*/closing_->stopping());
-  for (Worker* worker : membership_->Ready()) {
-    if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
+  const Time now = parts_.options.loop->Now();
+  // A stop has a patience of its own; nobody else is to begin those steps then.
+  parts_.scheduler->DropSilent(/*patient=*/parts_.drain->stopping());
+  for (Worker* worker : parts_.membership->Ready()) {
+    if (worker->lost_timeline && parts_.opened.has_value()) Announce(*worker);
   }
-  handout_->UpdateIdleSince();
+  parts_.scheduler->UpdateIdleSince();
   LogWaiting(now);
-  evaluator_->Tick();
-  closing_->BeforePlan();
-  Advance();
-  closing_->AfterPlan();
+  parts_.evaluator->Tick();
+  parts_.drain->BeforePlan();
+  reconciler_.Reconcile();
+  parts_.drain->AfterPlan();
 }
 
 std::string TrainingRun::NotReady() const {
-  if (ending_->over()) return "the run is over";
-  return closing_->stopping() ? "stopping" : "";
+  if (parts_.shutdown->over()) return "the run is over";
+  return parts_.drain->stopping() ? "stopping" : "";
 }
 
-RunView TrainingRun::View() const {
-  return RunView({.now = options_.loop->Now(),
-                  .started = started_,
-                  .job_fingerprint = fingerprint_,
-                  .timeline = timeline(),
-                  .awaits_results = awaits_results(),
-                  .counters = counters_,
-                  .job = &options_.job,
-                  .paths = &paths_,
-                  .chief_address = &options_.chief_address,
-                  .ps_addresses = &options_.ps_addresses,
-                  .optimizer = job_optimizer_.get(),
-                  .plan = &plan_,
-                  .cuts = &cuts_,
-                  .lease = lease_.get(),
-                  .fleet = fleet_.get(),
-                  .membership = membership_.get(),
-                  .handout = handout_.get(),
-                  .progress = &progress_,
-                  .history = history_.get(),
-                  .evaluator = evaluator_.get(),
-                  .checkpointer = checkpointer_.get(),
-                  .closing = closing_.get(),
-                  .ending = ending_.get(),
-                  .requests = requests_.get()});
-}
+RunView TrainingRun::View() const { return RunView(parts_, parts_.options.loop->Now()); }
 
-// Promise 8: the run never waits in silence.
+// Promise 8: nothing waits in silence.
 void TrainingRun::LogWaiting(Time now) {
   const std::vector<std::string> lines = View().Waiting();
   if (lines.empty()) {

@@ -1,7 +1,7 @@
-// The workers of a TrainingRun: their membership, work and reports.
+// What a TrainingRun does with its workers: who takes part, who gets which work, and what they
+// report.
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,58 +12,58 @@
 namespace shoal {
 namespace {
 
-// Max steps that a log line names.
+// Steps that one line names.
 constexpr size_t kMaxNamedSteps = 8;
 
 }  // namespace
 
 void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
-  if (ready.shard_map_fingerprint() != shard_map_->Fingerprint()) {
-    return membership_->Reject(
+  if (ready.shard_map_fingerprint() != parts_.shard_map->Fingerprint()) {
+    return parts_.membership->Reject(
         worker, "cuts the model into other shards than the coordinator: not the same build", true);
   }
   if (ready.training_examples() == 0)
-    return membership_->Reject(worker, "sees no training examples", true);
+    return parts_.membership->Reject(worker, "sees no training examples", true);
   const ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
-  if (!plan_.has_value()) {
-    if (options_.job.test.empty() != (seen.test == 0)) {
-      return membership_->Reject(
+  if (!parts_.plan.has_value()) {
+    if (parts_.options.job.test.empty() != (seen.test == 0)) {
+      return parts_.membership->Reject(
           worker,
           absl::StrCat("sees ", seen.test, " test examples, where the job has ",
-                       options_.job.test.empty() ? "no test set" : "a test set", " ($.data.test)"),
+                       parts_.options.job.test.empty() ? "no test set" : "a test set",
+                       " ($.data.test)"),
           true);
     }
-    TakeCounts(seen,
-               absl::StrCat("worker ", worker.index, " (", membership_->record(worker).address,
-                            "), the first to say, sees"));
+    TakeCounts(
+        seen, absl::StrCat("worker ", worker.index, " (", parts_.membership->record(worker).address,
+                           "), the first to say, sees"));
   }
-  if (seen.training != plan_->examples() || seen.test != test_examples_) {
-    return membership_->Reject(
+  if (seen.training != parts_.plan->examples() || seen.test != parts_.test_examples) {
+    return parts_.membership->Reject(
         worker,
         absl::StrCat("sees ", seen.training, " training and ", seen.test, " test examples, where ",
-                     counted_by_, " ", plan_->examples(), " and ", test_examples_,
+                     parts_.counted_by, " ", parts_.plan->examples(), " and ", parts_.test_examples,
                      ". Give all workers the same data; if these are the right ones, "
                      "stop the job (shoal drain chief --run_dir=",
-                     options_.run_dir, ") and begin it anew with another --run_dir"),
+                     parts_.options.run_dir, ") and begin it anew with another --run_dir"),
         true);
   }
-  const bool first = !std::exchange(worker_came_, true);
-  // An operator may have ordered a drain meanwhile.
-  Membership::Record& record = membership_->record(worker);
+  const bool first = !std::exchange(parts_.worker_came, true);
+  // An operator's order to drain may have crossed this.
+  Membership::Record& record = parts_.membership->record(worker);
   worker.ready = record.state != Membership::Record::State::kDraining;
   if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (!ending_->working()) return;  // the worker is told of the end as all others are
-  if (opened_.has_value()) {
+  if (!parts_.shutdown->working()) return;  // it is told of the end as all are
+  if (parts_.opened.has_value()) {
     Announce(worker);
     if (first) {
       BeginTraining();
     } else {
-      handout_->Hold(worker);
+      parts_.scheduler->Hold(worker);
     }
   }
-  handout_->Offer(worker);
-  handout_->ServeLine();
+  reconciler_.OnReport(worker);
 }
 
 void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
@@ -74,157 +74,127 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       return OnEvaluationDone(worker, report.evaluation_done());
     case proto::WorkerReport::kLeaving: {
       const proto::Leaving& leaving = report.leaving();
-      Membership::Record& record = membership_->record(worker);
+      Membership::Record& record = parts_.membership->record(worker);
       record.state = Membership::Record::State::kLeft;
       record.detail = leaving.reason();
       LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
       worker.ready = false;
-      handout_->Release(worker);
-      return Advance();
+      parts_.scheduler->Release(worker);
+      return reconciler_.wakeup().Raise();
     }
     case proto::WorkerReport::kDraining: {
       worker.ready = false;
-      membership_->record(worker).state = Membership::Record::State::kDraining;
-      if (Evaluation* const evaluation = handout_->evaluation())
+      parts_.membership->record(worker).state = Membership::Record::State::kDraining;
+      if (Evaluation* const evaluation = parts_.scheduler->evaluation())
         evaluation->batches().Release(worker.key);
-      // The worker leaves once it has this order and has done all its leases.
+      // It leaves when it has this, and has done all that was leased to it before.
       proto::WorkerOrder order;
       order.mutable_drain()->set_reason("as it says itself");
       worker.Send(order);
-      return Advance();
+      return reconciler_.wakeup().Raise();
     }
     case proto::WorkerReport::kHalted:
-      if (handout_->OnHalted(worker, report.halted())) Advance();
+      if (parts_.scheduler->OnHalted(worker, report.halted())) reconciler_.wakeup().Raise();
       return;
     case proto::WorkerReport::kWaiting:
       worker.waiting = report.waiting();
-      worker.waiting_at = options_.loop->Now();
+      worker.waiting_at = parts_.options.loop->Now();
       return;
     case proto::WorkerReport::kTimelineLost:
-      // Usually a ps was restarted, and the next probe finds that. Otherwise an answer from before
-      // the timeline misled the worker. It has dropped its leases, and the next tick announces the
-      // timeline to it again.
-      if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
+      // Usually a ps was started again, which the next probe shows. If not, the worker was misled
+      // by an answer from before the timeline; it has dropped its leases, and the next tick brings
+      // it back.
+      if (!parts_.opened.has_value() ||
+          report.timeline_lost().timeline() != parts_.opened->timeline)
+        return;
       worker.lost_timeline = true;
-      handout_->Release(worker);
-      return Advance();
+      parts_.scheduler->Release(worker);
+      return reconciler_.wakeup().Raise();
     default:
       return;
   }
 }
 
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
-  requests_->OnWorkerGone(worker, why);
-  const uint64_t returned = handout_->Forget(worker);
-  if (ending_->job_ended()) return ending_->OnWorkerGone();
+  parts_.requests->OnWorkerGone(worker, why);
+  const uint64_t returned = parts_.scheduler->Forget(worker);
+  if (parts_.shutdown->job_ended()) return parts_.shutdown->OnWorkerGone();
   LogWarning(absl::StrCat(
       "worker ", worker.index, " is gone (", why, ")",
       returned > 0 ? absl::StrCat("; ", returned, " of its steps are leased again") : ""));
-  Advance();
-}
-
-// Checks the result of a step of this job, or of a batch of the test set, that has `examples`
-// examples.
-template <typename Result>
-absl::Status TrainingRun::CheckResult(const Result& result, const std::string& what,
-                                      uint64_t examples) const {
-  if (result.examples() != examples) {
-    return absl::InvalidArgumentError(absl::StrCat("reported ", result.examples(), " examples of ",
-                                                   what, ", which has ", examples));
-  }
-  const int sums = progress_.metric_sum_count();
-  if (result.metric_sums_size() == sums) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("reported ", result.metric_sums_size(),
-                                                 " sums of metrics; those of the job have ", sums));
-}
-
-absl::Status TrainingRun::CheckStep(const proto::StepDone& step) const {
-  if (step.step() >= plan_->total_steps()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "reported step ", step.step(), "; the job has the steps 0 to ", plan_->total_steps() - 1));
-  }
-  if (!step.was_in()) {
-    return CheckResult(step, absl::StrCat("step ", step.step()), plan_->Range(step.step()).count);
-  }
-  if (rounds_.has_value()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("reported step ", step.step(),
-                   " as one of a round that was complete before; the job's strategy, ",
-                   options_.job.strategy.name, ", has no rounds"));
-}
-
-absl::Status TrainingRun::CheckBatch(const proto::EvaluationDone& done) const {
-  const StepPlan batches = TestBatches();
-  if (done.batch() >= batches.total_steps()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "reported batch ", done.batch(), " of the test set, which has ", batches.total_steps()));
-  }
-  return CheckResult(done, absl::StrCat("batch ", done.batch(), " of the test set"),
-                     batches.Range(done.batch()).count);
+  reconciler_.wakeup().Raise();
 }
 
 void TrainingRun::CountStep(const proto::StepDone& step) {
-  counters_.examples += step.examples();
+  parts_.counters.examples += step.examples();
   const Progress::Step counted = {
       .step = step.step(),
-      .epoch = plan_->EpochOf(step.step()),
+      .epoch = parts_.plan->EpochOf(step.step()),
       .examples = step.examples(),
       .loss_sum = step.loss_sum(),
       .metric_sums = {step.metric_sums().begin(), step.metric_sums().end()}};
-  const Time now = options_.loop->Now();
-  rounds_.has_value() ? progress_.StepOfRound(counted, now) : progress_.StepDone(counted, now);
+  const Time now = parts_.options.loop->Now();
+  parts_.rounds.has_value() ? parts_.progress.StepOfRound(counted, now)
+                            : parts_.progress.StepDone(counted, now);
+}
+
+ReportCheck TrainingRun::Check() const {
+  return {.plan = *parts_.plan,
+          .rounds = parts_.rounds,
+          .metric_sums = parts_.progress.metric_sum_count(),
+          .strategy = parts_.options.job.strategy.name};
 }
 
 void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   worker.waiting.Clear();
-  membership_->record(worker).expiries = 0;
-  if (!training() || done.timeline() != opened_->timeline) return;
-  handout_->OnReport(worker, static_cast<int>(std::count_if(
-                                 done.steps().begin(), done.steps().end(),
-                                 [](const proto::StepDone& step) { return !step.was_in(); })));
+  parts_.membership->record(worker).expiries = 0;
+  if (!parts_.training() || done.timeline() != parts_.opened->timeline) return;
+  parts_.scheduler->OnReport(
+      worker,
+      static_cast<int>(std::count_if(done.steps().begin(), done.steps().end(),
+                                     [](const proto::StepDone& step) { return !step.was_in(); })));
+  const ReportCheck check = Check();
   for (const proto::StepDone& step : done.steps()) {
-    if (const absl::Status sound = CheckStep(step); !sound.ok())
-      return membership_->Reject(worker, std::string(sound.message()), true);
-    if (!handout_->Done(worker, step.step())) continue;
-    ++counters_.steps_done;
-    // The ps had applied it before. Its worker has reported its results, or is gone with them.
+    if (const absl::Status sound = check.Step(step); !sound.ok())
+      return parts_.membership->Reject(worker, std::string(sound.message()), true);
+    if (!parts_.scheduler->Done(worker, step.step())) continue;
+    ++parts_.counters.steps_done;
+    // Whoever computed it has reported it, or is gone, and its figures with it.
     if (step.was_in()) continue;
-    ++membership_->record(worker).steps_done;
-    if (counted_.erase(step.step()) == 0) CountStep(step);
-    NoteLoss(step.step(), step.loss_sum(), worker);
-    if (!ending_->working()) return;
+    ++parts_.membership->record(worker).steps_done;
+    if (parts_.counted.erase(step.step()) == 0) CountStep(step);
+    const auto failure = parts_.nan_watch->OnLoss(step.step(), step.loss_sum(), worker.index);
+    if (failure.has_value() && parts_.shutdown->working()) parts_.shutdown->Fail(*failure);
+    if (!parts_.shutdown->working()) return;
   }
-  // Serves only this worker and those in the queue. This keeps the cost of a report independent of
-  // the number of workers.
-  if (!Plan()) return;
-  handout_->Offer(worker);
-  handout_->ServeLine();
+  reconciler_.OnReport(worker);
 }
 
-// Section 5: a done step is applied on every ps, otherwise its report was false. The steps below
-// claimed.done_below() were reported before the claim was sent, so the ps must have applied them.
+// Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
+// claim answered had been reported before it was made, so they had been applied before, too.
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
-  if (!ending_->working()) return;
-  if (!training()) return TakeApplied();
-  if (const uint64_t told = claimed.training_examples(); told != 0 && told != plan_->examples()) {
-    return fleet_->Restore(absl::StrCat("ps ", ps, " at ", options_.ps_addresses[ps], " goes by ",
-                                        told, " training examples, the job by ",
-                                        plan_->examples()));
+  if (!parts_.shutdown->working()) return;
+  if (!parts_.training()) return TakeApplied();
+  if (const uint64_t told = claimed.training_examples();
+      told != 0 && told != parts_.plan->examples()) {
+    return parts_.fleet->Restore(absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps],
+                                              " goes by ", told, " training examples, the job by ",
+                                              parts_.plan->examples()));
   }
-  const uint64_t done = std::min(claimed.done_below(), handout_->steps().base());
+  const uint64_t done = std::min(claimed.done_below(), parts_.scheduler->steps().base());
   uint64_t confirmed = done;
-  for (int each = 0; each < fleet_->size(); ++each) {
-    const std::optional<proto::Claimed>& latest = fleet_->peer(each).claimed;
+  for (int each = 0; each < parts_.fleet->size(); ++each) {
+    const std::optional<proto::Claimed>& latest = parts_.fleet->peer(each).claimed;
     confirmed = std::min(confirmed, latest.has_value() ? latest->base() : 0);
   }
-  handout_->reports().Confirm(confirmed);
+  parts_.scheduler->reports().Confirm(confirmed);
   const StepReports::Lack lack =
-      handout_->reports().LackOf(claimed, done, options_.job.strategy.window_steps);
+      parts_.scheduler->reports().LackOf(claimed, done, parts_.options.job.strategy.window_steps);
   if (!lack.any()) return;
-  const std::string where = absl::StrCat("ps ", ps, " at ", options_.ps_addresses[ps]);
+  const std::string where = absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps]);
   if (lack.untold) {
-    fleet_->ClaimAgain(absl::StrCat("all steps below ", done, " were reported as done, but ", where,
-                                    " has applied only those below ", claimed.base()));
+    parts_.fleet->ClaimAgain(absl::StrCat("all steps below ", done, " were reported as done, but ",
+                                          where, " has applied only those below ", claimed.base()));
   } else {
     const std::vector<uint64_t> named(
         lack.steps.begin(), lack.steps.begin() + std::min(lack.steps.size(), kMaxNamedSteps));
@@ -232,100 +202,56 @@ void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
         where, " has not applied ", lack.steps.size(), lack.steps.size() == 1 ? " step" : " steps",
         " reported as done (", absl::StrJoin(named, ", "),
         lack.steps.size() > named.size() ? ", ..." : "", "); they are leased again"));
-    handout_->steps().Undo(lack.steps);
-    counted_.insert(lack.steps.begin(), lack.steps.end());
+    parts_.scheduler->steps().Undo(lack.steps);
+    parts_.counted.insert(lack.steps.begin(), lack.steps.end());
   }
   for (const auto& [key, step] : lack.reporters) {
-    const auto worker = membership_->workers().find(key);
-    if (worker == membership_->workers().end()) continue;
-    membership_->Reject(*worker->second,
-                        absl::StrCat("reported step ", step, " as done, which ", where,
-                                     " has not applied: one of the two is broken, or not of this "
-                                     "build"),
-                        /*final=*/true);
+    const auto worker = parts_.membership->workers().find(key);
+    if (worker == parts_.membership->workers().end()) continue;
+    parts_.membership->Reject(
+        *worker->second,
+        absl::StrCat("reported step ", step, " as done, which ", where,
+                     " has not applied: one of the two is broken, or not of this "
+                     "build"),
+        /*final=*/true);
   }
-  Advance();
-}
-
-// Logs it once, because every later step will have the same problem.
-void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker) {
-  if (std::isfinite(loss_sum)) {
-    nan_steps_ = 0;
-    return;
-  }
-  if (!std::exchange(warned_of_loss_, true)) {
-    LogWarning(absl::StrCat("the loss of step ", step, ", computed by worker ", worker.index,
-                            ", is not a finite number, and the variables hardly ever recover. ",
-                            AfterNan()));
-  }
-  const uint64_t limit = options_.job.stop_after_nan_steps;
-  if (++nan_steps_ < limit || limit == 0) return;
-  EndForNan(absl::StrCat("the losses of ", nan_steps_, " steps in a row, up to step ", step,
-                         ", were not finite numbers ($.stop_after_nan_steps). ", AfterNan()));
-}
-
-// The advice depends on the cause. With bad data the run can continue. Another learning rate makes
-// another job, and a run directory that has a checkpoint does not accept another job.
-std::string TrainingRun::AfterNan() const {
-  const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
-  const std::string where = " with --run_dir=" + options_.run_dir;
-  if (!checkpointer_->newest().has_value()) {
-    return absl::StrCat("If there is NaN in the data, mend it and start again", where,
-                        ", which has no checkpoint yet: training begins at step 0; if the learning "
-                        "rate is too high, lower it and begin anew with another --run_dir");
-  }
-  if (!finite.has_value()) {
-    return absl::StrCat(
-        "Lower the learning rate, or mend the data if there is NaN in it, and begin anew with "
-        "another --run_dir: no checkpoint in ",
-        options_.run_dir, " has values that are all finite");
-  }
-  return absl::StrCat("If there is NaN in the data, mend it and start again", where,
-                      ", which goes on from ", finite->directory, " (step ",
-                      finite->manifest.cut_step,
-                      "), the newest checkpoint whose values are all finite; if the learning rate "
-                      "is too high, lower it and begin anew with another --run_dir");
+  reconciler_.wakeup().Raise();
 }
 
 void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
-  if (handout_->evaluation() == nullptr || done.timeline() != opened_->timeline ||
-      done.cut_step() != handout_->evaluation()->cut_step()) {
+  if (parts_.scheduler->evaluation() == nullptr || done.timeline() != parts_.opened->timeline ||
+      done.cut_step() != parts_.scheduler->evaluation()->cut_step()) {
     return;
   }
-  if (const absl::Status sound = CheckBatch(done); !sound.ok())
-    return membership_->Reject(worker, std::string(sound.message()), true);
-  handout_->BatchDone(worker, done);
-  if (handout_->evaluation()->finished()) return FinishEvaluation();
-  handout_->Offer(worker);
-  handout_->ServeLine();
+  if (const absl::Status sound = Check().Batch(done, parts_.TestBatches()); !sound.ok())
+    return parts_.membership->Reject(worker, std::string(sound.message()), true);
+  parts_.scheduler->BatchDone(worker, done);
+  if (parts_.scheduler->evaluation()->finished()) return FinishEvaluation();
+  reconciler_.OnReport(worker);
 }
 
 // --- The evaluator ---
 
 absl::Status TrainingRun::CheckTestSet(const proto::EvaluatorReady& ready) const {
   if (ready.test_examples() == 0) return absl::InvalidArgumentError("sees no test examples");
-  if (!plan_.has_value() || ready.test_examples() == test_examples_) return absl::OkStatus();
+  if (!parts_.plan.has_value() || ready.test_examples() == parts_.test_examples)
+    return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("sees ", ready.test_examples(), " test examples, where ", counted_by_, " ",
-                   test_examples_, ". Give it the same data as the workers"));
+      absl::StrCat("sees ", ready.test_examples(), " test examples, where ", parts_.counted_by, " ",
+                   parts_.test_examples, ". Give it the same data as the workers"));
 }
 
-// The result of an epoch that is not closed cannot be kept yet, and a restore may still drop the
-// epoch.
+// An epoch that is not closed has nowhere to keep its result, and may yet be taken back.
 bool TrainingRun::MayBeEvaluated(const StoredCheckpoint& checkpoint) const {
-  if (!history_->takes_results()) return false;
+  if (!parts_.history->takes_results()) return false;
   return !IsAtEpochEnd(checkpoint.manifest) ||
-         checkpoint.manifest.epoch < history_->closed_epochs();
-}
-
-bool TrainingRun::LacksResult(const StoredCheckpoint& checkpoint) const {
-  return IsAtEpochEnd(checkpoint.manifest) && !history_->IsEvaluated(checkpoint.manifest.epoch);
+         checkpoint.manifest.epoch < parts_.history->closed_epochs();
 }
 
 void TrainingRun::OnCheckpointEvaluated(const StoredCheckpoint& checkpoint,
                                         const CheckpointEvaluation::Options::Sums& sums) {
-  if (!LacksResult(checkpoint)) return;
-  history_->SetTestResult(checkpoint.manifest.epoch, sums.loss, sums.metrics, sums.examples);
+  if (!parts_.LacksResult(checkpoint)) return;
+  parts_.history->SetTestResult(checkpoint.manifest.epoch, sums.loss, sums.metrics, sums.examples);
 }
 
 }  // namespace shoal

@@ -298,7 +298,7 @@ void Checkpointer::MaybeIdle() {
   SendRelease(cut_->step);
   deadline_.Cancel();
   cut_.reset();
-  options_.on_idle();
+  options_.wakeup->Raise();
 }
 
 void Checkpointer::NoteError(const std::string& why) {
@@ -373,7 +373,7 @@ void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highes
   cut_.reset();
   committing_ = false;
   options_.on_given_up(step, why, highest_step);
-  options_.on_idle();
+  options_.wakeup->Raise();
 }
 
 }  // namespace shoal

@@ -16,6 +16,7 @@
 #include "common/rpc/scope.h"
 #include "common/sharding/shard_map.h"
 #include "coordinator/cuts/cut_fetch.h"
+#include "coordinator/wakeup.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -72,8 +73,8 @@ class Checkpointer {
     std::function<void(uint64_t cut_step, const std::string& why,
                        std::optional<uint64_t> highest_step)>
         on_given_up;
-    // The cut is over, committed or not; the next may begin.
-    std::function<void()> on_idle;
+    // Raised when the cut is over, committed or not; the next may begin.
+    Wakeup* wakeup = nullptr;
   };
   explicit Checkpointer(Options options);
 

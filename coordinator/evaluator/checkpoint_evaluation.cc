@@ -155,7 +155,7 @@ void CheckpointEvaluation::OnEvaluatorReady() {
     return peer_.Send(order);
   }
   HandOut();
-  options_.on_changed();
+  options_.wakeup->Raise();
 }
 
 void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
@@ -251,7 +251,7 @@ void CheckpointEvaluation::OnVerified(const proto::CheckpointEvaluated& evaluate
   current_.reset();
   Count(checkpoint, evaluated, took);
   HandOut();
-  options_.on_changed();
+  options_.wakeup->Raise();
   MaybeEnd();
 }
 
@@ -297,7 +297,7 @@ void CheckpointEvaluation::GiveUp(const std::string& why) {
   backlog_.Remove(checkpoint.directory);
   StopCurrent();
   HandOut();
-  options_.on_changed();
+  options_.wakeup->Raise();
   MaybeEnd();
 }
 
@@ -318,7 +318,7 @@ void CheckpointEvaluation::OnEvaluatorGone(bool in_order) {
     StopCurrent();
   }
   if (dismissed_) return OnEnded();
-  options_.on_changed();
+  options_.wakeup->Raise();
   MaybeEnd();
 }
 

@@ -23,6 +23,7 @@
 #include "coordinator/run/csv_writer.h"
 #include "coordinator/run/progress.h"
 #include "coordinator/takeover/checkpoint_rows.h"
+#include "coordinator/wakeup.h"
 
 namespace shoal {
 
@@ -91,8 +92,8 @@ class CheckpointEvaluation {
       std::vector<double> metrics;
     };
     std::function<void(const StoredCheckpoint&, const Sums&)> on_result;
-    // The evaluator came or went, or the pending results have changed.
-    std::function<void()> on_changed;
+    // Raised when an evaluator came or went, and when the pending results have changed.
+    Wakeup* wakeup = nullptr;
     // CsvWriter::Options::on_idle for evaluations.csv.
     std::function<void()> on_written;
     // Called after End, when the evaluator has gone, or if there is none.

@@ -132,7 +132,7 @@ void OperatorRequests::OnCheckpoint(uint64_t request) {
   }
   checkpoints_.push_back({request, *wanted});
   if (const auto newest = options_.newest(); newest.has_value()) OnCommitted(*newest);
-  options_.on_asked();
+  options_.wakeup->Raise();
 }
 
 void OperatorRequests::OnCommitted(const StoredCheckpoint& checkpoint) {

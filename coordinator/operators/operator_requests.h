@@ -13,6 +13,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "coordinator/operators/cluster_service.h"
 #include "coordinator/steps/membership.h"
+#include "coordinator/wakeup.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
@@ -38,8 +39,8 @@ class OperatorRequests {
     std::function<absl::StatusOr<Wanted>()> wanted_now;
     // Returns the newest checkpoint of this coordinator.
     std::function<std::optional<StoredCheckpoint>()> newest;
-    // A checkpoint was requested. The request is answered already, or waits.
-    std::function<void()> on_asked;
+    // Raised when a checkpoint was requested. The request is answered already, or waits.
+    Wakeup* wakeup = nullptr;
   };
   explicit OperatorRequests(Options options);
 

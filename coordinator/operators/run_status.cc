@@ -19,23 +19,23 @@ constexpr int kMaxWaitingWorkers = 8;  // max workers with a line of their own
 }  // namespace
 
 proto::StatusReply RunView::Status() const {
-  const Time now = parts_.now;
+  const Time now = now_;
   proto::StatusReply reply;
   reply.set_version(kVersion);
-  reply.set_job_name(parts_.job->name);
-  reply.set_job_fingerprint(parts_.job_fingerprint);
-  reply.set_run_dir(parts_.paths->directory);
-  reply.set_process(parts_.lease->Process());
+  reply.set_job_name(parts_.options.job.name);
+  reply.set_job_fingerprint(parts_.fingerprint);
+  reply.set_run_dir(parts_.paths.directory);
+  reply.set_process(parts_.lock->Process());
   reply.set_uptime_seconds(ToSeconds(now - parts_.started));
   reply.set_phase(PhaseName(phase()));
-  reply.set_error(parts_.ending->failure());
+  reply.set_error(parts_.shutdown->failure());
   for (const std::string& line : Waiting()) reply.add_waiting(line);
   reply.set_term(parts_.fleet->term());
   reply.set_timeline(parts_.fleet->timeline());
-  if (parts_.plan->has_value()) {
-    reply.set_total_steps((*parts_.plan)->total_steps());
-    reply.set_steps_per_epoch((*parts_.plan)->steps_per_epoch());
-    reply.set_epochs((*parts_.plan)->epochs());
+  if (parts_.plan.has_value()) {
+    reply.set_total_steps(parts_.plan->total_steps());
+    reply.set_steps_per_epoch(parts_.plan->steps_per_epoch());
+    reply.set_epochs(parts_.plan->epochs());
   }
   FillProgress(&reply);
   FillCheckpoint(&reply);
@@ -45,29 +45,29 @@ proto::StatusReply RunView::Status() const {
 }
 
 void RunView::FillProgress(proto::StatusReply* reply) const {
-  const Time now = parts_.now;
-  if (parts_.handout->open()) {
-    reply->set_base_step(parts_.handout->steps().base());
-    reply->set_steps_done(parts_.handout->steps().done_count());
-    reply->set_steps_leased_again(parts_.handout->leased_again());
+  const Time now = now_;
+  if (parts_.scheduler->open()) {
+    reply->set_base_step(parts_.scheduler->steps().base());
+    reply->set_steps_done(parts_.scheduler->steps().done_count());
+    reply->set_steps_leased_again(parts_.scheduler->leased_again());
   }
   if (const std::optional<uint64_t> epoch = RunningEpoch()) {
     reply->set_epoch(*epoch);
-    if (const auto latest = parts_.progress->Latest(*epoch)) {
+    if (const auto latest = parts_.progress.Latest(*epoch)) {
       reply->set_loss(latest->loss());
       *reply->mutable_metrics() = latest->metrics();
     }
   }
-  reply->set_steps_per_second(parts_.progress->steps_per_second(now));
-  reply->set_examples_per_second(parts_.progress->examples_per_second(now));
-  const auto& history = parts_.progress->history();
+  reply->set_steps_per_second(parts_.progress.steps_per_second(now));
+  reply->set_examples_per_second(parts_.progress.examples_per_second(now));
+  const auto& history = parts_.progress.history();
   auto epoch = history.size() > kEpochsInStatus ? std::prev(history.end(), kEpochsInStatus)
                                                 : history.begin();
   for (; epoch != history.end(); ++epoch) *reply->add_history() = epoch->second;
   reply->set_steps_done_here(parts_.counters.steps_done);
-  if (parts_.handout->evaluation() != nullptr) {
-    reply->set_evaluation_batches_done(parts_.handout->evaluation()->batches().done_count());
-    reply->set_evaluation_batches(parts_.handout->evaluation()->batches().total_steps());
+  if (parts_.scheduler->evaluation() != nullptr) {
+    reply->set_evaluation_batches_done(parts_.scheduler->evaluation()->batches().done_count());
+    reply->set_evaluation_batches(parts_.scheduler->evaluation()->batches().total_steps());
   }
 }
 
@@ -80,15 +80,15 @@ void RunView::FillCheckpoint(proto::StatusReply* reply) const {
   checkpoint->set_directory(newest->directory);
   checkpoint->set_step(newest->manifest.cut_step);
   if (parts_.checkpointer->last().has_value())
-    checkpoint->set_age_seconds(ToSeconds(parts_.now - parts_.checkpointer->last_at()));
+    checkpoint->set_age_seconds(ToSeconds(now_ - parts_.checkpointer->last_at()));
   checkpoint->set_size_bytes(newest->size_bytes());
   checkpoint->set_not_finite(newest->manifest.not_finite);
   checkpoint->set_duration_seconds(ToSeconds(parts_.checkpointer->last_duration()));
 }
 
 RunPhase RunView::phase() const {
-  if (!parts_.ending->failure().empty()) return RunPhase::kFailed;
-  switch (parts_.ending->phase()) {
+  if (!parts_.shutdown->failure().empty()) return RunPhase::kFailed;
+  switch (parts_.shutdown->phase()) {
     case Shutdown::Phase::kWorking:
     case Shutdown::Phase::kBrokenOff:
       break;
@@ -99,7 +99,7 @@ RunPhase RunView::phase() const {
     case Shutdown::Phase::kOver:
       return RunPhase::kFinished;
   }
-  if (parts_.closing->stopping()) return RunPhase::kStopping;
+  if (parts_.drain->stopping()) return RunPhase::kStopping;
   switch (parts_.fleet->phase()) {
     case PsFleet::Phase::kClaiming:
       return RunPhase::kClaiming;
@@ -131,9 +131,9 @@ const char* PhaseName(RunPhase phase) {
 }
 
 std::optional<uint64_t> RunView::RunningEpoch() const {
-  if (!parts_.handout->open() || !parts_.plan->has_value()) return std::nullopt;
-  return (*parts_.plan)
-      ->EpochOf(std::min(parts_.handout->steps().base(), (*parts_.plan)->total_steps() - 1));
+  if (!parts_.scheduler->open() || !parts_.plan.has_value()) return std::nullopt;
+  return parts_.plan->EpochOf(
+      std::min(parts_.scheduler->steps().base(), parts_.plan->total_steps() - 1));
 }
 
 const char* RunView::StateOfPs(const PsFleet::Peer& peer) const {
@@ -149,7 +149,7 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
     proto::TaskStatus* task = reply->add_tasks();
     task->set_type("ps");
     task->set_index(ps);
-    task->set_address((*parts_.ps_addresses)[ps]);
+    task->set_address(parts_.options.ps_addresses[ps]);
     task->set_state(StateOfPs(peer));
     if (peer.link != nullptr) task->set_detail(peer.link->last_error());
     if (!peer.claimed.has_value()) continue;
@@ -181,13 +181,13 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
     task->set_device(worker.hello.device());
     if (!worker.waiting.what().empty()) task->set_detail(worker.waiting.what());
     if (record.expiries > 0) {
-      task->set_detail(
-          absl::StrCat(task->detail(), task->detail().empty() ? "" : "; ",
-                       "finished no step within ", parts_.job->strategy.lease_timeout_seconds,
-                       " s, ", record.expiries, record.expiries == 1 ? " time" : " times",
-                       ": raise $.strategy.lease_timeout_seconds where steps take so long"));
+      task->set_detail(absl::StrCat(
+          task->detail(), task->detail().empty() ? "" : "; ", "finished no step within ",
+          parts_.options.job.strategy.lease_timeout_seconds, " s, ", record.expiries,
+          record.expiries == 1 ? " time" : " times",
+          ": raise $.strategy.lease_timeout_seconds where steps take so long"));
     }
-    if (parts_.handout->begun()) task->set_held(parts_.handout->steps().held(worker.key));
+    if (parts_.scheduler->begun()) task->set_held(parts_.scheduler->steps().held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
   }
   FillEvaluator(reply);
@@ -216,12 +216,13 @@ std::string RunView::EvaluatorsPart() const {
 }
 
 std::vector<std::string> RunView::Waiting() const {
-  if (parts_.ending->phase() == Shutdown::Phase::kDismissingEvaluator)
+  if (parts_.shutdown->phase() == Shutdown::Phase::kDismissingEvaluator)
     return {EvaluatorsPart() + ": the job ends when the last checkpoint is evaluated"};
   std::vector<std::string> lines = parts_.fleet->Waiting();
-  const Time now = parts_.now;
-  if (const std::string holder = parts_.lease->Waiting(); !holder.empty()) lines.push_back(holder);
-  if (!parts_.ending->working() || parts_.fleet->phase() != PsFleet::Phase::kLeading) return lines;
+  const Time now = now_;
+  if (const std::string holder = parts_.lock->Waiting(); !holder.empty()) lines.push_back(holder);
+  if (!parts_.shutdown->working() || parts_.fleet->phase() != PsFleet::Phase::kLeading)
+    return lines;
   if (!parts_.membership->AnyReady()) {
     std::vector<std::string> known;
     for (const auto& [index, record] : parts_.membership->records()) {
@@ -230,18 +231,18 @@ std::vector<std::string> RunView::Waiting() const {
     }
     lines.push_back(
         absl::StrCat("a worker: none is ready since ",
-                     WholeSeconds(now - parts_.handout->nobody_since().value_or(now)), " s (",
+                     WholeSeconds(now - parts_.scheduler->nobody_since().value_or(now)), " s (",
                      known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
-                     "); one more joins with shoal-worker --chief=", *parts_.chief_address));
+                     "); one more joins with shoal-worker --chief=", parts_.options.chief_address));
   }
   const bool all_done =
-      (parts_.handout->begun() &&
-       parts_.handout->steps().base() >=
-           (parts_.awaits_results ? (*parts_.cuts)->mandatory() : (*parts_.plan)->total_steps())) ||
-      parts_.closing->not_written_since().has_value();
-  const bool is_final = parts_.closing->not_written_since().has_value() ||
-                        (all_done && parts_.handout->steps().finished());
-  if (all_done && !parts_.history->error().empty() && parts_.awaits_results) {
+      (parts_.scheduler->begun() &&
+       parts_.scheduler->steps().base() >=
+           (parts_.awaits_results() ? parts_.cuts->mandatory() : parts_.plan->total_steps())) ||
+      parts_.drain->not_written_since().has_value();
+  const bool is_final = parts_.drain->not_written_since().has_value() ||
+                        (all_done && parts_.scheduler->steps().finished());
+  if (all_done && !parts_.history->error().empty() && parts_.awaits_results()) {
     lines.push_back(absl::StrCat("the epoch's result to be written (", parts_.history->error(),
                                  "); it is tried again every ",
                                  WholeSeconds(CsvWriter::kRetryWriteAfter), " s"));
@@ -254,23 +255,23 @@ std::vector<std::string> RunView::Waiting() const {
                                  WholeSeconds(kRetryCutAfter), " s"));
   }
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
-  if (parts_.awaits_results && all_done && parts_.checkpointer->idle() && last.has_value() &&
-      !parts_.history->IsEvaluated((*parts_.cuts)->epoch()) && parts_.evaluator->WillBring(*last)) {
+  if (parts_.awaits_results() && all_done && parts_.checkpointer->idle() && last.has_value() &&
+      !parts_.history->IsEvaluated(parts_.cuts->epoch()) && parts_.evaluator->WillBring(*last)) {
     lines.push_back(absl::StrCat(EvaluatorsPart(), ": the result of epoch ",
-                                 (*parts_.cuts)->epoch() + 1,
+                                 parts_.cuts->epoch() + 1,
                                  " decides whether the training goes on"));
   }
-  if (parts_.requests->checkpoint_wanted() && parts_.handout->evaluation() != nullptr) {
+  if (parts_.requests->checkpoint_wanted() && parts_.scheduler->evaluation() != nullptr) {
     lines.push_back(absl::StrCat("the evaluation of epoch ",
-                                 parts_.handout->evaluation()->epoch() + 1, " (",
-                                 parts_.handout->evaluation()->batches().done_count(), " of ",
-                                 parts_.handout->evaluation()->batches().total_steps(),
+                                 parts_.scheduler->evaluation()->epoch() + 1, " (",
+                                 parts_.scheduler->evaluation()->batches().done_count(), " of ",
+                                 parts_.scheduler->evaluation()->batches().total_steps(),
                                  " batches done), after which the checkpoint that is asked for "
                                  "begins"));
   }
   if (const std::string cut = parts_.checkpointer->Waiting(now);
       !cut.empty() && !CutIsComing(now)) {
-    const std::string holder = parts_.handout->begun() ? OldestStep() : "";
+    const std::string holder = parts_.scheduler->begun() ? OldestStep() : "";
     lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
   }
   int more = -kMaxWaitingWorkers;
@@ -285,22 +286,21 @@ std::vector<std::string> RunView::Waiting() const {
 // Returns true if the cut in progress needs no mention: no operator waits for it, and it only lacks
 // steps, of which the oldest is being computed. The worker of a slow step reports that it computes.
 bool RunView::CutIsComing(Time now) const {
-  if (!parts_.handout->begun() || parts_.closing->closing() || parts_.requests->checkpoint_wanted())
+  if (!parts_.scheduler->begun() || parts_.drain->closing() || parts_.requests->checkpoint_wanted())
     return false;
   if (!parts_.checkpointer->accepted() ||
-      parts_.handout->steps().base() >= parts_.checkpointer->step())
+      parts_.scheduler->steps().base() >= parts_.checkpointer->step())
     return false;
   const Worker* const holder = HolderOfOldestStep();
   if (holder != nullptr && !holder->waiting.what().empty()) return holder->Computing(now);
-  return now - std::max(parts_.progress->last_step_at(), (*parts_.cuts)->last().at) <
-         kStepUnexplained;
+  return now - std::max(parts_.progress.last_step_at(), parts_.cuts->last().at) < kStepUnexplained;
 }
 
 // Returns the worker that holds the oldest step that is not done. A cut may depend on that step.
 // Null if no worker holds it.
 const Worker* RunView::HolderOfOldestStep() const {
   for (const auto& [key, worker] : parts_.membership->workers()) {
-    if (parts_.handout->steps().Holds(key, parts_.handout->steps().base())) return worker.get();
+    if (parts_.scheduler->steps().Holds(key, parts_.scheduler->steps().base())) return worker.get();
   }
   return nullptr;
 }
@@ -309,7 +309,7 @@ std::string RunView::OldestStep() const {
   const Worker* const holder = HolderOfOldestStep();
   if (holder == nullptr) return "";
   const std::string& what = holder->waiting.what();
-  return absl::StrCat("step ", parts_.handout->steps().base(), " is with worker ", holder->index,
+  return absl::StrCat("step ", parts_.scheduler->steps().base(), " is with worker ", holder->index,
                       what.empty() ? "" : ", which is ", what);
 }
 

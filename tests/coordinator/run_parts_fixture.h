@@ -51,7 +51,7 @@ class RunPartsTest : public PsFleetTest {
                               .texts = SmallTexts(),
                               .manifest = SmallManifest(0, 0),
                               .broadcast = [](const proto::ControlRequest&) {},
-                              .on_idle = [] {}});
+                              .wakeup = &wakeup_});
     closing_ = std::make_unique<DrainCheckpoint>(DrainCheckpoint::Options{
         .loop = &loop_,
         .fleet = fleet_.get(),
@@ -92,7 +92,8 @@ class RunPartsTest : public PsFleetTest {
                           .window_steps = 64,
                           .lease_timeout_seconds = 20,
                           .on_leased = [](uint64_t) {}}};
-  std::vector<std::string> owed_;  // files that are not yet on disk
+  Wakeup wakeup_{&loop_, [] {}};
+  std::vector<std::string> owed_;  // files that are not on disk yet
   int endings_ = 0;
   std::function<void(const std::string&)> dismiss_evaluator_;  // empty: there is no evaluator
   std::optional<absl::Status> outcome_;

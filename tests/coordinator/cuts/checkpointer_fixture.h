@@ -59,12 +59,7 @@ class CheckpointerTest : public testing::Test {
               if (highest.has_value()) absl::StrAppend(&event, " highest ", *highest);
               events_.push_back(event);
             },
-        .on_idle =
-            [this] {
-              EXPECT_TRUE(checkpointer_->idle());
-              events_.push_back("idle");
-              if (on_idle_ != nullptr) std::exchange(on_idle_, nullptr)();
-            }});
+        .wakeup = &wakeup_});
   }
 
   void Begin(uint64_t step, bool hold = false) {
@@ -165,7 +160,10 @@ class CheckpointerTest : public testing::Test {
     }
     return steps;
   }
-  std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
+  std::vector<std::string> TakeEvents() {
+    loop_.RunPosted();
+    return std::exchange(events_, {});
+  }
 
   uint64_t term_ = kTimeline;  // of the cuts and their answers
   TemporaryDirectory directory_;
@@ -181,6 +179,10 @@ class CheckpointerTest : public testing::Test {
   std::vector<std::string> errors_;
   std::function<void()> on_committed_;
   std::function<void()> on_idle_;
+  Wakeup wakeup_{&loop_, [this] {
+                   events_.push_back("idle");
+                   if (on_idle_ != nullptr) std::exchange(on_idle_, nullptr)();
+                 }};
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

@@ -65,6 +65,7 @@ class OperatorRequestsTest : public testing::Test {
       OperatorRequests::Wanted{.timeline = 5, .at_least = 7};
   std::optional<StoredCheckpoint> newest_;
   int asked_ = 0;
+  Wakeup wakeup_{&loop_, [this] { ++asked_; }};
   int stops_ = 0;
   OperatorRequests requests_{{.membership = workers_.membership(),
                               .ps_count = 2,
@@ -72,12 +73,13 @@ class OperatorRequestsTest : public testing::Test {
                               .stop = [this] { ++stops_; },
                               .wanted_now = [this] { return wanted_; },
                               .newest = [this] { return newest_; },
-                              .on_asked = [this] { ++asked_; }}};
+                              .wakeup = &wakeup_}};
 };
 
 TEST_F(OperatorRequestsTest, ACheckpointIsAnsweredByOneOfItsTimelineThatHasAllThatWasDone) {
   const auto first = Checkpoint();
   EXPECT_TRUE(requests_.checkpoint_wanted());
+  loop_.RunPosted();
   EXPECT_EQ(asked_, 1);
   wanted_->at_least = 9;
   const auto second = Checkpoint();

@@ -27,7 +27,7 @@ class RunViewTest : public RunPartsTest {
         OperatorRequests::Options{.membership = workers_.membership(),
                                   .wanted_now = [] { return OperatorRequests::Wanted(); },
                                   .newest = [] { return std::nullopt; },
-                                  .on_asked = [] {}});
+                                  .wakeup = &wakeup_});
   }
   Worker& Train() {
     Worker& worker = workers_.Join(0);
@@ -37,28 +37,45 @@ class RunViewTest : public RunPartsTest {
     handout_.ServeLine();
     return worker;
   }
-  RunView View() {
-    return RunView({.now = loop_.Now(),
-                    .timeline = fleet_->timeline(),
-                    .counters = {.timelines_opened = 1, .steps_done = 5, .examples = 50},
-                    .job = &job_,
-                    .paths = &paths_,
-                    .chief_address = &chief_address_,
-                    .ps_addresses = &ps_addresses_,
-                    .optimizer = optimizer_.get(),
-                    .plan = &plan_,
-                    .cuts = &cuts_plan_,
-                    .lease = &lease_,
-                    .fleet = fleet_.get(),
-                    .membership = workers_.membership(),
-                    .handout = &handout_,
-                    .progress = &progress_,
-                    .history = &history_,
-                    .evaluator = &evaluator_,
-                    .checkpointer = checkpointer_.get(),
-                    .closing = closing_.get(),
-                    .ending = ending_.get(),
-                    .requests = requests_.get()});
+  ~RunViewTest() override { GiveBackParts(); }
+  RunView View() { return RunView(Parts(), loop_.Now()); }
+  // The parts as they are now, which the fixture lends.
+  const RunParts& Parts() {
+    GiveBackParts();
+    parts_.emplace(RunOptions{.loop = &loop_,
+                              .chief_address = "chief:1",
+                              .ps_addresses = {"ps-0:1", "ps-1:1"},
+                              .run_dir = directory_.path()});
+    parts_->opened = {.timeline = fleet_->timeline()};
+    parts_->counters = {.timelines_opened = 1, .steps_done = 5, .examples = 50};
+    parts_->job_optimizer = *MakeOptimizer(R"({"class_name": "SGD", "config": {}})");
+    parts_->plan = plan_;
+    if (cuts_plan_.has_value()) parts_->cuts.emplace(*cuts_plan_);
+    parts_->lock.reset(&lease_);
+    parts_->fleet.reset(fleet_.get());
+    parts_->membership.reset(workers_.membership());
+    parts_->scheduler.reset(&handout_);
+    parts_->history.reset(&history_);
+    parts_->evaluator.reset(&evaluator_);
+    parts_->checkpointer.reset(checkpointer_.get());
+    parts_->drain.reset(closing_.get());
+    parts_->shutdown.reset(ending_.get());
+    parts_->requests.reset(requests_.get());
+    return *parts_;
+  }
+  void GiveBackParts() {
+    if (!parts_.has_value()) return;
+    (void)parts_->lock.release();
+    (void)parts_->fleet.release();
+    (void)parts_->membership.release();
+    (void)parts_->scheduler.release();
+    (void)parts_->history.release();
+    (void)parts_->evaluator.release();
+    (void)parts_->checkpointer.release();
+    (void)parts_->drain.release();
+    (void)parts_->shutdown.release();
+    (void)parts_->requests.release();
+    parts_.reset();
   }
   void Wait(Time time) {
     handout_.UpdateIdleSince();
@@ -66,12 +83,6 @@ class RunViewTest : public RunPartsTest {
     handout_.UpdateIdleSince();
   }
 
-  const Job job_ = {};
-  const RunPaths paths_{directory_.path()};
-  const std::string chief_address_ = "chief:1";
-  const std::vector<std::string> ps_addresses_ = {"ps-0:1", "ps-1:1"};
-  const std::unique_ptr<const Optimizer> optimizer_ =
-      *MakeOptimizer(R"({"class_name": "SGD", "config": {}})");
   std::optional<StepPlan> plan_{std::in_place, 100, 10, 2, 0};
   std::optional<CutPlan> cuts_plan_;
   Progress progress_{{}};
@@ -82,6 +93,7 @@ class RunViewTest : public RunPartsTest {
   CheckpointEvaluation evaluator_{
       {.loop = &loop_, .store = &store_, .progress = &progress_, .paths = {directory_.path()}}};
   std::unique_ptr<OperatorRequests> requests_;
+  std::optional<RunParts> parts_;
 };
 
 TEST_F(RunViewTest, ThePhaseIsThatOfWhatIsFurthest) {

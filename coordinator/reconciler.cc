@@ -1,0 +1,184 @@
+#include "coordinator/reconciler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/logging.h"
+
+namespace shoal {
+
+Reconciler::Reconciler(RunParts* parts)
+    : parts_(*parts),
+      wakeup_(parts_.options.loop, [this] { Reconcile(); }),
+      report_wakeup_(parts_.options.loop, [this] { ServeReported(); }) {}
+
+void Reconciler::OnReport(const Worker& worker) {
+  reported_.insert(worker.key);
+  report_wakeup_.Raise();
+}
+
+void Reconciler::Reconcile() {
+  reported_.clear();
+  if (!Plan()) return;
+  // 6. Serve all workers.
+  for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
+  parts_.scheduler->ServeLine();
+}
+
+void Reconciler::ServeReported() {
+  const std::set<StepDispatcher::WorkerKey> reported = std::exchange(reported_, {});
+  if (reported.empty() || !Plan()) return;
+  // 6. Serve the workers that have reported.
+  for (const StepDispatcher::WorkerKey key : reported) {
+    const auto worker = parts_.membership->workers().find(key);
+    if (worker != parts_.membership->workers().end()) parts_.scheduler->Offer(*worker->second);
+  }
+  parts_.scheduler->ServeLine();
+}
+
+bool Reconciler::Plan() {
+  // 1. Steps exist in an open timeline of a run that goes on (sections 2 and 8 of the protocol).
+  if (!parts_.scheduler->open() || !parts_.shutdown->working()) return false;
+  // 2. Count the rounds that are complete, and close the epochs whose steps are all done.
+  parts_.CountRounds();
+  if (parts_.training()) {
+    parts_.history->CloseUpTo(parts_.scheduler->steps().base());
+    parts_.evaluator->HandOut();
+  }
+  // 3. End the job, have the callbacks decide, or 4. begin a cut (sections 6 and 8).
+  PlanEndOrCut();
+  if (!parts_.training() || !parts_.shutdown->working()) return false;
+  // 5. Limit the leases (sections 5 and 6).
+  LimitLeases();
+  return true;
+}
+
+void Reconciler::LimitLeases() {
+  uint64_t limit = parts_.cuts->mandatory();
+  if (!parts_.checkpointer->idle() && !parts_.checkpointer->accepted())
+    limit = std::min(limit, parts_.checkpointer->step());
+  if (parts_.drain->closing()) {
+    // Nothing new, but all steps that the last checkpoints need, also when a worker hands steps
+    // back.
+    const uint64_t needed = parts_.checkpointer->idle() ? 0 : parts_.checkpointer->step();
+    limit = std::min(limit, std::max(needed, parts_.scheduler->steps().first_unleased()));
+    if (parts_.scheduler->taking_back()) limit = 0;
+  }
+  parts_.scheduler->steps().set_limit(limit);
+}
+
+// Ends the job, or begins the next cut, where one is due.
+void Reconciler::PlanEndOrCut() {
+  parts_.drain->GiveUpCutAhead();
+  if (!parts_.checkpointer->idle()) return;
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  const bool final_is_stored = parts_.training() && last.has_value() && last->manifest.finished() &&
+                               last->manifest.cut_step == parts_.plan->total_steps();
+  const bool decides = parts_.training() && parts_.awaits_results();
+  if (parts_.scheduler->steps().finished() && final_is_stored &&
+      parts_.scheduler->evaluation() == nullptr && !decides) {
+    return SaveModel(*last);
+  }
+  if (parts_.drain->closing()) return parts_.drain->Plan();
+  // What is evaluated already is not known before that.
+  if (parts_.training() && !parts_.history->read()) return;
+  if (decides && HasAllToDecide()) {
+    // What is left is done as well, or there were no such checkpoint: who did it has yet to say so.
+    if (parts_.cuts->epoch() < parts_.history->closed_epochs()) Decide();
+    return;
+  }
+  if (decides && EvaluatorDecides()) return;
+  const bool asked = parts_.requests->checkpoint_wanted();
+  if ((final_is_stored && !decides) || !(parts_.training() || asked)) return;
+  const bool evaluated = parts_.history->IsEvaluated(parts_.cuts->epoch()) || LeftToEvaluator();
+  if (const auto due = parts_.cuts->Due(parts_.options.loop->Now(), Steps(), asked, evaluated))
+    BeginCut(*due);
+}
+
+CutPlan::Steps Reconciler::Steps() const {
+  return {.first_unleased = parts_.scheduler->CutTarget(),
+          .leased = parts_.scheduler->steps().leased_count(),
+          .per_second = parts_.progress.steps_per_second(parts_.options.loop->Now())};
+}
+
+void Reconciler::BeginCut(const CutPlan::Cut& cut) {
+  if (parts_.cuts->NeedsFreshTerm(cut.step)) parts_.fleet->RenewTerm();
+  parts_.cuts->Began(cut.step, parts_.options.loop->Now());
+  parts_.drain_cut = parts_.drain->closing();
+  if (cut.hold) parts_.evaluator->WarnEvaluatorMissing();
+  Checkpointer::Cut begun = {.timeline = parts_.opened->timeline,
+                             .step = cut.step,
+                             .term = parts_.fleet->term(),
+                             .hold = cut.hold};
+  if (parts_.plan.has_value()) {
+    begun.epoch = cut.step == 0 ? 0 : parts_.plan->EpochOf(cut.step - 1);
+    const uint64_t epoch_first_step = begun.epoch * parts_.plan->steps_per_epoch();
+    begun.epoch_position = std::min<uint64_t>(
+        (cut.step - epoch_first_step) * parts_.plan->batch_size(), parts_.plan->examples());
+    begun.total_steps = parts_.plan->total_steps();
+    begun.training_examples = parts_.plan->examples();
+    begun.test_examples = parts_.test_examples;
+    parts_.progress.BeginCut(cut.step, begun.epoch);
+  }
+  parts_.checkpointer->Begin(begun);
+}
+
+bool Reconciler::HasAllToDecide() const {
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  return parts_.history->IsEvaluated(parts_.cuts->epoch()) && last.has_value() &&
+         last->manifest.cut_step == parts_.cuts->mandatory();
+}
+
+bool Reconciler::EvaluatorDecides() const {
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  return last.has_value() && last->manifest.cut_step == parts_.cuts->mandatory() &&
+         last->manifest.epoch == parts_.cuts->epoch() && parts_.LacksResult(*last) &&
+         parts_.evaluator->WillBring(*last);
+}
+
+bool Reconciler::LeftToEvaluator() const {
+  const uint64_t epoch = parts_.cuts->epoch();
+  if (!parts_.plan.has_value() || epoch >= parts_.plan->epochs()) return false;
+  // A cut that came late is of some steps of the next epoch, too: it is evaluated as that of this
+  // one while it is held, or never.
+  if (parts_.cuts->mandatory() != parts_.plan->EpochEnd(epoch)) return false;
+  // Where there is such a checkpoint, and it is cut once more, nobody has brought its result.
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  const bool there = last.has_value() && last->manifest.cut_step == parts_.cuts->mandatory();
+  return !there && parts_.evaluator->Takes(epoch);
+}
+
+void Reconciler::Decide() {
+  const uint64_t epoch = parts_.cuts->epoch();
+  const auto asked = [this, epoch, timeline = parts_.opened->timeline] {
+    if (!parts_.training() || parts_.opened->timeline != timeline || !parts_.shutdown->working())
+      return false;
+    return parts_.cuts->epoch() == epoch && HasAllToDecide();
+  };
+  parts_.history->Decide(epoch, asked, [this] { OnDecided(); });
+}
+
+void Reconciler::OnDecided() {
+  StoredCheckpoint newest = *parts_.checkpointer->last();
+  newest.manifest.total_steps = parts_.plan->total_steps();  // a run may have become longer since
+  const RunVerdict& verdict = parts_.history->verdict();
+  if (const auto end = EndOfRun(parts_.options.job.callbacks, verdict, newest)) {
+    for (const std::string& line : DescribeVerdict(verdict)) LogInfo(line);
+    return SaveModel(end->result);
+  }
+  parts_.cuts->EpochDecided();
+  wakeup_.Raise();
+}
+
+void Reconciler::SaveModel(const StoredCheckpoint& result, bool found) {
+  if (!result.manifest.finite()) {
+    return parts_.shutdown->Fail(
+        absl::StrCat("all steps are done, but values in \"", result.manifest.not_finite,
+                     "\" of the last checkpoint, ", result.directory,
+                     ", are not finite numbers; no model is saved. ", parts_.nan_watch->Advice()));
+  }
+  parts_.shutdown->Save({.values = result, .last = parts_.checkpointer->last(), .found = found});
+}
+
+}  // namespace shoal

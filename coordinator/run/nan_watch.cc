@@ -1,0 +1,53 @@
+#include "coordinator/run/nan_watch.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/logging.h"
+
+namespace shoal {
+
+NanWatch::NanWatch(Options options) : options_(std::move(options)) {}
+
+// Warns once: every later step will have it, too.
+std::optional<std::string> NanWatch::OnLoss(uint64_t step, double loss_sum, int worker) {
+  if (std::isfinite(loss_sum)) {
+    steps_ = 0;
+    return std::nullopt;
+  }
+  if (!std::exchange(warned_, true)) {
+    LogWarning(absl::StrCat("the loss of step ", step, ", computed by worker ", worker,
+                            ", is not a finite number, and the variables hardly ever recover. ",
+                            Advice()));
+  }
+  const uint64_t limit = options_.stop_after_steps;
+  if (++steps_ < limit || limit == 0) return std::nullopt;
+  return absl::StrCat("the losses of ", steps_, " steps in a row, up to step ", step,
+                      ", were not finite numbers ($.stop_after_nan_steps). ", Advice());
+}
+
+// The cause decides where to go on: another learning rate makes another job, which needs a run
+// directory of its own.
+std::string NanWatch::Advice() const {
+  const std::optional<StoredCheckpoint>& finite = options_.checkpointer->last_finite();
+  const std::string where = " with --run_dir=" + options_.run_dir;
+  if (!options_.checkpointer->newest().has_value()) {
+    return absl::StrCat("If there is NaN in the data, mend it and start again", where,
+                        ", which has no checkpoint yet: training begins at step 0; if the learning "
+                        "rate is too high, lower it and begin anew with another --run_dir");
+  }
+  if (!finite.has_value()) {
+    return absl::StrCat(
+        "Lower the learning rate, or mend the data if there is NaN in it, and begin anew with "
+        "another --run_dir: no checkpoint in ",
+        options_.run_dir, " has values that are all finite");
+  }
+  return absl::StrCat("If there is NaN in the data, mend it and start again", where,
+                      ", which goes on from ", finite->directory, " (step ",
+                      finite->manifest.cut_step,
+                      "), the newest checkpoint whose values are all finite; if the learning rate "
+                      "is too high, lower it and begin anew with another --run_dir");
+}
+
+}  // namespace shoal

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/job/job.h"
+#include "common/model/keras_model.h"
+#include "common/optimizer/optimizer.h"
+#include "common/rpc/network.h"
+#include "common/run/run_paths.h"
+#include "common/sharding/shard_map.h"
+#include "common/step_plan/round_plan.h"
+#include "common/step_plan/step_plan.h"
+#include "coordinator/cuts/checkpointer.h"
+#include "coordinator/cuts/cut_plan.h"
+#include "coordinator/cuts/drain_checkpoint.h"
+#include "coordinator/evaluator/checkpoint_evaluation.h"
+#include "coordinator/operators/operator_requests.h"
+#include "coordinator/run/nan_watch.h"
+#include "coordinator/run/progress.h"
+#include "coordinator/run/run_history.h"
+#include "coordinator/run/shutdown.h"
+#include "coordinator/steps/membership.h"
+#include "coordinator/steps/step_scheduler.h"
+#include "coordinator/takeover/ps_fleet.h"
+#include "coordinator/takeover/run_lock.h"
+
+namespace shoal {
+
+struct RunOptions {
+  EventLoop* loop = nullptr;  // these outlive the run
+  Network* network = nullptr;
+  FileSystem* files = RealFileSystem();
+  Job job;
+  std::string chief_address;  // of this coordinator, as workers are told it
+  std::vector<std::string> ps_addresses;
+  std::set<int> listed_workers;
+  bool lists_evaluator = false;
+  std::string run_dir;                                      // absolute; ps may see it, or not
+  uint32_t coordinator_id = 0;                              // random
+  LeaseHolder holder;                                       // this process, but for its address
+  std::string run_id;                                       // of run_dir; empty: it has none
+  bool take_over = false;                                   // the ps of another run, too
+  std::function<bool(const std::string& process)> is_gone;  // as RunLock::Options has them
+  std::function<void()> on_lead;
+  // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
+  std::function<void(const absl::Status&)> on_over;
+};
+
+// All parts of one run, and the facts that they have reported. TrainingRun makes the parts and
+// receives the facts, Reconciler decides by them, RunView shows them. Loop thread only.
+struct RunParts {
+  // The job of `run_options` says all of its strategy.
+  explicit RunParts(RunOptions run_options);
+
+  // The open timeline; 0 without one.
+  uint64_t timeline() const { return opened.has_value() ? opened->timeline : 0; }
+  // Steps are handed out.
+  bool training() const { return scheduler->begun(); }
+  // The job has callbacks: no step of the next epoch begins before the callbacks have decided.
+  bool awaits_results() const { return !options.job.callbacks.empty() && test_examples > 0; }
+  // The batches of the test set. Requires a test set.
+  StepPlan TestBatches() const {
+    return {test_examples, static_cast<uint64_t>(options.job.batch_size), /*epochs=*/1,
+            /*steps=*/0};
+  }
+  // `checkpoint` is at the end of an epoch that has no result on the test set yet.
+  bool LacksResult(const StoredCheckpoint& checkpoint) const;
+  // Adds the results of all complete rounds to the progress.
+  void CountRounds();
+
+  const RunOptions options;
+  const std::string job_text;
+  const uint32_t fingerprint;  // of the job
+  KerasModel model;
+  std::unique_ptr<const Optimizer> optimizer;      // what the ps apply
+  std::unique_ptr<const Optimizer> job_optimizer;  // the same, but under the strategy local
+  std::unique_ptr<ShardMap> shard_map;
+  CheckpointLayout layout;
+  const RunPaths paths;
+  CheckpointStore store;  // used in Offload only
+  const Time started;
+
+  // Each part knows at most those above it.
+  Progress progress;
+  std::unique_ptr<RunLock> lock;
+  std::unique_ptr<PsFleet> fleet;
+  std::unique_ptr<Membership> membership;
+  std::unique_ptr<StepScheduler> scheduler;
+  std::unique_ptr<RunHistory> history;
+  std::unique_ptr<CheckpointEvaluation> evaluator;
+  std::unique_ptr<Checkpointer> checkpointer;
+  std::unique_ptr<NanWatch> nan_watch;
+  std::unique_ptr<Shutdown> shutdown;
+  std::unique_ptr<DrainCheckpoint> drain;
+  std::unique_ptr<OperatorRequests> requests;
+
+  // The run's newest checkpoint tells the number of examples, or else the first worker.
+  std::optional<StepPlan> plan;
+  std::optional<RoundPlan> rounds;  // of sync
+  // Known with the plan; and who said so.
+  uint64_t test_examples = 0;
+  std::string counted_by;
+  bool worker_came = false;  // one that was ready: steps are handed out in each timeline
+  // The checkpoints on disk at the start, newest first; and when that was.
+  std::vector<StoredCheckpoint> stored;
+  Time stored_at{};
+  std::optional<PsFleet::Opened> opened;  // the open timeline
+  std::optional<CutPlan> cuts;            // and its cuts; stays when it is over
+  bool drain_cut = false;                 // the drain has begun the newest cut
+  // Steps that were reported and never applied. The figures of their epoch include them, so they
+  // do not count once more when they are done.
+  std::set<uint64_t> counted;
+
+  struct Counters {
+    uint64_t timelines_opened = 0;
+    uint64_t steps_done = 0;
+    uint64_t examples = 0;
+  };
+  Counters counters;  // since the start
+};
+
+}  // namespace shoal
