@@ -125,14 +125,14 @@ constexpr double kShareOfTimedOps = 0.25;
 
 // Trains a model on made-up batches, from its first values. As in a worker, the next batch is known
 // during a step, and pictures are bytes if the device accepts bytes.
-class Bench {
+class StepBench {
  public:
   using OnWorkTimed = std::function<void(const std::string& work, std::chrono::nanoseconds taken)>;
 
-  static absl::StatusOr<std::unique_ptr<Bench>> Create(const Graph& graph,
-                                                       const std::shared_ptr<const Loss>& loss,
-                                                       const ModelBenchOptions& options,
-                                                       OnWorkTimed on_work_timed) {
+  static absl::StatusOr<std::unique_ptr<StepBench>> Create(const Graph& graph,
+                                                           const std::shared_ptr<const Loss>& loss,
+                                                           const ModelBenchOptions& options,
+                                                           OnWorkTimed on_work_timed) {
     SHOAL_ASSIGN_OR_RETURN(
         std::unique_ptr<ModelRunner> runner,
         ModelRunner::Create(
@@ -153,7 +153,8 @@ class Bench {
                               {"a batch", static_cast<uint64_t>(memory.data)},
                               {"parameters and gradients", 2 * parameter_bytes}}},
                     ReadMemoryLimit(), "A smaller --batch_size takes less."));
-    std::unique_ptr<Bench> bench(new Bench(graph, *loss, options.batch_size, std::move(runner)));
+    std::unique_ptr<StepBench> bench(
+        new StepBench(graph, *loss, options.batch_size, std::move(runner)));
     bench->activation_bytes_ = memory.activations;
     SHOAL_ASSIGN_OR_RETURN(bench->pinned_parameters_, bench->runner_->Pin(bench->parameters_));
     SHOAL_ASSIGN_OR_RETURN(bench->pinned_gradients_, bench->runner_->Pin(bench->gradients_));
@@ -183,7 +184,8 @@ class Bench {
   int64_t activation_bytes() const { return activation_bytes_; }
 
  private:
-  Bench(const Graph& graph, const Loss& loss, int64_t examples, std::unique_ptr<ModelRunner> runner)
+  StepBench(const Graph& graph, const Loss& loss, int64_t examples,
+            std::unique_ptr<ModelRunner> runner)
       : runner_(std::move(runner)),
         parameters_(runner_->layout().size),
         gradients_(runner_->layout().size),
@@ -225,8 +227,8 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
   SHOAL_ASSIGN_OR_RETURN(
       result.op_work, WorkOf(model.graph, *loss, PartSizes(options.batch_size, devices).front()));
   {
-    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
-                           Bench::Create(model.graph, loss, options, nullptr));
+    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<StepBench> bench,
+                           StepBench::Create(model.graph, loss, options, nullptr));
     result.activation_bytes = bench->activation_bytes();
     SHOAL_RETURN_IF_ERROR(bench->Run(
         options.seconds, [] {},
@@ -238,12 +240,12 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
   std::map<std::string, double> op_seconds;  // of the current step
   std::map<std::string, int64_t> op_pieces;  // likewise
   SHOAL_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Bench> bench,
-      Bench::Create(model.graph, loss, options,
-                    [&](const std::string& work, std::chrono::nanoseconds taken) {
-                      op_seconds[work] += Seconds(taken).count();
-                      ++op_pieces[work];
-                    }));
+      const std::unique_ptr<StepBench> bench,
+      StepBench::Create(model.graph, loss, options,
+                        [&](const std::string& work, std::chrono::nanoseconds taken) {
+                          op_seconds[work] += Seconds(taken).count();
+                          ++op_pieces[work];
+                        }));
   double least = std::numeric_limits<double>::infinity();
   SHOAL_RETURN_IF_ERROR(bench->Run(
       options.seconds * kShareOfTimedOps,

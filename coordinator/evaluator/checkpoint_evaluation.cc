@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxWanted = 16;  // an evaluator requests fewer at once
 // At the end, an evaluator that has not gone after this time counts as gone.
-constexpr Time kDismissTimeout = std::chrono::seconds(5);
+constexpr Time kEvaluatorDismissTimeout = std::chrono::seconds(5);
 constexpr size_t kLeastKept = 2;  // the same as in CheckpointStore
 
 }  // namespace
@@ -400,7 +400,7 @@ void CheckpointEvaluation::MaybeEnd() {
   proto::EvaluatorOrder order;
   order.mutable_job_done()->set_failure(*failure_);
   peer_.Send(order);
-  dismiss_deadline_.Set(kDismissTimeout, [this] { OnEnded(); });
+  dismiss_deadline_.Set(kEvaluatorDismissTimeout, [this] { OnEnded(); });
 }
 
 void CheckpointEvaluation::OnEnded() {

@@ -10,7 +10,7 @@ namespace shoal {
 namespace {
 
 // A stream that lasted this long resets the pauses.
-constexpr Time kSettled = std::chrono::seconds(1);
+constexpr Time kLinkSettled = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void PsLink::OnClosed(const absl::Status& status) {
   if (closed_) return;
   const bool was_connected = std::exchange(hello_seen_, false);
   // A stream that breaks soon after each hello is not retried at once each time.
-  if (was_connected && options_.loop->Now() - since_ >= kSettled) backoff_.Reset();
+  if (was_connected && options_.loop->Now() - since_ >= kLinkSettled) backoff_.Reset();
   if (was_connected) since_ = options_.loop->Now();
   // Callers show the address themselves.
   const std::string why(absl::StripPrefix(status.message(), options_.address + ": "));

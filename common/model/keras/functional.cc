@@ -67,8 +67,6 @@ class Functional : public ModelConfig {
   std::vector<size_t> outputs_;                // calls that yield the outputs
 };
 
-bool IsInputLayer(const Layer& layer) { return layer.type->inputs == LayerType::Inputs::kOfModel; }
-
 absl::Status Functional::Read(LayerOptions& options) {
   const JsonNode layers = options["layers"];
   const JsonNode inputs = options["input_layers"];

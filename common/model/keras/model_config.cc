@@ -15,6 +15,8 @@ absl::StatusOr<ValueId> ModelConfig::Call(LayerCall& call) {
       absl::StrCat("has ", outputs.size(), " outputs; a model in another must have one"));
 }
 
+bool IsInputLayer(const Layer& layer) { return layer.type->inputs == LayerType::Inputs::kOfModel; }
+
 LayerSummary Summarize(const Layer& layer) {
   return {.name = layer.name,
           .class_name = layer.type->class_name,

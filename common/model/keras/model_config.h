@@ -36,5 +36,7 @@ class ModelConfig : public LayerConfig {
 
 // Returns the layer's line of the summary.
 LayerSummary Summarize(const Layer& layer);
+// Returns whether `layer` is an input of its model.
+bool IsInputLayer(const Layer& layer);
 
 }  // namespace shoal

@@ -14,8 +14,6 @@
 namespace shoal {
 namespace {
 
-bool IsInputLayer(const Layer& layer) { return layer.type->inputs == LayerType::Inputs::kOfModel; }
-
 class Sequential : public ModelConfig {
  public:
   explicit Sequential(LayerOptions& options) : config_(options.config().config()) {

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-std::shared_ptr<const Op> Make(BinaryOp::Kind kind) {
+std::shared_ptr<const Op> MakeBinary(BinaryOp::Kind kind) {
   auto op = std::make_shared<BinaryOp>();
   op->kind = kind;
   return op;
@@ -40,7 +40,7 @@ absl::Status UnaryOp::Gradient(GradientBuilder& builder) const {
     return builder.Add(op, {x});
   };
   const auto set = [&](BinaryOp::Kind with, ValueId factor) {
-    return builder.AddInputGradient(0, Make(with), {dy, factor});
+    return builder.AddInputGradient(0, MakeBinary(with), {dy, factor});
   };
   switch (kind) {
     case Kind::kExp:

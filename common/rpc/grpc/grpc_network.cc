@@ -383,7 +383,8 @@ void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
   };
   // By another thread: the loop's, which may be this one, does not look at what itself posts while
   // it waits.
-  Offload(Lane::kCopies, [] {}, refuse);
+  Offload(
+      Lane::kCopies, [] {}, refuse);
 }
 
 void GrpcNetworkImpl::AwaitClient() {

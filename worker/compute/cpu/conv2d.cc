@@ -12,8 +12,8 @@ namespace {
 using dnnl::memory;
 
 // A convolution in oneDNN's terms.
-struct Geometry {
-  Geometry(const Convolution& convolution, const Shape& x, const Shape& y);
+struct ConvolutionGeometry {
+  ConvolutionGeometry(const Convolution& convolution, const Shape& x, const Shape& y);
 
   memory::dims strides, dilates, padding_before, padding_after;
   memory::desc x, y;              // any layout
@@ -22,7 +22,8 @@ struct Geometry {
   memory::desc bias;
 };
 
-Geometry::Geometry(const Convolution& convolution, const Shape& x_shape, const Shape& y_shape)
+ConvolutionGeometry::ConvolutionGeometry(const Convolution& convolution, const Shape& x_shape,
+                                         const Shape& y_shape)
     : strides{convolution.window.strides[0], convolution.window.strides[1]},
       dilates{convolution.window.dilation[0] - 1, convolution.window.dilation[1] - 1},
       x(CpuProgram::AnyImage(x_shape)),
@@ -50,7 +51,7 @@ Geometry::Geometry(const Convolution& convolution, const Shape& x_shape, const S
   kernel_canonical = memory::desc(dims, memory::data_type::f32, canonical);
 }
 
-dnnl::convolution_forward::primitive_desc Forward(const Geometry& g, bool bias,
+dnnl::convolution_forward::primitive_desc Forward(const ConvolutionGeometry& g, bool bias,
                                                   const dnnl::engine& engine) {
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, g.x, g.kernel,
@@ -63,8 +64,8 @@ dnnl::convolution_forward::primitive_desc Forward(const Geometry& g, bool bias,
 absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const Geometry geometry(convolution, builder.shape(node.inputs[0]),
-                          builder.shape(node.outputs[0]));
+  const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
+                                     builder.shape(node.outputs[0]));
   const bool bias = node.inputs.size() == 3;
   const auto pd = Forward(geometry, bias, program.engine());
   const TensorId y = program.ImageOutput(FusedOutput(index, program), pd.dst_desc());
@@ -85,8 +86,8 @@ absl::Status AddConvolutionBackwardData(int index, const Convolution& convolutio
                                         CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const Geometry geometry(convolution, builder.shape(node.outputs[0]),
-                          builder.shape(node.inputs[0]));
+  const ConvolutionGeometry geometry(convolution, builder.shape(node.outputs[0]),
+                                     builder.shape(node.inputs[0]));
   const auto forward = Forward(geometry, false, program.engine());
   const dnnl::convolution_backward_data::desc desc(
       dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
@@ -109,8 +110,8 @@ absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolu
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
   const int bias_node = program.fusions().bias_gradient[index];
-  const Geometry geometry(convolution, builder.shape(node.inputs[0]),
-                          builder.shape(node.inputs[1]));
+  const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
+                                     builder.shape(node.inputs[1]));
   const auto forward = Forward(geometry, bias_node >= 0, program.engine());
   const dnnl::convolution_backward_weights::desc desc(
       dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel,

@@ -69,7 +69,7 @@ class Box {
   int64_t outer_rows_ = 1;
 };
 
-int64_t RowGrain(int64_t row) { return std::max<int64_t>(1, kElementGrain / row); }
+int64_t PaddedRowGrain(int64_t row) { return std::max<int64_t>(1, kElementGrain / row); }
 
 }  // namespace
 
@@ -79,7 +79,7 @@ absl::Status Pad(int index, CpuProgram& program) {
   const Box box(builder.shape(node.inputs[0]), builder.shape(node.outputs[0]),
                 static_cast<const PadOp&>(*node.op).margins);
   AddLoopStep(
-      box.outer_rows(), RowGrain(box.row().outer),
+      box.outer_rows(), PaddedRowGrain(box.row().outer),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
       [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         const auto [inner, outer, before] = box.row();
@@ -105,7 +105,7 @@ absl::Status Crop(int index, CpuProgram& program) {
   const Box box(builder.shape(node.outputs[0]), builder.shape(node.inputs[0]),
                 static_cast<const CropOp&>(*node.op).margins);
   AddLoopStep(
-      box.inner_rows(), RowGrain(box.row().inner),
+      box.inner_rows(), PaddedRowGrain(box.row().inner),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
       [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         const auto [inner, outer, before] = box.row();

@@ -13,8 +13,8 @@ namespace {
 using dnnl::memory;
 
 // A sliding window in oneDNN's terms.
-struct Geometry {
-  Geometry(const Window& window, const Shape& x, const Shape& y) {
+struct PoolGeometry {
+  PoolGeometry(const Window& window, const Shape& x, const Shape& y) {
     for (int axis = 0; axis < 2; ++axis) {
       const int64_t reach = (window.size[axis] - 1) * window.dilation[axis] + 1;
       kernel.push_back(window.size[axis]);
@@ -34,7 +34,7 @@ dnnl::algorithm Algorithm(Pool2DOp::Kind kind) {
 }
 
 dnnl::pooling_v2_forward::primitive_desc Forward(const CpuProgram& program, bool for_training,
-                                                 Pool2DOp::Kind kind, const Geometry& geometry,
+                                                 Pool2DOp::Kind kind, const PoolGeometry& geometry,
                                                  const memory::desc& x, const memory::desc& y) {
   const dnnl::pooling_v2_forward::desc desc(
       for_training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference,
@@ -44,7 +44,7 @@ dnnl::pooling_v2_forward::primitive_desc Forward(const CpuProgram& program, bool
 }
 
 dnnl::pooling_v2_backward::primitive_desc Backward(
-    const CpuProgram& program, Pool2DOp::Kind kind, const Geometry& geometry, const Shape& x,
+    const CpuProgram& program, Pool2DOp::Kind kind, const PoolGeometry& geometry, const Shape& x,
     const Shape& y, const dnnl::pooling_v2_forward::primitive_desc& forward) {
   const dnnl::pooling_v2_backward::desc desc(
       Algorithm(kind), CpuProgram::AnyImage(x), CpuProgram::AnyImage(y), geometry.strides,
@@ -88,7 +88,7 @@ absl::Status Pool2D(int index, CpuProgram& program) {
   const Node& node = builder.graph().nodes()[index];
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const ValueId x = node.inputs[0], y = node.outputs[0];
-  const Geometry geometry(op.window, builder.shape(x), builder.shape(y));
+  const PoolGeometry geometry(op.window, builder.shape(x), builder.shape(y));
   const auto pd = Forward(program, HasGradient(program, y), op.kind, geometry, program.ImageDesc(x),
                           CpuProgram::AnyImage(builder.shape(y)));
   std::vector<CpuProgram::Argument> arguments = {
@@ -113,7 +113,7 @@ absl::Status Pool2DBackward(int index, CpuProgram& program) {
   const int relu_node = program.fusions().relu_gradient[index];
   const ValueId dx = nodes[relu_node >= 0 ? relu_node : index].outputs[0];
   const CpuProgram::Pooling& pooling = program.poolings().at(y);
-  const Geometry geometry(op.window, builder.shape(dx), builder.shape(dy));
+  const PoolGeometry geometry(op.window, builder.shape(dx), builder.shape(dy));
   const auto pd =
       Backward(program, op.kind, geometry, builder.shape(dx), builder.shape(dy), pooling.forward);
   TensorId pooled_gradient = program.ImageIn(dy, pd.diff_dst_desc());
@@ -139,7 +139,7 @@ absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
   const Shape x_shape = builder.shape(node.inputs[0]);
   const Shape y_shape = PooledShape(x_shape);
   const auto pd = Forward(program, false, Pool2DOp::Kind::kAverage,
-                          Geometry(WholeImage(x_shape), x_shape, y_shape),
+                          PoolGeometry(WholeImage(x_shape), x_shape, y_shape),
                           program.ImageDesc(node.inputs[0]), CpuProgram::AnyImage(y_shape));
   const memory::desc row_major = CpuProgram::RowMajorImage(y_shape);
   const bool direct = pd.dst_desc() == row_major;
@@ -157,7 +157,7 @@ absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
   const Node& node = builder.graph().nodes()[index];
   const Shape x_shape = builder.shape(node.outputs[0]);
   const Shape y_shape = PooledShape(x_shape);
-  const Geometry geometry(WholeImage(x_shape), x_shape, y_shape);
+  const PoolGeometry geometry(WholeImage(x_shape), x_shape, y_shape);
   const auto forward = Forward(program, true, Pool2DOp::Kind::kAverage, geometry,
                                AveragedImage(index, program), CpuProgram::AnyImage(y_shape));
   const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);

@@ -7,7 +7,7 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kMaxInARow = 100;
-constexpr uint64_t kMaxNamed = 100;
+constexpr uint64_t kMaxNamedSkips = 100;
 constexpr size_t kMaxKnown = 1 << 16;
 
 }  // namespace
@@ -62,7 +62,7 @@ void SkippingDataset::Note(uint64_t index, const absl::Status& status, uint64_t 
     if (stand_ins_.size() < kMaxKnown) stand_ins_.emplace(index, stand_in);
   }
   // Logs each of the first ones, then every thousandth, because a large set may have thousands.
-  if (count > kMaxNamed && count % 1000 != 0) return;
+  if (count > kMaxNamedSkips && count % 1000 != 0) return;
   LogWarning(absl::StrCat("skipped a damaged example: ", std::string(status.message())),
              {{"skipped", absl::StrCat(count)}});
 }

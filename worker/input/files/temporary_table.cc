@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kBufferBytes = 256 << 10;
+constexpr size_t kTableBufferBytes = 256 << 10;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ TemporaryTable::~TemporaryTable() {
 absl::Status TemporaryTable::Append(std::span<const char> bytes) {
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   size_ += bytes.size();
-  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+  return buffer_.size() < kTableBufferBytes ? absl::OkStatus() : Flush();
 }
 
 absl::Status TemporaryTable::Flush() {

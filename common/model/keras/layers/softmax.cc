@@ -12,9 +12,9 @@
 namespace shoal {
 namespace {
 
-class Softmax : public LayerConfig {
+class SoftmaxConfig : public LayerConfig {
  public:
-  explicit Softmax(LayerOptions& options) : axis_(options.Axis("axis", -1)) {
+  explicit SoftmaxConfig(LayerOptions& options) : axis_(options.Axis("axis", -1)) {
     // Null does not select the default. It means all axes at once.
     const std::vector<std::string> keys = options.config().config().keys();
     if (!axis_.json.is_null() || std::find(keys.begin(), keys.end(), "axis") == keys.end()) return;
@@ -35,6 +35,6 @@ class Softmax : public LayerConfig {
 }  // namespace
 
 extern const LayerType kSoftmaxLayer = {"Softmax", LayerType::Inputs::kOne,
-                                        "Softmax along the last axis", ReadAs<Softmax>};
+                                        "Softmax along the last axis", ReadAs<SoftmaxConfig>};
 
 }  // namespace shoal

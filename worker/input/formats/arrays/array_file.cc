@@ -16,7 +16,7 @@ namespace {
 // labels.
 constexpr uint64_t kMaxCopiedBytes = 64 << 20;
 
-absl::Status Named(const std::string& path, const absl::Status& status) {
+absl::Status NamedArrayFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
 }
 
@@ -27,7 +27,7 @@ absl::StatusOr<ArrayHeader> ReadHeader(const std::string& path, const ReadConten
   SHOAL_ASSIGN_OR_RETURN(const size_t head_bytes, read(*head));
   head->resize(head_bytes);
   absl::StatusOr<ArrayHeader> header = ParseArrayHeader(*head);
-  if (!header.ok()) return Named(path, header.status());
+  if (!header.ok()) return NamedArrayFile(path, header.status());
   return header;
 }
 
