@@ -12,7 +12,6 @@
 #include "common/job/job_strategy.h"
 #include "common/json/json_errors.h"
 #include "common/log/logging.h"
-#include "common/rpc/evaluate_method.h"
 
 namespace shoal {
 namespace {

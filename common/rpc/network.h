@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
+#include "common/rpc/methods.h"
 #include "common/rpc/shared/shared_memory.h"
 
 namespace shoal {
@@ -100,12 +101,5 @@ class Network {
   // Network. Errors name the address and what to do (another port).
   virtual absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) = 0;
 };
-
-inline constexpr char kWorkMethod[] = "/shoal.proto.Coordinator/Work";
-inline constexpr char kExchangeMethod[] = "/shoal.proto.ParameterServer/Exchange";
-inline constexpr char kControlMethod[] = "/shoal.proto.ParameterServer/Control";
-inline constexpr char kStatusMethod[] = "/shoal.proto.Cluster/Status";
-inline constexpr char kDrainMethod[] = "/shoal.proto.Cluster/Drain";
-inline constexpr char kCheckpointMethod[] = "/shoal.proto.Cluster/Checkpoint";
 
 }  // namespace shoal

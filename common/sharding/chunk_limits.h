@@ -10,7 +10,7 @@
 namespace shoal {
 
 // The max size of a chunk that a job may set. Each chunk is one message, so the transport must have
-// room for it (kMaxExchangeBytes of common/rpc/grpc/grpc_network.h).
+// room for it (kMaxExchangeBytes of common/rpc/methods.h).
 inline constexpr int64_t kMaxChunkBytes = 16 << 20;
 
 // The max number of chunks of a job's variables. Each is a message in every step and takes some 30

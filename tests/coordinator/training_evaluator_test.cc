@@ -13,7 +13,6 @@
 #include "common/base/crc32c.h"
 #include "common/base/version.h"
 #include "common/job/job.h"
-#include "common/rpc/evaluate_method.h"
 #include "common/run/evaluations.h"
 #include "common/run/history.h"
 #include "tests/common/checkpoint/small_checkpoint.h"

@@ -9,7 +9,6 @@
 #include "common/base/version.h"
 #include "common/job/job.h"
 #include "common/log/logging.h"
-#include "common/rpc/evaluate_method.h"
 #include "worker/session/other_job.h"
 
 namespace shoal {

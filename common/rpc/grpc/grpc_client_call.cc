@@ -47,7 +47,7 @@ std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCa
                                              grpc::CompletionQueue* queue,
                                              std::shared_ptr<const SharedMemory> lent) {
   set_callbacks(std::move(callbacks));
-  if (method == kExchangeMethod) {
+  if (TraitsOf(method).shares_payloads) {
     set_shared(SharedPayloads::Create(std::move(lent), limits().room));
     if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
   }

@@ -10,10 +10,6 @@
 
 namespace shoal {
 
-// The max size of one message from a worker to a ps: the largest chunk (kMaxChunkBytes of
-// common/sharding/chunk_limits.h, whose test compares the two) and its fields.
-inline constexpr size_t kMaxExchangeBytes = size_t{17} << 20;
-
 // Both ends ping a silent peer. They detect a machine that vanished after 15 seconds.
 struct Keepalive {
   int silence_ms = 10'000;  // silence before a ping

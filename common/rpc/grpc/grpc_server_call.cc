@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/rpc/evaluate_method.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "common/rpc/message_wire.h"
 #include "common/rpc/shared/own_address.h"
@@ -20,15 +19,6 @@ std::string ReadablePeer(const std::string& peer) {
   std::string text = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
   if (absl::StartsWith(text, "ipv4:") || absl::StartsWith(text, "ipv6:")) text.erase(0, 5);
   return text;
-}
-
-// Returns the max size of a client's message. It is small, except for gradients and for messages
-// from the coordinator to a ps, such as the job.
-size_t MaxRequestBytes(const std::string& method) {
-  if (method == kControlMethod) return SIZE_MAX;
-  if (method == kExchangeMethod) return kMaxExchangeBytes;
-  const bool of_task = method == kWorkMethod || method == kEvaluateMethod;
-  return of_task ? size_t{4} << 20 : size_t{64} << 10;
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -63,7 +53,7 @@ void GrpcServerCall::OnRequest(bool ok) {
 }
 
 size_t GrpcServerCall::max_request_bytes() const {
-  return std::min(MaxRequestBytes(method()), limits().max_message_bytes);
+  return std::min(TraitsOf(method()).max_request_bytes, limits().max_message_bytes);
 }
 
 absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
@@ -111,7 +101,7 @@ void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
 
 void GrpcServerCall::TakeShared() {
   const auto offer = context_.client_metadata().find(kSharedPayloadsKey);
-  if (method() != kExchangeMethod || offer == context_.client_metadata().end()) return;
+  if (!TraitsOf(method()).shares_payloads || offer == context_.client_metadata().end()) return;
   if (*limits().sharing == limits().max_sharing || !IsOwnAddress(peer_)) return;
   set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}, limits().room));
   if (shared() == nullptr) return;

@@ -12,7 +12,6 @@
 #include "common/base/crc32c.h"
 #include "common/job/job.h"
 #include "common/log/logging.h"
-#include "common/rpc/evaluate_method.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/session/worker_session_fixture.h"
 
