@@ -3,8 +3,8 @@
 #include <string>
 
 #include "cli/commands/command.h"
-#include "cli/commands/device_check.h"
-#include "cli/commands/model_in_file.h"
+#include "cli/flags/device_check.h"
+#include "cli/flags/model_in_file.h"
 #include "cli/local_cluster/daemon_commands.h"
 #include "cli/reports/model_bench.h"
 #include "common/base/status_macros.h"

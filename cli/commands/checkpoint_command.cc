@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
-#include "cli/commands/chief_option.h"
 #include "cli/commands/command.h"
 #include "cli/coordinator_calls/ask_coordinator.h"
+#include "cli/flags/chief_option.h"
 #include "cli/reports/checkpoint_report.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"

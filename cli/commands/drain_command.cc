@@ -3,9 +3,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "cli/commands/chief_option.h"
 #include "cli/commands/command.h"
 #include "cli/coordinator_calls/ask_coordinator.h"
+#include "cli/flags/chief_option.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/rpc/network.h"

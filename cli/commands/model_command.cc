@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "cli/commands/command.h"
-#include "cli/commands/device_check.h"
-#include "cli/commands/model_in_file.h"
 #include "cli/display/text_table.h"
+#include "cli/flags/device_check.h"
+#include "cli/flags/model_in_file.h"
 #include "cli/golden_case/golden_case.h"
 #include "cli/reports/layers_document.h"
 #include "cli/reports/model_summary.h"

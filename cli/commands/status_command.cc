@@ -6,12 +6,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "cli/commands/chief_option.h"
 #include "cli/commands/command.h"
 #include "cli/commands/run_without_coordinator.h"
 #include "cli/coordinator_calls/status_query.h"
 #include "cli/display/console.h"
 #include "cli/display/status_report.h"
+#include "cli/flags/chief_option.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cli/commands/command.h"
-#include "cli/commands/device_check.h"
-#include "cli/commands/job_flags.h"
+#include "cli/flags/device_check.h"
+#include "cli/flags/job_flags.h"
 #include "cli/train/train.h"
 
 namespace shoal {

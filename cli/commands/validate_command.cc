@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "cli/commands/command.h"
-#include "cli/commands/job_flags.h"
+#include "cli/flags/job_flags.h"
 #include "cli/validation/validation.h"
 #include "common/base/status_macros.h"
 

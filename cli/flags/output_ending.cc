@@ -1,4 +1,4 @@
-#include "cli/commands/output_ending.h"
+#include "cli/flags/output_ending.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-#include "cli/commands/model_in_file.h"
+#include "cli/flags/model_in_file.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "cli/commands/chief_option.h"
+#include "cli/flags/chief_option.h"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "cli/commands/device_check.h"
+#include "cli/flags/device_check.h"
 
 #include <string>
 

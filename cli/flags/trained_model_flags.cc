@@ -1,9 +1,9 @@
-#include "cli/commands/trained_model_flags.h"
+#include "cli/flags/trained_model_flags.h"
 
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands/job_flags.h"
+#include "cli/flags/job_flags.h"
 
 namespace shoal {
 

@@ -1,4 +1,4 @@
-#include "cli/commands/job_flags.h"
+#include "cli/flags/job_flags.h"
 
 #include <CLI/CLI.hpp>
 #include <string>
