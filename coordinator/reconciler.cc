@@ -38,15 +38,15 @@ void Reconciler::ServeReported() {
 }
 
 bool Reconciler::Plan() {
-  // 1. Steps exist in an open timeline of a run that goes on (sections 2 and 8 of the protocol).
+  // 1. Require an open timeline, and a run that is not ending (sections 2 and 8 of the protocol).
   if (!parts_.scheduler->open() || !parts_.shutdown->working()) return false;
-  // 2. Count the rounds that are complete, and close the epochs whose steps are all done.
+  // 2. Count the complete rounds, and close the epochs whose steps are all done.
   parts_.CountRounds();
   if (parts_.training()) {
     parts_.history->CloseUpTo(parts_.scheduler->steps().base());
     parts_.evaluator->HandOut();
   }
-  // 3. End the job, have the callbacks decide, or 4. begin a cut (sections 6 and 8).
+  // 3. End the job or run the callbacks, or 4. begin a cut (sections 6 and 8).
   PlanEndOrCut();
   if (!parts_.training() || !parts_.shutdown->working()) return false;
   // 5. Limit the leases (sections 5 and 6).
@@ -59,7 +59,7 @@ void Reconciler::LimitLeases() {
   if (!parts_.checkpointer->idle() && !parts_.checkpointer->accepted())
     limit = std::min(limit, parts_.checkpointer->step());
   if (parts_.drain->closing()) {
-    // Nothing new, but all steps that the last checkpoints need, also when a worker hands steps
+    // Lease no new step, but all steps that the last checkpoints need, also if a worker hands them
     // back.
     const uint64_t needed = parts_.checkpointer->idle() ? 0 : parts_.checkpointer->step();
     limit = std::min(limit, std::max(needed, parts_.scheduler->steps().first_unleased()));
@@ -68,7 +68,6 @@ void Reconciler::LimitLeases() {
   parts_.scheduler->steps().set_limit(limit);
 }
 
-// Ends the job, or begins the next cut, where one is due.
 void Reconciler::PlanEndOrCut() {
   parts_.drain->GiveUpCutAhead();
   if (!parts_.checkpointer->idle()) return;
@@ -81,10 +80,11 @@ void Reconciler::PlanEndOrCut() {
     return SaveModel(*last);
   }
   if (parts_.drain->closing()) return parts_.drain->Plan();
-  // What is evaluated already is not known before that.
+  // Before that, the evaluated epochs are not known.
   if (parts_.training() && !parts_.history->read()) return;
   if (decides && HasAllToDecide()) {
-    // What is left is done as well, or there were no such checkpoint: who did it has yet to say so.
+    // The checkpoint proves that all steps of the epoch are done. Their last reports may still be
+    // on the way.
     if (parts_.cuts->epoch() < parts_.history->closed_epochs()) Decide();
     return;
   }
@@ -140,10 +140,10 @@ bool Reconciler::EvaluatorDecides() const {
 bool Reconciler::LeftToEvaluator() const {
   const uint64_t epoch = parts_.cuts->epoch();
   if (!parts_.plan.has_value() || epoch >= parts_.plan->epochs()) return false;
-  // A cut that came late is of some steps of the next epoch, too: it is evaluated as that of this
-  // one while it is held, or never.
+  // A late cut includes steps of the next epoch. Only the workers can evaluate it for this epoch,
+  // while it is held.
   if (parts_.cuts->mandatory() != parts_.plan->EpochEnd(epoch)) return false;
-  // Where there is such a checkpoint, and it is cut once more, nobody has brought its result.
+  // If the checkpoint exists, and the step is cut again, the evaluator has not brought its result.
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
   const bool there = last.has_value() && last->manifest.cut_step == parts_.cuts->mandatory();
   return !there && parts_.evaluator->Takes(epoch);
@@ -161,7 +161,7 @@ void Reconciler::Decide() {
 
 void Reconciler::OnDecided() {
   StoredCheckpoint newest = *parts_.checkpointer->last();
-  newest.manifest.total_steps = parts_.plan->total_steps();  // a run may have become longer since
+  newest.manifest.total_steps = parts_.plan->total_steps();  // the job may have been extended since
   const RunVerdict& verdict = parts_.history->verdict();
   if (const auto end = EndOfRun(parts_.options.job.callbacks, verdict, newest)) {
     for (const std::string& line : DescribeVerdict(verdict)) LogInfo(line);

@@ -10,54 +10,64 @@
 
 namespace shoal {
 
-// Decides what a run does next: the one place, at most once in a turn of the loop.
+// The one place that decides what a run does next: end the job, run the callbacks, begin a cut, or
+// lease work.
 //
 //   a part reports a fact ──▶ wakeup raised ──▶ next turn: Reconcile
 //                                  ▲                 │
 //                                  └── a decision ───┘   changes a fact
 //
-// No part calls a decision from inside its own: where a decision changes a fact, the wakeup runs
-// Reconcile once more, a turn later. Loop thread only.
+// Reconcile never runs inside a part. If a decision changes a fact, the wakeup runs Reconcile again
+// in the next turn. Loop thread only.
 class Reconciler {
  public:
-  // `parts` outlives this; complete before the first call.
+  // `parts` must outlive this. All parts must exist before the first decision.
   explicit Reconciler(RunParts* parts);
 
-  // Raised after any change of a fact: offers work to all workers that are ready.
+  // Raise it after every change of a fact. The next turn then runs Reconcile.
   Wakeup& wakeup() { return wakeup_; }
-  // A worker has reported. Only it and the workers in line are offered work, so that a report
-  // costs the same for any number of workers.
+  // A worker has reported. The next turn decides, and offers work only to the workers that have
+  // reported and to those in the queue. This keeps the cost of a report independent of the number
+  // of workers.
   void OnReport(const Worker& worker);
 
-  // Decides now. For the tick alone, which no part calls.
+  // Decides now, and offers work to all ready workers. Only the tick calls it directly: no part
+  // calls the tick.
   void Reconcile();
 
-  // Takes this cut. Requires an idle Checkpointer and an open timeline.
+  // Begins this cut. Requires an idle Checkpointer and an open timeline.
   void BeginCut(const CutPlan::Cut& cut);
+  // Returns the current state of the steps. Requires an open timeline.
   CutPlan::Steps Steps() const;
-  // Saves this checkpoint's values as the model, which ends the run. `found`: a former coordinator
-  // has written the checkpoint.
+  // Saves the values of this checkpoint as the model, which ends the run. If they are not finite,
+  // the run fails instead. `found`: the result is a former coordinator's.
   void SaveModel(const StoredCheckpoint& result, bool found = false);
 
  private:
-  // Returns whether steps may be leased.
+  // Closes epochs, begins cuts and sets how far leases may go. Returns false if no work can be
+  // leased.
   bool Plan();
+  // Ends the job, runs the callbacks, or begins the next cut, if one of these is due.
   void PlanEndOrCut();
+  // Sets how far leases may go.
   void LimitLeases();
+  // Decides, and offers work to the workers that have reported and to those in the queue.
   void ServeReported();
-  // The callbacks can decide: the epoch's result and its checkpoint are there. A report of its last
-  // steps may still be on its way.
+  // The epoch's result and checkpoint exist; only history.csv may lag. Reports of the epoch's last
+  // steps may still be on the way.
   bool HasAllToDecide() const;
-  // The callbacks only lack the result of the newest checkpoint, which the evaluator brings.
+  // The decision only lacks the result of the newest checkpoint, and the evaluator will bring it.
   bool EvaluatorDecides() const;
-  // The next cut at an epoch's end need not be held for the workers.
+  // The evaluator handles the epoch's end: the next cut there need not be held for the workers.
   bool LeftToEvaluator() const;
-  // Has the callbacks decide from what is on disk.
+  // Runs the callbacks on the content of the disk; OnDecided follows.
   void Decide();
+  // Ends the run if it has no more steps or the callbacks stop it. Otherwise the next epoch may
+  // begin.
   void OnDecided();
 
   RunParts& parts_;
-  std::set<StepDispatcher::WorkerKey> reported_;  // since it last decided
+  std::set<StepDispatcher::WorkerKey> reported_;  // workers with a report since the last decision
   Wakeup wakeup_;
   Wakeup report_wakeup_;
 };

@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// The metrics of a job that was parsed are known.
+// The parser has checked the names of the metrics.
 std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
   auto metrics = MakeMetrics(job.metrics, job.weighted_metrics);
   SHOAL_CHECK(metrics.ok(), metrics.status().ToString());

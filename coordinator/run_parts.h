@@ -39,39 +39,42 @@ struct RunOptions {
   Network* network = nullptr;
   FileSystem* files = RealFileSystem();
   Job job;
-  std::string chief_address;  // of this coordinator, as workers are told it
+  std::string chief_address;  // of this coordinator, for workers
   std::vector<std::string> ps_addresses;
   std::set<int> listed_workers;
   bool lists_evaluator = false;
-  std::string run_dir;                                      // absolute; ps may see it, or not
+  std::string run_dir;                                      // absolute; ps may see it or not
   uint32_t coordinator_id = 0;                              // random
-  LeaseHolder holder;                                       // this process, but for its address
+  LeaseHolder holder;                                       // this process, without its address
   std::string run_id;                                       // of run_dir; empty: it has none
-  bool take_over = false;                                   // the ps of another run, too
-  std::function<bool(const std::string& process)> is_gone;  // as RunLock::Options has them
+  bool take_over = false;                                   // take the ps away from another run too
+  std::function<bool(const std::string& process)> is_gone;  // these two: see RunLock::Options
   std::function<void()> on_lead;
-  // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
+  // Called once, when the run is over. OK: the job is done. kCancelled: stopped by Stop. Other
+  // errors: the job failed.
   std::function<void(const absl::Status&)> on_over;
 };
 
 // All parts of one run, and the facts that they have reported. TrainingRun makes the parts and
-// receives the facts, Reconciler decides by them, RunView shows them. Loop thread only.
+// records the facts. Reconciler decides from them, and RunView shows them. Loop thread only.
 struct RunParts {
-  // The job of `run_options` says all of its strategy.
+  // Requires a job whose strategy is resolved. The parts behind pointers are null until TrainingRun
+  // makes them.
   explicit RunParts(RunOptions run_options);
 
   // The open timeline; 0 without one.
   uint64_t timeline() const { return opened.has_value() ? opened->timeline : 0; }
-  // Steps are handed out.
+  // The open timeline leases steps.
   bool training() const { return scheduler->begun(); }
-  // The job has callbacks: no step of the next epoch begins before the callbacks have decided.
+  // The job has callbacks, and they need test results. No step of an epoch begins before they have
+  // decided that training goes on.
   bool awaits_results() const { return !options.job.callbacks.empty() && test_examples > 0; }
   // The batches of the test set. Requires a test set.
   StepPlan TestBatches() const {
     return {test_examples, static_cast<uint64_t>(options.job.batch_size), /*epochs=*/1,
             /*steps=*/0};
   }
-  // `checkpoint` is at the end of an epoch that has no result on the test set yet.
+  // Returns whether the checkpoint is at the end of an epoch without a test result yet.
   bool LacksResult(const StoredCheckpoint& checkpoint) const;
   // Adds the results of all complete rounds to the progress.
   void CountRounds();
@@ -80,15 +83,15 @@ struct RunParts {
   const std::string job_text;
   const uint32_t fingerprint;  // of the job
   KerasModel model;
-  std::unique_ptr<const Optimizer> optimizer;      // what the ps apply
-  std::unique_ptr<const Optimizer> job_optimizer;  // the same, but under the strategy local
+  std::unique_ptr<const Optimizer> optimizer;      // the ps apply it
+  std::unique_ptr<const Optimizer> job_optimizer;  // the same, except with the strategy local
   std::unique_ptr<ShardMap> shard_map;
   CheckpointLayout layout;
   const RunPaths paths;
   CheckpointStore store;  // used in Offload only
   const Time started;
 
-  // Each part knows at most those above it.
+  // Each part uses only parts above it.
   Progress progress;
   std::unique_ptr<RunLock> lock;
   std::unique_ptr<PsFleet> fleet;
@@ -102,21 +105,20 @@ struct RunParts {
   std::unique_ptr<DrainCheckpoint> drain;
   std::unique_ptr<OperatorRequests> requests;
 
-  // The run's newest checkpoint tells the number of examples, or else the first worker.
+  // For the number of examples in the run's newest checkpoint, otherwise from the first worker.
   std::optional<StepPlan> plan;
-  std::optional<RoundPlan> rounds;  // of sync
-  // Known with the plan; and who said so.
-  uint64_t test_examples = 0;
-  std::string counted_by;
-  bool worker_came = false;  // one that was ready: steps are handed out in each timeline
-  // The checkpoints on disk at the start, newest first; and when that was.
+  std::optional<RoundPlan> rounds;  // set for sync
+  uint64_t test_examples = 0;       // known once `plan` is
+  std::string counted_by;           // the source of the counts
+  bool worker_came = false;         // a worker was ready: every timeline leases steps from now on
+  // The checkpoints that were on disk at the start, newest first, and the time of that.
   std::vector<StoredCheckpoint> stored;
   Time stored_at{};
   std::optional<PsFleet::Opened> opened;  // the open timeline
-  std::optional<CutPlan> cuts;            // and its cuts; stays when it is over
-  bool drain_cut = false;                 // the drain has begun the newest cut
-  // Steps that were reported and never applied. The figures of their epoch include them, so they
-  // do not count once more when they are done.
+  std::optional<CutPlan> cuts;            // its cuts; kept when it is over
+  bool drain_cut = false;                 // the newest cut is that of `drain`
+  // Steps that were reported but never applied. The sums of their epoch include them already, so
+  // they do not count again when they are done.
   std::set<uint64_t> counted;
 
   struct Counters {

@@ -1,4 +1,5 @@
-// When a TrainingRun takes cuts, what becomes of them, and how the last one ends it.
+// The cuts of a TrainingRun: when it takes them, how it handles their results, and how the last one
+// ends it.
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +19,7 @@ void TrainingRun::OnCutAccepted(uint64_t step) {
 }
 
 void TrainingRun::OnCutReady(uint64_t step) {
-  // Only a held cut is evaluated; it was the one of the epoch before that of the next.
+  // Only a held cut is evaluated. It belongs to the epoch before the running one.
   if (!parts_.training() || !parts_.checkpointer->held()) return;
   parts_.scheduler->BeginEvaluation(std::make_unique<Evaluation>(
       parts_.cuts->cut_epoch(), step, parts_.TestBatches().total_steps(),
@@ -47,12 +48,12 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   parts_.cuts->GivenUp(step, highest_step, over ? CutPlan::Steps() : reconciler_.Steps(),
                        parts_.options.loop->Now());
   if (over) return;
-  // A ps may refuse it because more is applied than was known when it was begun: after a takeover,
-  // a step of a worker that was lost before.
+  // A ps may refuse the cut because it has applied more than the coordinator knew: after a
+  // takeover, a step of a worker that was lost before.
   if (parts_.training() && parts_.drain->closing() && highest_step.has_value())
     parts_.scheduler->steps().WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < parts_.scheduler->CutTarget();
-  // What became of a cut that was begun before says nothing of the last one.
+  // Only the last cut counts here, not one that was begun before the closing.
   if (parts_.drain->closing() && parts_.drain_cut && step <= parts_.scheduler->CutTarget() &&
       !refused_below)
     parts_.drain->NotWritten(why, highest_step.has_value());
@@ -75,7 +76,7 @@ absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
 
 void TrainingRun::FinishEvaluation() {
   const std::unique_ptr<Evaluation> done = parts_.scheduler->EndEvaluation();
-  // An evaluator that came meanwhile may have been faster, to the same result.
+  // An evaluator that came meanwhile may have brought the same result faster.
   if (!parts_.history->IsEvaluated(done->epoch()))
     parts_.history->SetTestResult(done->epoch(), done->loss(), done->metric_sums(),
                                   done->examples());

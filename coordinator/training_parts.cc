@@ -1,4 +1,4 @@
-// The parts of a TrainingRun, and what each of them tells it.
+// The parts of a TrainingRun, and their callbacks.
 
 #include <utility>
 
@@ -16,7 +16,7 @@ constexpr uint64_t kWindowBits = 64;
 
 }  // namespace
 
-// A ps writes each piece of a chunk, and each slot of it, at once at least.
+// A ps writes at least a whole piece of a chunk, or of a slot of it, at a time.
 uint64_t TrainingRun::MostWrittenRanges() const {
   uint64_t ranges = 0;
   for (int ps = 0; ps < parts_.shard_map->ps_count(); ++ps) {
@@ -45,7 +45,7 @@ void TrainingRun::MakePs() {
       .is_gone = parts_.options.is_gone,
       .on_lost = [this](const absl::Status& status) { parts_.shutdown->Over(status); },
       .on_lead = parts_.options.on_lead});
-  // A run that begins with the seed needs none.
+  // A run that begins with the seed needs no first checkpoint.
   std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
   if (!job.initial_weights.path.empty()) {
     make_first = [this, first = FirstCheckpoint{.job = &job,
@@ -193,7 +193,8 @@ void TrainingRun::MakeCheckpoints() {
       .spared = [callbacks = job.callbacks, paths = parts_.paths,
                  in_use = parts_.evaluator->in_use(),
                  files = parts_.options.files]() -> absl::StatusOr<std::set<std::string>> {
-        // First what is in use: it is among the best ones before it is not in use any more.
+        // Reads the checkpoints in use first: a checkpoint becomes one of the best before it stops
+        // being in use.
         std::set<std::string> spared = in_use->Get();
         SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
         spared.merge(DirectoriesOf(verdict));

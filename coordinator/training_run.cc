@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 constexpr Time kTickPeriod = std::chrono::milliseconds(250);
-// A wait longer than this is said, and said again.
+// A wait longer than this is logged, and logged again.
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 
@@ -102,7 +102,8 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   parts_.stored = newest_first;
   parts_.stored_at = parts_.options.loop->Now();
   if (parts_.plan.has_value()) return;
-  // Not each has the numbers: who took over and has met no worker may not have known them.
+  // Not every checkpoint has the counts: a coordinator that took over and met no worker may not
+  // have known them.
   const auto counted = std::find_if(
       newest_first.begin(), newest_first.end(),
       [](const StoredCheckpoint& each) { return each.manifest.training_examples > 0; });
@@ -123,7 +124,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   parts_.opened = opened;
   parts_.nan_watch->Reset();
   const bool went_back = ++parts_.counters.timelines_opened > 1 && !opened.adopted;
-  // Until its ps were claimed another coordinator may have led the run, and gone on with the file.
+  // Another coordinator may have led the run, and written the file, until the ps were claimed.
   if (parts_.counters.timelines_opened == 1) parts_.history->ReadEarlier();
   const std::string from = opened.loaded.has_value()
                                ? absl::StrCat(opened.base == 0 ? "begun with " : "resumed from ",
@@ -194,8 +195,8 @@ void TrainingRun::LayOutSteps() {
                        .now = parts_.options.loop->Now()});
 }
 
-// It goes on with the newest checkpoint, also where no coordinator, or no ps, lives as long as from
-// one checkpoint to the next.
+// The schedule continues from the newest checkpoint. So it works even if coordinators or ps live
+// for less than the time between two checkpoints.
 CutPlan::Last TrainingRun::LastCut() const {
   if (parts_.cuts.has_value() && parts_.cuts->timeline() == parts_.opened->timeline)
     return parts_.cuts->last();
@@ -205,7 +206,7 @@ CutPlan::Last TrainingRun::LastCut() const {
   if (!parts_.opened->adopted) return {.at = now};
   if (const StoredCheckpoint* stored = NewestStored(); stored != nullptr)
     return {.step = stored->manifest.cut_step, .at = parts_.stored_at - stored->age};
-  // Nobody knows how old the timeline is.
+  // The age of the timeline is unknown: a checkpoint is due now.
   return {.at = now - FromSeconds(parts_.options.job.checkpoint.every_seconds)};
 }
 
@@ -218,7 +219,7 @@ const StoredCheckpoint* TrainingRun::NewestStored() const {
 }
 
 void TrainingRun::TakeApplied() {
-  if (!parts_.opened->adopted) return;  // nobody can have applied anything
+  if (!parts_.opened->adopted) return;  // no worker can have applied a step
   PsFleet::Applied applied = parts_.fleet->AppliedEverywhere();
   parts_.opened->base = applied.base;
   parts_.opened->done_after_base = std::move(applied.after_base);
@@ -227,8 +228,8 @@ void TrainingRun::TakeApplied() {
 
 absl::Status TrainingRun::CheckPlan() const {
   SHOAL_RETURN_IF_ERROR(CheckRounds(parts_.options.job, parts_.plan->steps_per_epoch()));
-  // What others have in of a round is gone on with; applied are whole ones, but where the timeline
-  // was loaded from a checkpoint of a shorter job, maybe by who was here before.
+  // A round that is reported in part continues. The ps apply whole rounds only, except if the
+  // timeline was loaded from a checkpoint of a shorter job, maybe by an earlier coordinator.
   const bool by_rounds = parts_.rounds.has_value();
   const uint64_t applied =
       by_rounds && parts_.opened->adopted ? parts_.fleet->HighestUpdates() : parts_.opened->base;
@@ -254,17 +255,17 @@ absl::Status TrainingRun::CheckPlan() const {
 void TrainingRun::BeginTraining() {
   LayOutSteps();
   if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok()) {
-    // A checkpoint that is of this job may be there all the same.
+    // The store may still have a checkpoint of this job.
     const bool found = parts_.opened->adopted && absl::IsFailedPrecondition(can_be_done);
     if (found) return parts_.fleet->Restore(std::string(can_be_done.message()));
     return parts_.shutdown->Over(can_be_done);
   }
-  parts_.fleet->TellExamples();  // no push of what is leased from here on comes before it is told
+  parts_.fleet->TellExamples();  // before the first lease, so that the ps know it before a push
   parts_.scheduler->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
   parts_.history->Begin(*parts_.plan, parts_.opened->base,
                         newest == nullptr ? nullptr : &newest->manifest);
-  // Also those of workers that are draining.
+  // Includes the steps of workers that are draining.
   for (const auto& [key, worker] : parts_.membership->workers()) parts_.scheduler->Hold(*worker);
   LogInfo(absl::StrCat("training: ", parts_.plan->examples(), " examples, ",
                        parts_.plan->total_steps(), " steps in ", parts_.plan->epochs(),
@@ -272,7 +273,7 @@ void TrainingRun::BeginTraining() {
   reconciler_.wakeup().Raise();
 }
 
-// Whoever has adopted the timeline has no checkpoint of its own yet.
+// After adopting a timeline the coordinator has no checkpoint of its own yet.
 const StoredCheckpoint* TrainingRun::NewestBelowBase() const {
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();  // or loaded
   if (last.has_value() && last->manifest.cut_step <= parts_.opened->base) return &*last;
@@ -296,7 +297,7 @@ void TrainingRun::OnJobFinished(const RunEnd& end) {
   if (!parts_.shutdown->working()) return;
   LogInfo("the job is finished already: " + end.last.directory);
   parts_.checkpointer->SetLast(end.last);
-  // For an evaluation that it was killed in.
+  // For an evaluation that was in progress when the former coordinator was killed.
   if (parts_.plan.has_value())
     parts_.history->Begin(*parts_.plan, end.last.manifest.cut_step, nullptr);
   reconciler_.SaveModel(end.result, /*found=*/true);
@@ -305,7 +306,7 @@ void TrainingRun::OnJobFinished(const RunEnd& end) {
 void TrainingRun::Tick() {
   tick_.Set(kTickPeriod, [this] { Tick(); });
   const Time now = parts_.options.loop->Now();
-  // A stop has a patience of its own; nobody else is to begin those steps then.
+  // A stop waits with its own timeout, and no other worker may begin those steps then.
   parts_.scheduler->DropSilent(/*patient=*/parts_.drain->stopping());
   for (Worker* worker : parts_.membership->Ready()) {
     if (worker->lost_timeline && parts_.opened.has_value()) Announce(*worker);
@@ -325,7 +326,7 @@ std::string TrainingRun::NotReady() const {
 
 RunView TrainingRun::View() const { return RunView(parts_, parts_.options.loop->Now()); }
 
-// Promise 8: nothing waits in silence.
+// Promise 8: the run never waits in silence.
 void TrainingRun::LogWaiting(Time now) {
   const std::vector<std::string> lines = View().Waiting();
   if (lines.empty()) {

@@ -1,5 +1,4 @@
-// What a TrainingRun does with its workers: who takes part, who gets which work, and what they
-// report.
+// The workers of a TrainingRun: their membership, work and reports.
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Steps that one line names.
+// Max steps that a log line names.
 constexpr size_t kMaxNamedSteps = 8;
 
 }  // namespace
@@ -49,12 +48,12 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
         true);
   }
   const bool first = !std::exchange(parts_.worker_came, true);
-  // An operator's order to drain may have crossed this.
+  // An operator may have ordered a drain meanwhile.
   Membership::Record& record = parts_.membership->record(worker);
   worker.ready = record.state != Membership::Record::State::kDraining;
   if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (!parts_.shutdown->working()) return;  // it is told of the end as all are
+  if (!parts_.shutdown->working()) return;  // the shutdown dismisses it like all others
   if (parts_.opened.has_value()) {
     Announce(worker);
     if (first) {
@@ -87,7 +86,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       parts_.membership->record(worker).state = Membership::Record::State::kDraining;
       if (Evaluation* const evaluation = parts_.scheduler->evaluation())
         evaluation->batches().Release(worker.key);
-      // It leaves when it has this, and has done all that was leased to it before.
+      // The worker leaves once it has this order and has done all its leases.
       proto::WorkerOrder order;
       order.mutable_drain()->set_reason("as it says itself");
       worker.Send(order);
@@ -101,9 +100,9 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       worker.waiting_at = parts_.options.loop->Now();
       return;
     case proto::WorkerReport::kTimelineLost:
-      // Usually a ps was started again, which the next probe shows. If not, the worker was misled
-      // by an answer from before the timeline; it has dropped its leases, and the next tick brings
-      // it back.
+      // Usually a ps was restarted, and the next probe finds that. Otherwise an answer from before
+      // the timeline misled the worker. It has dropped its leases, and the next tick announces the
+      // timeline to it again.
       if (!parts_.opened.has_value() ||
           report.timeline_lost().timeline() != parts_.opened->timeline)
         return;
@@ -159,7 +158,7 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
       return parts_.membership->Reject(worker, std::string(sound.message()), true);
     if (!parts_.scheduler->Done(worker, step.step())) continue;
     ++parts_.counters.steps_done;
-    // Whoever computed it has reported it, or is gone, and its figures with it.
+    // The ps had applied it before. Its worker has reported its results, or is gone with them.
     if (step.was_in()) continue;
     ++parts_.membership->record(worker).steps_done;
     if (parts_.counted.erase(step.step()) == 0) CountStep(step);
@@ -170,8 +169,8 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   reconciler_.OnReport(worker);
 }
 
-// Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
-// claim answered had been reported before it was made, so they had been applied before, too.
+// Section 5: a done step is applied on every ps, otherwise its report was false. The steps below
+// claimed.done_below() were reported before the claim was sent, so the ps must have applied them.
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (!parts_.shutdown->working()) return;
   if (!parts_.training()) return TakeApplied();
@@ -241,7 +240,8 @@ absl::Status TrainingRun::CheckTestSet(const proto::EvaluatorReady& ready) const
                    parts_.test_examples, ". Give it the same data as the workers"));
 }
 
-// An epoch that is not closed has nowhere to keep its result, and may yet be taken back.
+// The result of an epoch that is not closed cannot be kept yet, and a restore may still drop the
+// epoch.
 bool TrainingRun::MayBeEvaluated(const StoredCheckpoint& checkpoint) const {
   if (!parts_.history->takes_results()) return false;
   return !IsAtEpochEnd(checkpoint.manifest) ||

@@ -7,15 +7,16 @@
 
 namespace shoal {
 
-// Calls one function in a later turn of the loop, once for any number of calls of Raise before.
-// Parts raise it where a fact has changed. The function therefore never runs within one of them.
-// Loop thread only.
+// Calls one function in a later turn of the loop. A part raises it after a fact has changed. This
+// way the function never runs inside the part. Destruction cancels a pending call. Loop thread
+// only.
 class Wakeup {
  public:
-  // `loop` outlives this.
+  // `loop` must outlive this.
   Wakeup(EventLoop* loop, std::function<void()> function)
       : loop_(loop), function_(std::move(function)), scope_(loop) {}
 
+  // Schedules one call, unless one is pending. The function itself may raise it again.
   void Raise() {
     if (std::exchange(raised_, true)) return;
     loop_->Post(scope_.Guard([this] {

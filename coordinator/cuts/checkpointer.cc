@@ -272,7 +272,7 @@ void Checkpointer::Commit() {
         committing_ = false;
         files_done_ = true;
         if (!stored.ok() && !held_) return GiveUp(last_error_);
-        // An evaluation takes the time it takes.
+        // The deadline does not apply to an evaluation.
         if (stored.ok()) deadline_.Cancel();
         MaybeIdle();
       });

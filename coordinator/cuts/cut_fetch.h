@@ -59,7 +59,7 @@ class CutFetch {
   std::vector<Part> asked_;  // requested but not arrived
   int writing_ = 0;
   bool ended_ = false;
-  const std::shared_ptr<Output> output_;  // shared with what runs off the loop
+  const std::shared_ptr<Output> output_;  // shared with the writes off the loop
   const Scope scope_{options_.loop};
 };
 

@@ -37,7 +37,7 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
             .lines = [this](uint64_t from) { return LinesFrom(from); },
             .on_idle = [this] { OnWritten(); }}) {}
 
-// --- What there is to evaluate ---
+// --- The checkpoints to evaluate ---
 
 void CheckpointEvaluation::Begin() {
   if (std::exchange(begun_, true)) return;

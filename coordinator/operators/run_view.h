@@ -11,16 +11,16 @@
 
 namespace shoal {
 
-// Where a run is, as people are told it.
+// The phase of a run, as shown to people.
 enum class RunPhase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
 inline constexpr RunPhase kRunPhases[] = {RunPhase::kClaiming, RunPhase::kLoading,
                                           RunPhase::kTraining, RunPhase::kStopping,
                                           RunPhase::kFinished, RunPhase::kFailed};
-// "claiming" and so on.
+// "claiming", "loading", "training", "stopping", "finished", "failed".
 const char* PhaseName(RunPhase phase);
 
-// A run as it stands at one moment, for people and their programs: looks at its parts and changes
-// none. Loop thread only.
+// A view of a run at one moment, for people and their programs. Reads the run's parts and never
+// changes them. Loop thread only.
 class RunView {
  public:
   // `parts` outlives this.
@@ -28,20 +28,20 @@ class RunView {
 
   RunPhase phase() const;
   proto::StatusReply Status() const;
-  // Whom the run waits for, a line each, for console and status.
+  // Returns what the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
-  // Its figures for Prometheus.
+  // Adds the metrics of the run for Prometheus.
   void Collect(MetricSamples* out) const;
 
  private:
-  // Of the first step that is not done; none before the examples are counted.
+  // Returns the epoch of the first step that is not done; none before the examples are counted.
   std::optional<uint64_t> RunningEpoch() const;
   void FillProgress(proto::StatusReply* reply) const;
   void FillCheckpoint(proto::StatusReply* reply) const;
   const char* StateOfPs(const PsFleet::Peer& peer) const;
   void FillTasks(proto::StatusReply* reply) const;
   void FillEvaluator(proto::StatusReply* reply) const;
-  // What the evaluator is at that the run waits for.
+  // Describes the evaluator, its state and its current work, for a line of Waiting().
   std::string EvaluatorsPart() const;
   bool CutIsComing(Time now) const;
   const Worker* HolderOfOldestStep() const;

@@ -10,7 +10,7 @@ namespace shoal {
 
 NanWatch::NanWatch(Options options) : options_(std::move(options)) {}
 
-// Warns once: every later step will have it, too.
+// Logs it once, because every later step will have the same problem.
 std::optional<std::string> NanWatch::OnLoss(uint64_t step, double loss_sum, int worker) {
   if (std::isfinite(loss_sum)) {
     steps_ = 0;
@@ -27,8 +27,8 @@ std::optional<std::string> NanWatch::OnLoss(uint64_t step, double loss_sum, int 
                       ", were not finite numbers ($.stop_after_nan_steps). ", Advice());
 }
 
-// The cause decides where to go on: another learning rate makes another job, which needs a run
-// directory of its own.
+// The advice depends on the cause. With bad data the run can continue. Another learning rate makes
+// another job, and a run directory that has a checkpoint does not accept another job.
 std::string NanWatch::Advice() const {
   const std::optional<StoredCheckpoint>& finite = options_.checkpointer->last_finite();
   const std::string where = " with --run_dir=" + options_.run_dir;

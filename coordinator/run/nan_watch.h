@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// Watches the losses of the steps: warns of the first that is not finite, and says when too many
-// in a row were not. Loop thread only.
+// Checks the losses of the steps. Logs the first one that is not finite, and reports when too many
+// in a row are not finite. Loop thread only.
 class NanWatch {
  public:
   struct Options {
@@ -19,17 +19,17 @@ class NanWatch {
   };
   explicit NanWatch(Options options);
 
-  // Takes a new step's loss. Returns why the run must fail; empty while it may go on.
+  // Checks the loss of a new step. Returns why the run must fail; empty while it may go on.
   std::optional<std::string> OnLoss(uint64_t step, double loss_sum, int worker);
-  // A timeline begins: its losses count anew.
+  // A timeline begins: the count of losses in a row starts again.
   void Reset() { steps_ = 0; }
-  // Returns what to do where values are not finite, and the checkpoint to go on from.
+  // Returns advice for values that are not finite, and the checkpoint to continue from.
   std::string Advice() const;
 
  private:
   const Options options_;
   bool warned_ = false;
-  uint64_t steps_ = 0;  // in a row, with a loss that is not finite
+  uint64_t steps_ = 0;  // steps in a row with a loss that is not finite
 };
 
 }  // namespace shoal

@@ -83,13 +83,13 @@ class RunHistory {
   Progress& progress_;
   std::optional<StepPlan> plan_;
   uint64_t closed_ = 0;
-  std::vector<proto::EpochResult> earlier_;  // of the coordinators before this one
-  bool read_ = false;                        // these are known
+  std::vector<proto::EpochResult> earlier_;  // results of earlier coordinators
+  bool read_ = false;                        // earlier_ is known
   RunVerdict verdict_;
   bool deciding_ = false;
   Time decide_again_at_{};        // after a failure
   CsvWriter csv_;                 // a line for each epoch; held while earlier_ is being read
-  std::optional<Scope> reading_;  // of ReadEarlier; the newest call has it
+  std::optional<Scope> reading_;  // of the newest ReadEarlier; a new one drops the read before
   const Scope scope_{options_.loop};
 };
 

@@ -72,7 +72,7 @@ void Shutdown::DismissWorkers() {
   Enter(Phase::kDismissingWorkers);
   options_.membership->EndJob(failure_);
   dismiss_deadline_.Set(kDismissTimeout, [this] { DismissPs(); });
-  OnWorkerGone();  // if none is there
+  OnWorkerGone();  // in case there are no workers
 }
 
 // Goes on once all workers are gone. More may connect and must learn of the end: workers of a

@@ -109,8 +109,8 @@ class Shutdown {
   bool found_ = false;
   std::optional<absl::Status> job_outcome_;  // of the job, once workers may go
   std::string failure_;
-  absl::Status outcome_;       // as on_over is told
-  std::set<int> stopping_ps_;  // those that answered Stop
+  absl::Status outcome_;       // for on_over
+  std::set<int> stopping_ps_;  // the ps that answered Stop
   Timer dismiss_deadline_{options_.loop};
   Timer over_deadline_{options_.loop};  // until on_over
   const Scope scope_{options_.loop};

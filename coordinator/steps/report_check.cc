@@ -5,7 +5,8 @@
 namespace shoal {
 namespace {
 
-// Checks that a step or a batch of this many examples may have this result.
+// Checks the result of a step of this job, or of a batch of the test set, that has `examples`
+// examples.
 template <typename Result>
 absl::Status CheckResult(const Result& result, const std::string& what, uint64_t examples,
                          int sums) {

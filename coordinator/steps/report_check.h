@@ -10,8 +10,8 @@
 
 namespace shoal {
 
-// Checks the reports of workers against the job. Both functions return kInvalidArgument for a
-// report that no worker of this job and of its data sends.
+// Checks the reports of workers against the job. Both functions return kInvalidArgument if no
+// worker of this job and its data can report this result.
 struct ReportCheck {
   const StepPlan& plan;  // of the training examples
   const std::optional<RoundPlan>& rounds;

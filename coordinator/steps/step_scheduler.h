@@ -192,8 +192,8 @@ class StepScheduler {
   std::unique_ptr<Evaluation> evaluation_;
   bool begun_ = false;
   bool ended_ = false;
-  Timer look_again_{options_.loop};                 // for what has become too slow
-  std::optional<StepDispatcher::WorkerKey> tried_;  // has the step that it is tried with
+  Timer look_again_{options_.loop};                 // to check for slow workers
+  std::optional<StepDispatcher::WorkerKey> tried_;  // holds the step that it is tried with
   std::deque<StepDispatcher::WorkerKey> line_;      // connected workers that wait for steps
   std::optional<TakenBack> take_back_;              // in this timeline
   uint64_t leased_again_before_ = 0;                // in former timelines

@@ -45,8 +45,8 @@ void PsFleet::Start() {
         SHOAL_ASSIGN_OR_RETURN(found.stored, store->List(nullptr));
         SHOAL_ASSIGN_OR_RETURN(found.highest, HighestTimeline(found.stored));
         if (found.stored.empty()) return found;
-        // Who has come with another job hears it before any ps is waited for. What else is wrong
-        // with the newest one shows when it is to be loaded.
+        // Reports a different job before waiting for any ps. Other defects of the newest checkpoint
+        // are reported when it is loaded.
         const absl::Status same =
             CheckSameJob(found.stored.front(), job, fingerprint, store->files());
         if (absl::IsFailedPrecondition(same)) return same;
@@ -220,7 +220,7 @@ void PsFleet::LookForEnd() {
     std::string directory;  // of the run's last checkpoint
     absl::Status sound;     // result of verifying it
   };
-  // Its bytes may be many, and files are read on one thread.
+  // Skips a checkpoint that did not verify: it may be large, and one thread reads all files.
   const bool known = options_.loop->Now() < unsound_end_.again_at;
   scope_.Offload(
       Lane::kFiles,
@@ -332,7 +332,7 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint)
     return FailOfAnotherJob(ps, claimed);
   if (claimed.promised_term() != term_ || peer.claimed_now) return;
-  if (claim_again_.pending()) return;  // outbid: this term has failed already
+  if (claim_again_.pending()) return;  // another coordinator outbid this term
   peer.claimed_now = true;
   for (const Peer& other : peers_) {
     if (!other.claimed_now) return;
@@ -411,7 +411,7 @@ void PsFleet::Decide() {
         if (!status.ok()) return Fail(status);
         const bool all = std::all_of(peers_.begin(), peers_.end(),
                                      [](const Peer& peer) { return peer.claimed_now; });
-        if (all) Resume();  // else one was started again meanwhile, and is claimed anew
+        if (all) Resume();  // otherwise a ps was restarted meanwhile and is claimed again
       }));
 }
 

@@ -213,8 +213,8 @@ class PsFleet {
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);
   void Adopt();
-  // The timeline is over; claims again under a fresh term. At once, but where the one before did
-  // not last: a ps that always has a reason may not cost more than a claim a second.
+  // The timeline is over: claims again under a fresh term. At once if the timeline before lasted,
+  // otherwise after a pause. This limits a ps that always gives a reason to one claim a second.
   void StartOver(const std::string& why);
   void Fail(const absl::Status& status);
 
@@ -236,7 +236,7 @@ class PsFleet {
   std::set<std::string> bad_checkpoints_;
   Timer probe_{options_.loop};
   Timer claim_again_{options_.loop};
-  Backoff claims_;             // pauses before them
+  Backoff claims_;             // pauses before claims
   bool started_over_ = false;  // since the last timeline that lasted
   bool restore_ = false;       // restore after the next claim, do not adopt
   Time phase_since_{};

@@ -68,7 +68,8 @@ void PsFleet::LookForCheckpoint() {
         if (closed_ || phase_ != Phase::kLooking || term != term_) return;
         for (const std::string& problem : found.problems) LogWarning(problem);
         if (!found.newest.ok()) return Fail(found.newest.status());
-        // Another coordinator led meanwhile. What goes on from its checkpoint has to sort above it.
+        // Another coordinator may have led meanwhile. A run that continues from its checkpoint
+        // needs a higher term.
         if (!found.highest_timeline.ok()) return Fail(found.highest_timeline.status());
         if (*found.highest_timeline > term_) {
           highest_term_number_ =
@@ -81,7 +82,7 @@ void PsFleet::LookForCheckpoint() {
               "no checkpoint of this job can be read:\n  ", absl::StrJoin(found.problems, "\n  "),
               "\nrestore one from a backup, or start over with another --run_dir")));
         }
-        // A job that is to train longer than this one did goes on from its end.
+        // Empty if the job was extended: it then continues from this checkpoint.
         if (found.end.has_value()) return options_.on_job_finished(*found.end);
         LoadAll(newest);
       });

@@ -187,7 +187,7 @@ void RunLock::Look() {
         Seen seen = {.status = numbers.status()};
         if (!numbers.ok() || numbers->empty()) return seen;
         seen.number = numbers->back();
-        // What cannot be read says nothing of its holder.
+        // An unreadable file counts as empty: its holder is unknown.
         seen.text = ReadSmallFile(PathOf(directory, seen.number), kMaxBytes, files).value_or("");
         return seen;
       },

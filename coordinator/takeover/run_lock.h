@@ -141,7 +141,7 @@ class RunLock {
   std::vector<uint64_t> ps_;
   std::function<void(const absl::Status&)> done_;  // set while Acquire waits
   std::optional<Watched> watched_;
-  absl::Status looked_;  // whether the directory could be listed, the last time
+  absl::Status looked_;  // result of the last listing of the directory
   Timer timer_{options_.loop};
   const Scope scope_{options_.loop};
 };
