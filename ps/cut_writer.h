@@ -35,7 +35,7 @@ class CutWriter {
   const VariableStore* const store_;
   const std::function<void(int chunk)> on_chunk_;
   const Done done_;
-  const std::shared_ptr<Files> files_;  // shared with what runs off the loop
+  const std::shared_ptr<Files> files_;  // shared with the writes off the loop
   int next_chunk_ = 0;
   const Scope scope_;
 };

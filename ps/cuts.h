@@ -78,7 +78,7 @@ class Cuts {
   FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
-  std::optional<Scope> looking_;  // for the marker of this cut: whether it is there
+  std::optional<Scope> looking_;  // the pending look for the marker of this cut
   const Scope scope_{loop_};
 };
 

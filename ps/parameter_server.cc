@@ -366,7 +366,7 @@ void ParameterServer::OnLoadRead(uint64_t term, LoadOutcome outcome) {
   LogInfo("this machine does not see the checkpoint: its rows are asked of the coordinator");
   loading_->variables = std::move(outcome.variables);
   const auto filled = [this, term](const absl::Status& status) {
-    // Not from inside the RowFetch.
+    // Posted, because this runs inside the RowFetch that FinishLoad destroys.
     options_.loop->Post(scope_.Guard([this, term, status] {
       if (!loading_ || loading_->term != term) return;
       LoadOutcome filled{.status = status,

@@ -10,8 +10,8 @@
 
 namespace shoal {
 
-// The life of an object that waits for callbacks: after its end none of them runs. A member, last
-// of all, so that it ends first. Loop thread only, but for Guard, which any thread may call while
+// The lifetime of an object that waits for callbacks. After its end no callback runs. Make it the
+// last member, so that it ends first. Loop thread only, except that any thread may call Guard while
 // the scope lives.
 class Scope {
  public:
@@ -21,8 +21,8 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
   ~Scope() { *alive_ = false; }
 
-  // Returns a callback that calls `callback`, but does nothing once the scope has ended. Call it on
-  // the loop's thread only. It may be copied and destroyed on any thread.
+  // Returns a callback that calls `callback`, but does nothing once the scope has ended. The
+  // returned callback must run on the loop's thread, but any thread may copy and destroy it.
   template <typename Callback>
   auto Guard(Callback callback) const {
     return [alive = alive_, callback = std::move(callback)](auto&&... arguments) mutable {

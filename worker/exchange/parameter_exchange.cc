@@ -273,9 +273,9 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   if (absl::IsFailedPrecondition(status) || absl::IsAborted(status))
     return options_.on_failed(status);
   peer.retry->Set(peer.backoff->Next(), [this, ps] { Open(ps); });
-  // A step beyond the window, or a version whose steps are not all in, is refused until an earlier
-  // step is done, which this worker may itself hold, or be the only one to take: it begins anew
-  // with the earliest ones.
+  // A ps rejects a step beyond its window, and a version whose steps are not all in. An earlier
+  // step must be done first. This worker may hold that step, or may be the only one to take it. So
+  // it gives up the timeline's work and begins again with the earliest steps.
   if (status.code() == absl::StatusCode::kOutOfRange && timeline_ != 0) Lose(peer.last_error);
 }
 

@@ -201,8 +201,8 @@ class ParameterExchange {
   std::shared_ptr<const void> step_slices_;
   // The same for a cancelled step; expired once the transport has released all its slices.
   std::weak_ptr<const void> dropped_slices_;
-  Timer look_{options_.loop};  // again whether these are gone
-  int chunks_missing_ = 0;     // of the step, whose answers are not all here
+  Timer look_{options_.loop};  // checks dropped_slices_ again
+  int chunks_missing_ = 0;     // chunks of the step without a complete answer
 };
 
 }  // namespace shoal

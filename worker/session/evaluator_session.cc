@@ -167,7 +167,7 @@ void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
   if (std::exchange(preparing_, true)) return;
   job_fingerprint_ = job;
   LogInfo("taking part as the evaluator");
-  // Of the variables only names and layout are wanted: any number of ps will do.
+  // Only the names and the layout of the variables are needed, so any number of ps works.
   options_.computer->Prepare(welcome.job(), /*ps_count=*/1,
                              scope_.Guard([this](absl::StatusOr<StepComputer::Prepared> prepared) {
                                if (!over_) OnPrepared(std::move(prepared));

@@ -124,7 +124,7 @@ class EvaluatorSession {
   BatchResult sums_;
 
   bool over_ = false;
-  std::optional<absl::Status> leaving_;  // how to end once the coordinator has closed the stream
+  std::optional<absl::Status> leaving_;  // for on_over, once the coordinator closes the stream
   Timer leave_deadline_{options_.loop};
   const Scope scope_{options_.loop};
 };

@@ -160,7 +160,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
     return Over(End::kNoCoordinator, absl::UnavailableError(NoCoordinator()));
   }
   retry_.Set(backoff_.Next(), [this] { Open(); });
-  EndHalt();  // whoever halted it may be gone
+  EndHalt();  // the coordinator that halted it may be gone
 }
 
 void WorkerSession::OnMessage(const Message& message) {
@@ -292,7 +292,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
       .on_failed =
           [this](const absl::Status& status) {
-            // Not from inside one of its own callbacks.
+            // Posted, so that this does not run inside a callback of the exchange.
             options_.loop->Post(scope_.Guard([this, status] {
               if (over_) return;
               if (!absl::IsAborted(status)) return Leave(status);

@@ -230,12 +230,12 @@ class WorkerSession {
   // Computed chunks of step_, as (ps, chunk), that a halt holds back.
   std::vector<std::pair<int, int>> held_back_;
   proto::StepsDone unreported_;
-  Timer report_due_{options_.loop};  // while there are some and a coordinator
+  Timer report_due_{options_.loop};  // set while steps wait to be reported
 
   bool draining_ = false;
   bool no_more_leases_ = false;  // the coordinator said this over the current stream
   std::string drain_reason_;
-  Time no_step_after_{};  // begins, once draining
+  Time no_step_after_{};  // while draining: no step begins from this time on
   Timer drain_deadline_{options_.loop};
   bool over_ = false;
   // Set by Leave(): for on_over, once the coordinator closes the stream.

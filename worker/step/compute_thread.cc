@@ -153,7 +153,8 @@ void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
   if (!here) return Enqueue(std::move(train_there));
   options_.loop->Post(
       scope_.Guard([this, step, train = std::move(train), train_there = std::move(train_there)] {
-        // A timeline that has ended since then took its batches along: it would be read again.
+        // If the timeline has ended since then, Abandon() has dropped the batch. The loop's thread
+        // must not wait until it is read again.
         if (!training_->IsPrepared(step)) return Enqueue(train_there);
         train(/*on_loop=*/true);
       }));

@@ -186,10 +186,10 @@ class ComputeThread : public StepComputer {
   std::vector<ChunkId> answers_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   // For the loop's thread.
-  bool steps_are_short_ = false;                 // the last one was
-  std::shared_ptr<ParameterArrivals> arrivals_;  // of the step at hand; null: nothing is missing
+  bool steps_are_short_ = false;                 // the last step was short
+  std::shared_ptr<ParameterArrivals> arrivals_;  // of the current step; null: nothing is missing
   const Scope scope_{options_.loop};
-  std::thread thread_;  // "compute"; last, so that it starts when all else is there
+  std::thread thread_;  // "compute"; last, so that it starts after all other members
 };
 
 }  // namespace shoal

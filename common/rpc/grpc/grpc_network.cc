@@ -381,8 +381,8 @@ void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
     }
     ReadOn(fd);
   };
-  // By another thread: the loop's, which may be this one, does not look at what itself posts while
-  // it waits.
+  // Posts through another thread. This may be the loop's thread, which does not see its own posts
+  // while it waits for events.
   Offload(
       Lane::kCopies, [] {}, refuse);
 }
