@@ -25,16 +25,16 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 }  // namespace
 
 void DrainCheckpoint::Stop() {
-  if (stopping() || options_.ending->over()) return;
+  if (stopping() || options_.shutdown->over()) return;
   const Time now = options_.loop->Now();
   stop_asked_ = now;
   if (options_.opened() == nullptr) {
     EndUnopenedStop(now);
-    if (!options_.ending->over()) LogInfo("stopping, once the ps have said what they hold");
+    if (!options_.shutdown->over()) LogInfo("stopping, once the ps have said what they hold");
     return;
   }
   if (NothingToKeep())
-    return options_.ending->Over(absl::CancelledError("stopped before training began"));
+    return options_.shutdown->Over(absl::CancelledError("stopped before training began"));
   LogInfo(absl::StrCat(
       "stopping: no more steps are handed out; a checkpoint follows. A step that a worker says it "
       "computes is waited for up to ",
@@ -52,17 +52,17 @@ void DrainCheckpoint::OnTimelineOpened() {
 void DrainCheckpoint::OnTimelineOver(const std::string& why) {
   if (!stopping()) return;
   kept_ = false;
-  options_.ending->Over(absl::CancelledError("stopped while the ps were being restored: " + why));
+  options_.shutdown->Over(absl::CancelledError("stopped while the ps were being restored: " + why));
 }
 
 void DrainCheckpoint::Plan() {
   if (!stopping() && !ps_asks_to_leave()) return;  // the ps is on its way out
   if (options_.loop->Now() < write_again_at_) return;
-  StepScheduler& handout = *options_.handout;
-  if (handout.begun() && !handout.TakeBack()) return;
-  const uint64_t next = handout.CutTarget();
+  StepScheduler& scheduler = *options_.scheduler;
+  if (scheduler.begun() && !scheduler.TakeBack()) return;
+  const uint64_t next = scheduler.CutTarget();
   // A worker whose stream has just broken may come back with steps that it holds.
-  const bool away = next < handout.steps().first_unleased() && !options_.membership->AllLeft();
+  const bool away = next < scheduler.steps().first_unleased() && !options_.membership->AllLeft();
   if (away && !NoWorkerLeft()) return;
   const PsFleet::Opened& opened = *options_.opened();
   const std::optional<StoredCheckpoint>& last = options_.checkpointer->last();
@@ -76,8 +76,8 @@ void DrainCheckpoint::Plan() {
                                             : written + opened.checkpoint);
   }
   // Workers of the former coordinator may come back with steps too.
-  if (!handout.begun() && !NoWorkerLeft()) return;
-  if (const uint64_t base = handout.steps().base(); next < base) {
+  if (!scheduler.begun() && !NoWorkerLeft()) return;
+  if (const uint64_t base = scheduler.steps().base(); next < base) {
     LogInfo(absl::StrCat("steps ", next, " to ", base - 1,
                          " are of a round that nobody is left to complete: the checkpoint is that "
                          "before it, and they are done again"));
@@ -102,7 +102,7 @@ void DrainCheckpoint::AfterPlan() {
 // has not answered its claim, or that holds a timeline of a former coordinator while others have
 // not answered. OnTimelineOpened then continues the stop.
 void DrainCheckpoint::EndUnopenedStop(Time now) {
-  if (!stopping() || options_.opened() != nullptr || options_.ending->over()) return;
+  if (!stopping() || options_.opened() != nullptr || options_.shutdown->over()) return;
   bool holds_steps = false;
   for (int ps = 0;
        ps < options_.fleet->size() && options_.fleet->phase() == PsFleet::Phase::kClaiming; ++ps) {
@@ -113,8 +113,8 @@ void DrainCheckpoint::EndUnopenedStop(Time now) {
   if (holds_steps && now - *stop_asked_ < kStallPatience) return;
   // No checkpoint holds the steps that this coordinator saw done, or that a ps holds.
   kept_ = !holds_steps && !was_open_;
-  if (kept_) return options_.ending->Over(absl::CancelledError("stopped before training began"));
-  options_.ending->Over(absl::CancelledError(absl::StrCat(
+  if (kept_) return options_.shutdown->Over(absl::CancelledError("stopped before training began"));
+  options_.shutdown->Over(absl::CancelledError(absl::StrCat(
       "stopped without a checkpoint of the last steps: ",
       holds_steps ? absl::StrCat("gave up waiting for ", absl::StrJoin(options_.waiting(), "; "))
                   : "the ps were being restored")));
@@ -130,7 +130,7 @@ void DrainCheckpoint::OnPsDeparting(int ps) {
 // In a timeline that this coordinator opened, training begins with the first worker.
 bool DrainCheckpoint::NothingToKeep() const {
   const PsFleet::Opened* const opened = options_.opened();
-  return !options_.handout->begun() && !(opened != nullptr && opened->adopted);
+  return !options_.scheduler->begun() && !(opened != nullptr && opened->adopted);
 }
 
 // A ps that may leave but does not go must not keep all others waiting.
@@ -147,29 +147,29 @@ void DrainCheckpoint::ForgetDeparture(Time now) {
                             " s and is still there: the training goes on"));
     options_.fleet->ForgetDeparture(ps);
   }
-  if (!closing()) options_.handout->ForgetTakeBack();
+  if (!closing()) options_.scheduler->ForgetTakeBack();
 }
 
 // An evaluation holds its cut, and no other cut can begin meanwhile. A ps that leaves then would
 // lose all steps since.
 void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   const std::optional<Time> since = options_.fleet->DepartureSince(PsFleet::Departure::kAsked);
-  if (!since.has_value() || options_.handout->evaluation() == nullptr ||
+  if (!since.has_value() || options_.scheduler->evaluation() == nullptr ||
       now - *since < kEvaluationPatience)
     return;
-  LogWarning(absl::StrCat("the evaluation of epoch ", options_.handout->evaluation()->epoch() + 1,
+  LogWarning(absl::StrCat("the evaluation of epoch ", options_.scheduler->evaluation()->epoch() + 1,
                           " is given up: a ps leaves, and cannot wait for its end"));
-  options_.handout->EndEvaluation();
+  options_.scheduler->EndEvaluation();
   options_.checkpointer->Release();
 }
 
 // Such a cut was begun earlier, for example the one at the job's end.
 void DrainCheckpoint::GiveUpCutAhead() {
   if (!stopping() && !ps_asks_to_leave()) return;
-  if (options_.checkpointer->idle() || !options_.ending->working()) return;
-  StepScheduler& handout = *options_.handout;
-  if (!handout.open() || !handout.begun() || !handout.TakeBack()) return;
-  if (options_.checkpointer->step() > handout.CutTarget())
+  if (options_.checkpointer->idle() || !options_.shutdown->working()) return;
+  StepScheduler& scheduler = *options_.scheduler;
+  if (!scheduler.open() || !scheduler.begun() || !scheduler.TakeBack()) return;
+  if (options_.checkpointer->step() > scheduler.CutTarget())
     options_.checkpointer->GiveUp("nobody has begun all steps below it, and no more are begun");
 }
 
@@ -181,7 +181,7 @@ void DrainCheckpoint::Closed(const std::string& outcome, bool kept) {
   if (!stopping()) return;
   kept_ = kept;
   say("stopping: " + outcome);
-  options_.ending->Over(absl::CancelledError("stopped: " + outcome));
+  options_.shutdown->Over(absl::CancelledError("stopped: " + outcome));
 }
 
 void DrainCheckpoint::NotWritten(const std::string& why, bool too_late) {
@@ -215,7 +215,7 @@ void DrainCheckpoint::ForgetFailure() {
 
 std::string DrainCheckpoint::NotKept() const {
   const std::optional<StoredCheckpoint>& newest = options_.checkpointer->newest();
-  const uint64_t done = options_.handout->steps().done_count();
+  const uint64_t done = options_.scheduler->steps().done_count();
   const uint64_t kept = newest.has_value() ? std::min(newest->manifest.cut_step, done) : 0;
   if (kept == done) return "no step that is done is lost";
   return absl::StrCat(
@@ -226,26 +226,27 @@ std::string DrainCheckpoint::NotKept() const {
 }
 
 bool DrainCheckpoint::NoWorkerLeft() const {
-  const std::optional<Time>& since = options_.handout->nobody_since();
+  const std::optional<Time>& since = options_.scheduler->nobody_since();
   return since.has_value() && options_.loop->Now() - *since >= kStopPatience;
 }
 
 // No worker is left to do the missing steps: keeps the done steps if possible.
 void DrainCheckpoint::CloseWithoutWorkers() {
-  if (!(stopping() || ps_asks_to_leave()) || !options_.handout->open() || options_.ending->over()) {
+  if (!(stopping() || ps_asks_to_leave()) || !options_.scheduler->open() ||
+      options_.shutdown->over()) {
     return;
   }
-  if (options_.handout->evaluation() != nullptr) {
-    options_.handout->EndEvaluation();
+  if (options_.scheduler->evaluation() != nullptr) {
+    options_.scheduler->EndEvaluation();
     return options_.checkpointer->Release();
   }
   // Counts steps whose last report was lost with its worker's stream.
   CountApplied();
-  if (options_.handout->CutTarget() > options_.handout->steps().base()) {
+  if (options_.scheduler->CutTarget() > options_.scheduler->steps().base()) {
     return ClosedWithout("no worker is left to do them");
   }
   if (!options_.checkpointer->idle() &&
-      options_.checkpointer->step() > options_.handout->CutTarget())
+      options_.checkpointer->step() > options_.scheduler->CutTarget())
     options_.checkpointer->GiveUp("no worker is left to do the steps below it");
 }
 
@@ -256,16 +257,17 @@ void DrainCheckpoint::CountApplied() {
   const Time now = options_.loop->Now();
   const PsFleet::Applied applied = options_.fleet->AppliedEverywhere();
   // No worker can have applied a step that was never leased.
-  const uint64_t end = options_.handout->steps().first_unleased();
-  for (uint64_t step = options_.handout->steps().base(); step < std::min(applied.base, end); ++step)
-    options_.handout->steps().Done(StepDispatcher::kNobody, step, now);
+  const uint64_t end = options_.scheduler->steps().first_unleased();
+  for (uint64_t step = options_.scheduler->steps().base(); step < std::min(applied.base, end);
+       ++step)
+    options_.scheduler->steps().Done(StepDispatcher::kNobody, step, now);
   for (const uint64_t step : applied.after_base) {
-    if (step < end) options_.handout->steps().Done(StepDispatcher::kNobody, step, now);
+    if (step < end) options_.scheduler->steps().Done(StepDispatcher::kNobody, step, now);
   }
 }
 
 void DrainCheckpoint::CloseIfStalled(Time now) {
-  if (!stopping() || !options_.handout->open() || !options_.ending->working()) return;
+  if (!stopping() || !options_.scheduler->open() || !options_.shutdown->working()) return;
   // Applied chunks count as headway too: many workers that share a core finish no step for long,
   // and then all at once.
   uint64_t applied_chunks = 0;
@@ -273,8 +275,8 @@ void DrainCheckpoint::CloseIfStalled(Time now) {
     const std::optional<proto::Claimed>& latest = options_.fleet->peer(ps).claimed;
     if (latest.has_value()) applied_chunks += latest->applied_chunks();
   }
-  const std::array<uint64_t, 5> headway = {applied_chunks, options_.handout->steps().done_count(),
-                                           options_.handout->counters().evaluation_batches,
+  const std::array<uint64_t, 5> headway = {applied_chunks, options_.scheduler->steps().done_count(),
+                                           options_.scheduler->counters().evaluation_batches,
                                            options_.checkpointer->committed(),
                                            options_.checkpointer->headway()};
   const bool writing = options_.checkpointer->writing() && options_.fleet->Waiting().empty();

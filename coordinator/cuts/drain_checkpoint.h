@@ -31,9 +31,9 @@ class DrainCheckpoint {
     EventLoop* loop = nullptr;  // these outlive this
     PsFleet* fleet = nullptr;
     Membership* membership = nullptr;
-    StepScheduler* handout = nullptr;
+    StepScheduler* scheduler = nullptr;
     Checkpointer* checkpointer = nullptr;
-    Shutdown* ending = nullptr;
+    Shutdown* shutdown = nullptr;
     double lease_timeout_seconds = 0;
     std::string checkpoints;  // their directory, for people
     // The open timeline; null without one.

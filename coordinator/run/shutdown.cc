@@ -126,9 +126,9 @@ void Shutdown::Over(const absl::Status& status) {
   options_.on_outcome(outcome_);
   if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());
   // A coordinator that was fenced off does not end the run: another one leads it.
-  if (options_.lease->leading() && !absl::IsAborted(status)) KeepOutcome();
+  if (options_.lock->leading() && !absl::IsAborted(status)) KeepOutcome();
   options_.fleet->Close();
-  options_.lease->Pause();
+  options_.lock->Pause();
   over_deadline_.Set(kDiskPatience, [this] {
     const std::vector<std::string> owed = options_.owed();
     LogWarning(absl::StrCat(
@@ -168,7 +168,7 @@ void Shutdown::EndAfterWrites() {
       Lane::kFiles, [] {},
       [this, end] {
         if (!over_deadline_.pending()) return;
-        options_.lease->Release();
+        options_.lock->Release();
         scope_.Offload(
             Lane::kBrief, [] {}, end);
       });

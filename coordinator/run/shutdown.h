@@ -46,7 +46,7 @@ class Shutdown {
     FileSystem* files = nullptr;
     Membership* membership = nullptr;
     PsFleet* fleet = nullptr;
-    RunLock* lease = nullptr;
+    RunLock* lock = nullptr;
     RunPaths paths;
     std::string average_slot;  // see ExportModel
     // Called once, when the run leaves kWorking.

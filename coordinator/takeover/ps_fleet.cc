@@ -169,7 +169,7 @@ bool PsFleet::TakeTerm() {
 
 void PsFleet::BeginClaiming() {
   rows_.reset();
-  if (options_.lease != nullptr) options_.lease->Pause();
+  if (options_.lock != nullptr) options_.lock->Pause();
   timeline_ = 0;
   phase_ = Phase::kClaiming;
   phase_since_ = options_.loop->Now();
@@ -402,10 +402,10 @@ std::string PsFleet::Describe(const proto::Claimant& claimant) {
 }
 
 void PsFleet::Decide() {
-  if (options_.lease == nullptr) return Resume();
+  if (options_.lock == nullptr) return Resume();
   std::vector<uint64_t> incarnations;
   for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
-  options_.lease->Acquire(
+  options_.lock->Acquire(
       std::move(incarnations), scope_.Guard([this, term = term_](const absl::Status& status) {
         if (closed_ || phase_ != Phase::kClaiming || term != term_) return;
         if (!status.ok()) return Fail(status);

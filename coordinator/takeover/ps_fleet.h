@@ -52,7 +52,7 @@ class PsFleet {
     EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     CheckpointStore* store = nullptr;  // used in Offload only
-    RunLock* lease = nullptr;          // of the store's run; null: no other process writes there
+    RunLock* lock = nullptr;           // of the store's run; null: no other process writes there
     std::vector<std::string> addresses;
     std::string job_text;
     uint32_t job_fingerprint = 0;
