@@ -39,6 +39,16 @@ def test_what_pages_point_to_is_there(page):
         assert (DOCS / link).exists(), link
 
 
+def test_functions_that_the_architecture_points_to_are_there():
+    page = (DOCS / "architecture.md").read_text()
+    table = page.split("## Where to find what\n")[1].split("\n## ")[0]
+    pointers = re.findall(r"`([\w/]+\.(?:cc|h|py))`: ((?:`\w+`(?:, )?)+)", table)
+    assert len(pointers) >= 10
+    for path, names in pointers:
+        for name in re.findall(r"\w+", names):
+            assert re.search(rf"\b{name}\(", (SOURCE / path).read_text()), f"{path} has no {name}"
+
+
 def test_commands_in_a_checkout():
     subprocess.run(["bash", "-euc", commands("checkout")], check=True, cwd=SOURCE, stdout=subprocess.DEVNULL,
                    env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
