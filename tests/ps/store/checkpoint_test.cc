@@ -6,6 +6,7 @@
 
 #include "common/checkpoint/checkpoint_store.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -27,9 +28,7 @@ class StoreCheckpointTest : public testing::Test {
     Tensors tensors;
     std::vector<WrittenPart> parts;
     for (int p = 0; p < ps_count; ++p) {
-      const auto store =
-          MakeTestStore({.optimizer = optimizer, .ps_index = p, .ps_count = ps_count});
-      store->InitializeFromSeed();
+      const auto store = SeededStore({.optimizer = optimizer, .ps_index = p, .ps_count = ps_count});
       for (uint64_t step = 0; step < steps; ++step) {
         for (int k = 0; k < PushedChunks(*store); ++k) {
           const std::vector<float> gradient(store->chunk_size(k), 0.5f + static_cast<float>(step));
@@ -111,8 +110,7 @@ TEST_F(StoreCheckpointTest, GoesOnAsIfNothingHadBeen) {
   Write(kAdam, 1, 3);
   const auto loaded = MakeTestStore({.optimizer = kAdam});
   ASSERT_TRUE(loaded->LoadCheckpoint(directory_).ok());
-  const auto through = MakeTestStore({.optimizer = kAdam});
-  through->InitializeFromSeed();
+  const auto through = SeededStore({.optimizer = kAdam});
   for (uint64_t step = 0; step < 6; ++step) {
     for (int k = 0; k < PushedChunks(*through); ++k) {
       const Message gradient = GradientMessage(

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/ps/store/integer_gradient.h"
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -13,23 +15,8 @@ namespace {
 using testing::HasSubstr;
 using Tensors = std::map<std::string, std::vector<float>>;
 
-std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {}) {
-  auto store = MakeTestStore(options);
-  store->InitializeFromSeed();
-  return store;
-}
-
-// The gradient of a chunk in a step: small integers, so that sums are exact; depends on both.
-Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
-  std::vector<float> values(store.chunk_size(chunk));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>((step * 31 + chunk * 17 + i * 7) % 13) - 6;
-  }
-  return PushOf(store, chunk, std::move(values));
-}
-
 void Push(VariableStore* store, uint64_t step, int chunk) {
-  const auto result = store->Push(Gradient(*store, step, chunk), step, chunk, 0);
+  const auto result = store->Push(IntegerGradient(*store, step, chunk), step, chunk, 0);
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_FALSE(result->repeated);
 }
@@ -245,7 +232,7 @@ void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
     const auto [step, chunk] = pushes[i];
     Push(store.get(), step, chunk);
     if (random() % 4 == 0) {
-      ASSERT_TRUE(store->Push(Gradient(*store, step, chunk), step, chunk, 0)->repeated);
+      ASSERT_TRUE(store->Push(IntegerGradient(*store, step, chunk), step, chunk, 0)->repeated);
     }
     if (random() % 2 == 0) readers.push_back(*store->Read(random() % chunks));
     if (readers.size() > 5) readers.erase(readers.begin() + random() % readers.size());

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -19,8 +20,7 @@ std::string Config(const std::string& class_name, const std::string& excluded) {
 // The values of all variables after some steps whose gradients come in slices.
 std::map<std::string, std::vector<float>> Trained(const std::string& optimizer,
                                                   size_t slice_bytes) {
-  const auto store = MakeTestStore({.optimizer = optimizer});
-  store->InitializeFromSeed();
+  const auto store = SeededStore({.optimizer = optimizer});
   for (uint64_t step = 0; step < 3; ++step) {
     for (int chunk = 0; chunk < PushedChunks(*store); ++chunk) {
       std::vector<float> gradient(store->chunk_size(chunk));
@@ -53,8 +53,7 @@ TEST(PsDecayExclusionsTest, EachVariableDecaysOrNotWhateverSharesItsChunk) {
 // The copy that a cut keeps gets a late step as the live values do.
 TEST(PsDecayExclusionsTest, TheCutDecaysTheSameVariables) {
   for (const char* excluded : {R"(["bias"])", R"(["kernel"])"}) {
-    const auto store = MakeTestStore({.optimizer = Config("SGD", excluded)});
-    store->InitializeFromSeed();
+    const auto store = SeededStore({.optimizer = Config("SGD", excluded)});
     const auto push = [&](uint64_t step, float value) {
       for (int chunk = 0; chunk < PushedChunks(*store); ++chunk) {
         const std::vector<float> gradient(store->chunk_size(chunk), value);

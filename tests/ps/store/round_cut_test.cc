@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -17,12 +18,6 @@ constexpr uint64_t kSteps = 3;  // of a round
 constexpr uint64_t kRounds = 5;
 
 const TestStoreOptions kOptions = {.optimizer = "\"adam\"", .most_round_steps = kSteps};
-
-std::unique_ptr<VariableStore> SeededStore() {
-  auto store = MakeTestStore(kOptions);
-  store->InitializeFromSeed();
-  return store;
-}
 
 Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
   std::mt19937_64 random(step * 100 + chunk);
@@ -50,7 +45,7 @@ void PushSteps(VariableStore* store, uint64_t begin, uint64_t end) {
 
 // What a cut must hold: a store that has the rounds below it and nothing else.
 Tensors Expected(uint64_t cut_step) {
-  const auto store = SeededStore();
+  const auto store = SeededStore(kOptions);
   PushSteps(store.get(), 0, cut_step);
   uint64_t highest = 0;
   EXPECT_TRUE(store->StartCut(cut_step, &highest));
@@ -68,7 +63,7 @@ Tensors Cut(const VariableStore& store) {
 }
 
 TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
-  const auto store = SeededStore();
+  const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, 2);
   ASSERT_TRUE(store->StartCut(kSteps, &highest));
@@ -81,7 +76,7 @@ TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
 
 // Where all leave in the middle of a round, the cut that it begins with is the last there can be.
 TEST(RoundCutTest, WhatIsHeldOfTheNextRoundIsInNoCut) {
-  const auto store = SeededStore();
+  const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, kSteps);
   PushSteps(store.get(), kSteps, 2 * kSteps - 1);
@@ -96,7 +91,7 @@ TEST(RoundCutTest, WhatIsHeldOfTheNextRoundIsInNoCut) {
 }
 
 TEST(RoundCutTest, RefusedWhereARoundFromItOnIsApplied) {
-  const auto store = SeededStore();
+  const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, kSteps);
   for (uint64_t step = kSteps; step < 2 * kSteps; ++step) Push(store.get(), step, 1);
@@ -108,7 +103,7 @@ TEST(RoundCutTest, RefusedWhereARoundFromItOnIsApplied) {
 
 // No coordinator fences there; if one did, no chunk would ever be at that step.
 TEST(RoundCutTest, ACutWithinARoundIsNeverReady) {
-  const auto store = SeededStore();
+  const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, 2);
   ASSERT_TRUE(store->StartCut(2, &highest));
@@ -125,7 +120,7 @@ TEST(RoundCutTest, ACutWithinARoundIsNeverReady) {
 void CheckRandomPushes(uint64_t seed) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  const auto store = SeededStore();
+  const auto store = SeededStore(kOptions);
   const int chunks = PushedChunks(*store);
   std::vector<std::pair<uint64_t, int>> pushes;
   for (uint64_t number = 0; number < kRounds; ++number) {
@@ -154,7 +149,7 @@ void CheckRandomPushes(uint64_t seed) {
   ASSERT_EQ(Cut(*store), Expected(cut_step)) << "cut at " << cut_step;
   Tensors live, all;
   CollectValues(*store, &live);
-  const auto whole = SeededStore();
+  const auto whole = SeededStore(kOptions);
   PushSteps(whole.get(), 0, kRounds * kSteps);
   CollectValues(*whole, &all);
   ASSERT_EQ(live, all);

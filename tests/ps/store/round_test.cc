@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -20,11 +21,9 @@ Round RoundOf(uint64_t step) {
   return {.first = step / kSteps * kSteps, .count = kSteps, .number = step / kSteps};
 }
 
-std::unique_ptr<VariableStore> SeededStore(TestStoreOptions options = {}) {
+std::unique_ptr<VariableStore> StoreOfRounds(TestStoreOptions options = {}) {
   options.most_round_steps = kSteps;
-  auto store = MakeTestStore(options);
-  store->InitializeFromSeed();
-  return store;
+  return SeededStore(options);
 }
 
 // Of a step and a chunk; of many magnitudes.
@@ -58,7 +57,7 @@ std::vector<float> Version(const VariableStore& store, int chunk, uint64_t versi
 
 TEST(RoundTest, AChunkAppliesItsRoundOnceAndAsOneUpdate) {
   const auto optimizer = NumberingOptimizer::Make();
-  const auto store = SeededStore({.own_optimizer = optimizer});
+  const auto store = StoreOfRounds({.own_optimizer = optimizer});
   const std::vector<float> before = ToFloats(store->Read(0)->payload);
   for (uint64_t step = 0; step < 2 * kSteps; ++step) {
     const auto result = Push(store.get(), step, 0);
@@ -77,7 +76,7 @@ TEST(RoundTest, AChunkAppliesItsRoundOnceAndAsOneUpdate) {
 // As after a restore: what counts is the round that is said, not how many there were here.
 TEST(RoundTest, TheUpdateHasTheNumberOfTheRound) {
   const auto optimizer = NumberingOptimizer::Make();
-  const auto store = SeededStore({.own_optimizer = optimizer});
+  const auto store = StoreOfRounds({.own_optimizer = optimizer});
   store->SetApplied(10);  // rounds of an epoch of 5 steps: 3, 2, 3, 2
   const Round round = {.first = 10, .count = 2, .number = 4};
   for (uint64_t step = 10; step < 12; ++step)
@@ -90,7 +89,7 @@ TEST(RoundTest, TheUpdateHasTheNumberOfTheRound) {
 TEST(RoundTest, AnyOrderOfArrivalGivesTheSameBits) {
   const TestStoreOptions options{.optimizer = "\"adam\""};
   constexpr uint64_t kRounds = 4;
-  const auto in_order = SeededStore(options);
+  const auto in_order = StoreOfRounds(options);
   for (uint64_t number = 0; number < kRounds; ++number) PushRound(in_order.get(), number);
   uint64_t highest = 0;
   ASSERT_TRUE(in_order->StartCut(kRounds * kSteps, &highest));
@@ -99,7 +98,7 @@ TEST(RoundTest, AnyOrderOfArrivalGivesTheSameBits) {
 
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
-    const auto store = SeededStore(options);
+    const auto store = StoreOfRounds(options);
     for (uint64_t number = 0; number < kRounds; ++number) {
       std::vector<std::pair<uint64_t, int>> pushes;
       for (uint64_t step = number * kSteps; step < (number + 1) * kSteps; ++step) {
@@ -126,7 +125,7 @@ TEST(RoundTest, AnyOrderOfArrivalGivesTheSameBits) {
 
 // The one update that the mean of the samples makes is the mean of what each of them would make.
 TEST(RoundTest, MovingAveragesTakeInTheMeanOfTheSamples) {
-  const auto store = SeededStore({.random_values = false});  // all 3
+  const auto store = StoreOfRounds({.random_values = false});  // all 3
   const int chunk = PushedChunks(*store) - 1;
   ASSERT_EQ(store->options().shard_map.ps(0).chunks[chunk].rule, UpdateRule::kMovingAverage);
   for (uint64_t step = 0; step < kSteps; ++step) {
@@ -138,7 +137,7 @@ TEST(RoundTest, MovingAveragesTakeInTheMeanOfTheSamples) {
 }
 
 TEST(RoundTest, RepeatedPushesAreDropped) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   ASSERT_TRUE(Push(store.get(), 1, 0).ok());
   EXPECT_TRUE(Push(store.get(), 1, 0)->repeated) << "it is kept";
   ASSERT_TRUE(Push(store.get(), 0, 0).ok());
@@ -154,7 +153,7 @@ TEST(RoundTest, RepeatedPushesAreDropped) {
 }
 
 TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
-  const auto store = SeededStore({.window_steps = 64});
+  const auto store = StoreOfRounds({.window_steps = 64});
   PushRound(store.get(), 0);
   ASSERT_TRUE(Push(store.get(), 4, 0).ok());
   const std::vector<float> values = ToFloats(store->Read(0)->payload);
@@ -172,15 +171,14 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
   EXPECT_EQ(store->version(0), kSteps);
   EXPECT_EQ(store->early_gradients(), 1u);
 
-  const auto async = MakeTestStore();
-  async->InitializeFromSeed();
+  const auto async = SeededStore();
   EXPECT_THAT(async->Push(Gradient(*async, 0, 0), 0, 0, 0, RoundOf(0)).status().message(),
               HasSubstr("a push of a round, in a job without rounds"));
 }
 
 // Whoever sends it was told that the round before is complete: it has done nothing wrong.
 TEST(RoundTest, APushOfALaterRoundIsOutOfRange) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   PushRound(store.get(), 0);
   ASSERT_TRUE(Push(store.get(), 4, 0).ok());
   for (const uint64_t pulled : {3, 6}) {
@@ -198,7 +196,7 @@ TEST(RoundTest, APushOfALaterRoundIsOutOfRange) {
 }
 
 TEST(RoundTest, StepsThatAreInCountBeforeTheyAreApplied) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   PushRound(store.get(), 0);
   for (const uint64_t step : {3, 5}) {
     for (int k = 0; k < PushedChunks(*store); ++k) ASSERT_TRUE(Push(store.get(), step, k).ok());
@@ -210,7 +208,7 @@ TEST(RoundTest, StepsThatAreInCountBeforeTheyAreApplied) {
 }
 
 TEST(RoundTest, TheVersionBeforeIsKeptUntilTheFirstPushOfTheNextRound) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   const std::vector<float> first = Version(*store, 0, 0);
   for (uint64_t step = 0; step < kSteps; ++step) {
     EXPECT_EQ(Version(*store, 0, 0), first) << "live";
@@ -232,7 +230,7 @@ TEST(RoundTest, TheVersionBeforeIsKeptUntilTheFirstPushOfTheNextRound) {
 }
 
 TEST(RoundTest, AVersionThatIsNotThereYetIsAnError) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   ASSERT_TRUE(Push(store.get(), 0, 0).ok());
   EXPECT_EQ(store->ReadVersion(0, kSteps).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(store->ReadVersion(0, kSteps).status().message(),
@@ -241,7 +239,7 @@ TEST(RoundTest, AVersionThatIsNotThereYetIsAnError) {
 }
 
 TEST(RoundTest, WhatIsFrozenIsTheSameInEveryVersion) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   const int frozen = PushedChunks(*store);
   ASSERT_LT(frozen, store->chunk_count());
   PushRound(store.get(), 0);
@@ -252,7 +250,7 @@ TEST(RoundTest, WhatIsFrozenIsTheSameInEveryVersion) {
 
 // By swapping buffers: there is one more for each chunk, and never a copy of the values.
 TEST(RoundTest, KeepingTheVersionBeforeTakesOneSlabMore) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   for (uint64_t number = 0; number < 10; ++number) {
     PushRound(store.get(), number);
     EXPECT_EQ(store->versions_before(), static_cast<size_t>(PushedChunks(*store)));
@@ -261,7 +259,7 @@ TEST(RoundTest, KeepingTheVersionBeforeTakesOneSlabMore) {
 }
 
 TEST(RoundTest, ASnapshotStaysWhileRoundsGoOn) {
-  const auto store = SeededStore();
+  const auto store = StoreOfRounds();
   PushRound(store.get(), 0);
   const ChunkSnapshot live = *store->Read(0), before = *store->ReadVersion(0, 0);
   const std::vector<float> live_values = ToFloats(live.payload);

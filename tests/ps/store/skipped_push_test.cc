@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/ps/store/integer_gradient.h"
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -13,23 +15,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Tensors = std::map<std::string, std::vector<float>>;
 
-std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options) {
-  auto store = MakeTestStore(options);
-  store->InitializeFromSeed();
-  return store;
-}
-
-// What a step pushes of a chunk: small integers, so that sums are exact.
-Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
-  std::vector<float> values(store.chunk_size(chunk));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>((step * 31 + chunk * 17 + i * 7) % 13) - 6;
-  return PushOf(store, chunk, std::move(values));
-}
-
 PushResult PushOrSkip(VariableStore& store, uint64_t step, int chunk, bool skip) {
   const auto result = skip ? store.PushNothing(step, chunk, 0)
-                           : store.Push(Gradient(store, step, chunk), step, chunk, 0);
+                           : store.Push(IntegerGradient(store, step, chunk), step, chunk, 0);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.value_or(PushResult());
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -15,12 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Tensors = std::map<std::string, std::vector<float>>;
-
-std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {}) {
-  auto store = MakeTestStore(options);
-  store->InitializeFromSeed();
-  return store;
-}
 
 Message Ones(const VariableStore& store, int chunk, float value = 1) {
   return PushOf(store, chunk, std::vector<float>(store.chunk_size(chunk), value));

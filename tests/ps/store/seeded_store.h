@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+
+#include "tests/ps/store/test_store.h"
+
+namespace shoal {
+
+// Makes a store that has drawn its first values from its seed.
+inline std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {}) {
+  auto store = MakeTestStore(options);
+  store->InitializeFromSeed();
+  return store;
+}
+
+}  // namespace shoal
