@@ -20,6 +20,12 @@ std::vector<float> RandomFloats(std::mt19937& random, int64_t count, float sprea
   return values;
 }
 
+std::vector<float> NonNegativeParameters(std::mt19937& random, const ModelRunner& runner) {
+  std::vector<float> parameters = RandomFloats(random, runner.layout().size, 0.3f);
+  for (float& value : parameters) value = std::abs(value);
+  return parameters;
+}
+
 RandomBatch::RandomBatch(std::mt19937& random, const Graph& model, const Loss& loss,
                          int64_t batch_examples)
     : examples(batch_examples) {

@@ -174,9 +174,7 @@ TEST(CudaResidualBlocksTest, ABiasBeforeANormalizationHasNoGradient) {
     std::map<std::string, int> steps;
     const auto runner = CountingRunner(model, steps);
     const RandomBatch data(random, model, *kSparse, 5);
-    std::vector<float> parameters(RandomFloats(random, runner->layout().size, 0.3f));
-    // The moving variances are among them.
-    for (float& value : parameters) value = std::abs(value);
+    const std::vector<float> parameters = NonNegativeParameters(random, *runner);
     std::vector<float> gradients(parameters.size());
     ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
     EXPECT_EQ(steps["BiasBackward"], 4) << "two for each";

@@ -19,11 +19,13 @@
 #include "common/base/status_macros.h"
 #include "common/model/ops/bias.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/device/failing_kernel.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/small_models.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/batch_sums.h"
 #include "worker/compute/runner/graph_runner.h"
@@ -40,13 +42,6 @@ const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": 
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 // Orders of what the streams do. Few would do: most orders show a wait that is missing.
 constexpr uint64_t kSeeds = 30;
-
-class FailingKernel : public Kernel {
- public:
-  absl::Status Run(const RunContext*, std::span<void* const>) override {
-    return absl::InternalError("the kernel of this test fails");
-  }
-};
 
 // (prediction, losses, target, sums)
 class SumsKernel : public Kernel {
@@ -100,15 +95,6 @@ class OddBackend : public FakeDeviceBackend {
   const Kind kind_;
 };
 
-// Branches, a normalization, whose samples are pushed, dropout, which draws by seed and step.
-Graph SmallModel() {
-  ModelBuilding model({kBatch, 6, 6, 2});
-  model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
-  const ValueId shared = model.current();
-  model.Conv2D(3, {.size = {1, 1}}).Relu().Add(shared);
-  return model.Flatten().Dropout(0.3).Dense(6).Relu().Dense(4).Build();
-}
-
 class DeviceBackendTest : public ::testing::Test {
  protected:
   using Kind = OddBackend::Kind;
@@ -144,11 +130,8 @@ class DeviceBackendTest : public ::testing::Test {
     return std::count_if(device_->log().begin(), device_->log().end(),
                          [](const std::string& line) { return line.starts_with("in: copy"); });
   }
-  // None is negative: some are variances.
   std::vector<float> Parameters(const ModelRunner& runner) {
-    std::vector<float> parameters = RandomFloats(random_, runner.layout().size, 0.3f);
-    for (float& value : parameters) value = std::abs(value);
-    return parameters;
+    return NonNegativeParameters(random_, runner);
   }
 
   FakeDevice* device_ = nullptr;  // of the last runner

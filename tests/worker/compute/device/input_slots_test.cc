@@ -18,6 +18,7 @@
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/small_models.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -52,12 +53,7 @@ class BadStepBackend : public FakeDeviceBackend {
 
 class InputSlotsTest : public ::testing::Test {
  protected:
-  // Dropout goes by the step, weights by example and class.
-  static Graph Model() {
-    ModelBuilding model({kBatch, 4, 4, 2});
-    model.Conv2D(3, {.size = {3, 3}}).BatchNormalization().Relu();
-    return model.Flatten().Dropout(0.3).Dense(5).Relu().Dense(4).Build();
-  }
+  // Weights go by example and class.
   static GraphRunner::Options Options(Graph model, int64_t micro_batch_size = 0) {
     return {.model = std::move(model),
             .loss = kSparse,
@@ -78,25 +74,21 @@ class InputSlotsTest : public ::testing::Test {
   // A runner on the fake, and the reference beside it.
   void Begin(int64_t micro_batch_size, uint64_t seed) {
     step_ = 0;
-    runner_ = MakeRunner(Options(Model(), micro_batch_size), seed);
-    reference_ = *GraphRunner::Create(Options(Model(), micro_batch_size), CreateReferenceBackend());
+    runner_ = MakeRunner(Options(NormalizedModel(), micro_batch_size), seed);
+    reference_ = *GraphRunner::Create(Options(NormalizedModel(), micro_batch_size),
+                                      CreateReferenceBackend());
   }
 
   // With an id, and weights.
   const Batch& NewBatch(int64_t examples) {
-    data_.emplace_back(random_, Model(), *kSparse, examples);
+    data_.emplace_back(random_, NormalizedModel(), *kSparse, examples);
     weights_.push_back(RandomFloats(random_, examples));
     batches_.push_back(data_.back().batch());
     batches_.back().weights = weights_.back();
     batches_.back().id = batches_.size();
     return batches_.back();
   }
-  // None is negative: some are variances.
-  std::vector<float> Parameters() {
-    std::vector<float> parameters = RandomFloats(random_, reference_->layout().size, 0.3f);
-    for (float& value : parameters) value = std::abs(value);
-    return parameters;
-  }
+  std::vector<float> Parameters() { return NonNegativeParameters(random_, *reference_); }
   // Trains on both, with the same bits. Whether the device had the batch already.
   bool Train(Batch batch, const Batch* next) {
     batch.next = next;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <random>
@@ -16,6 +15,7 @@
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/small_models.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -29,14 +29,8 @@ constexpr uint64_t kSeeds = 30;
 
 class PartSumsTest : public ::testing::Test {
  protected:
-  // A normalization, too, whose samples are added up alike.
-  static Graph Model() {
-    ModelBuilding model({kBatch, 4, 4, 2});
-    model.Conv2D(3, {.size = {3, 3}}).BatchNormalization().Relu();
-    return model.Flatten().Dropout(0.3).Dense(5).Relu().Dense(4).Build();
-  }
   static GraphRunner::Options Options(int64_t micro_batch_size) {
-    return {.model = Model(),
+    return {.model = NormalizedModel(),
             .loss = kSparse,
             .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
             .micro_batch_size = micro_batch_size,
@@ -52,11 +46,8 @@ class PartSumsTest : public ::testing::Test {
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
-  // None is negative: some are variances.
-  std::vector<float> Parameters(const GraphRunner& runner) {
-    std::vector<float> parameters = RandomFloats(random_, runner.layout().size, 0.3f);
-    for (float& value : parameters) value = std::abs(value);
-    return parameters;
+  std::vector<float> Parameters(const ModelRunner& runner) {
+    return NonNegativeParameters(random_, runner);
   }
   int64_t Count(const std::string& line) const {
     return std::count(device_->log().begin(), device_->log().end(), line);
@@ -79,7 +70,7 @@ TEST_F(PartSumsTest, AreThoseOfTheHost) {
     ASSERT_TRUE(pinned.ok()) << pinned.status();
     uint64_t step = 0;
     for (const int64_t examples : {12, 4, 9, 12, 8, 4, 12, 4, 12, 12}) {
-      const RandomBatch data(random_, Model(), *kSparse, examples);
+      const RandomBatch data(random_, NormalizedModel(), *kSparse, examples);
       const std::vector<float> parameters = Parameters(*reference);
       const auto wanted = reference->Train(data.batch(), ++step, parameters, expected, nullptr);
       std::vector<int> done;
@@ -107,7 +98,7 @@ TEST_F(PartSumsTest, AreThoseOfTheHost) {
 // Of each part losses and predictions are copied, and of the last one the gradients, as of a whole
 // batch.
 TEST_F(PartSumsTest, LeaveTheDeviceOnce) {
-  const RandomBatch data(random_, Model(), *kSparse, 12);
+  const RandomBatch data(random_, NormalizedModel(), *kSparse, 12);
   const auto copies_out = [&](int64_t micro_batch_size) {
     const auto runner = MakeRunner(micro_batch_size, 0, int64_t{1} << 40);
     std::vector<float> gradients(runner->layout().size);
@@ -125,7 +116,7 @@ TEST_F(PartSumsTest, TheirMemoryIsTakenBeforeTheFirstStep) {
     const auto runner = MakeRunner(micro_batch_size, 0);
     ASSERT_TRUE(runner->MemoryOfBatch(12).ok());
     const int64_t taken = device_->taken_bytes();
-    const RandomBatch data(random_, Model(), *kSparse, 12);
+    const RandomBatch data(random_, NormalizedModel(), *kSparse, 12);
     const std::vector<float> parameters = Parameters(*runner);
     std::vector<float> gradients(parameters.size());
     ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());

@@ -19,6 +19,7 @@
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/small_models.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/cpu/cpu_backend.h"
 #include "worker/compute/runner/graph_runner.h"
@@ -31,15 +32,6 @@ using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
-
-// Branches, and a normalization, whose moving averages a training step does not read.
-Graph SmallModel() {
-  ModelBuilding model({kBatch, 6, 6, 2});
-  model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
-  const ValueId shared = model.current();
-  model.Conv2D(3, {.size = {1, 1}}).Relu().Add(shared);
-  return model.Flatten().Dropout(0.3).Dense(6).Relu().Dense(4).Build();
-}
 
 GraphRunner::Options OptionsOf(Graph model) {
   return {.model = std::move(model),

@@ -34,7 +34,7 @@ const float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // A model with a use of everything that has to do with the order of steps: branches, a reshape,
 // dropout, fused activations, odd channels.
-Graph SmallModel(double dropout_rate = 0) {
+Graph PooledModel(double dropout_rate = 0) {
   ModelBuilding model({kBatch, 9, 9, 2});
   model.Conv2D(5, {.size = {3, 3}, .padding = Padding::kSame}).Relu();
   const ValueId shared = model.current();
@@ -112,8 +112,8 @@ class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
-  auto runner = MakeRunner(SmallModel(0.3));
-  const RandomBatch data(random_, SmallModel(), *kSparse, 5);
+  auto runner = MakeRunner(PooledModel(0.3));
+  const RandomBatch data(random_, PooledModel(), *kSparse, 5);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> first(parameters.size()), second(parameters.size());
   const auto result = runner->Train(data.batch(), 1, parameters, first, nullptr);
@@ -134,7 +134,7 @@ TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
 
 // What backends compute along with something else comes out as it would alone.
 TEST_P(GraphRunnerTest, AModelIsComputedAsByTheReference) {
-  for (const Graph& model : {SmallModel(), MixedModel(ComputeDtype::kFloat32), PaddedModel()}) {
+  for (const Graph& model : {PooledModel(), MixedModel(ComputeDtype::kFloat32), PaddedModel()}) {
     auto runner = MakeRunner(model), reference = MakeRunner(model, 0, kSparse, "reference");
     const RandomBatch data(random_, model, *kSparse, 3);
     const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
@@ -265,8 +265,8 @@ TEST_P(GraphRunnerTest, WholeNumbersStayExactUnderADtypePolicy) {
 }
 
 TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {
-  auto runner = MakeRunner(SmallModel());
-  const RandomBatch data(random_, SmallModel(), *kSparse, 2);
+  auto runner = MakeRunner(PooledModel());
+  const RandomBatch data(random_, PooledModel(), *kSparse, 2);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> gradients(parameters.size(), 12345.0f);
   ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
@@ -280,8 +280,8 @@ TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {
 }
 
 TEST_P(GraphRunnerTest, VariableDoneIsItsLastUse) {
-  auto runner = MakeRunner(SmallModel());
-  const RandomBatch data(random_, SmallModel(), *kSparse, 4);
+  auto runner = MakeRunner(PooledModel());
+  const RandomBatch data(random_, PooledModel(), *kSparse, 4);
   const std::vector<float> original = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> expected(original.size()), gradients(original.size());
   const auto result = runner->Train(data.batch(), 1, original, expected, nullptr);
@@ -314,8 +314,8 @@ TEST_P(GraphRunnerTest, VariableDoneIsItsLastUse) {
 }
 
 TEST_P(GraphRunnerTest, LastLayersAreDoneFirst) {
-  auto runner = MakeRunner(SmallModel());
-  const RandomBatch data(random_, SmallModel(), *kSparse, 4);
+  auto runner = MakeRunner(PooledModel());
+  const RandomBatch data(random_, PooledModel(), *kSparse, 4);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> gradients(parameters.size());
   std::vector<int> order;
@@ -384,7 +384,7 @@ TEST_P(GraphRunnerTest, AMovingAveragePushesItsSample) {
 }
 
 TEST_P(GraphRunnerTest, DropoutIsAFunctionOfSeedAndStep) {
-  const Graph model = SmallModel(0.5);
+  const Graph model = PooledModel(0.5);
   const RandomBatch data(random_, model, *kSparse, 6);
   auto runner = MakeRunner(model, 7), same = MakeRunner(model, 7), other = MakeRunner(model, 8);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
@@ -435,12 +435,12 @@ TEST_P(GraphRunnerTest, DropoutOfGroups) {
 }
 
 TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
-  auto runner = MakeRunner(SmallModel());
+  auto runner = MakeRunner(PooledModel());
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<std::unique_ptr<RandomBatch>> batches;
   std::vector<std::vector<float>> expected;
   for (int64_t examples = 1; examples <= 12; ++examples) {
-    batches.push_back(std::make_unique<RandomBatch>(random_, SmallModel(), *kSparse, examples));
+    batches.push_back(std::make_unique<RandomBatch>(random_, PooledModel(), *kSparse, examples));
     std::vector<float> gradients(parameters.size());
     ASSERT_TRUE(runner->Train(batches.back()->batch(), 0, parameters, gradients, nullptr).ok());
     expected.push_back(gradients);
@@ -453,9 +453,9 @@ TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
 }
 
 TEST_P(GraphRunnerTest, BatchIsTheSumOfItsExamples) {
-  auto runner = MakeRunner(SmallModel());
+  auto runner = MakeRunner(PooledModel());
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
-  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
+  const RandomBatch data(random_, PooledModel(), *kSparse, 3);
   const auto whole = runner->Evaluate(data.batch(), parameters);
   double loss_sum = 0, correct = 0;
   for (int i = 0; i < 3; ++i) {
@@ -475,7 +475,7 @@ TEST_P(GraphRunnerTest, BatchIsTheSumOfItsExamples) {
 TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
   const auto make = [](bool weighted, std::map<int64_t, double> class_weights) {
     return *GraphRunner::Create(
-        {.model = SmallModel(),
+        {.model = PooledModel(),
          .loss = kSparse,
          .metrics = *MakeMetrics({"sparse_categorical_accuracy"}, {"sparse_categorical_accuracy"}),
          .weighted = weighted,
@@ -483,7 +483,7 @@ TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
         *CreateSuiteBackend(GetParam()));
   };
   const auto plain = make(false, {}), weighted = make(true, {{0, 2}, {3, 0.5}});
-  RandomBatch data(random_, SmallModel(), *kSparse, 4);
+  RandomBatch data(random_, PooledModel(), *kSparse, 4);
   data.target = {0, 3, 1, 0};
   const std::vector<float> weights = {1, 4, 3, 0}, in_training = {2, 2, 3, 0};
   const std::vector<float> parameters = RandomFloats(random_, plain->layout().size, 0.3f);
@@ -518,10 +518,10 @@ TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
 }
 
 TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
-  auto runner = MakeRunner(SmallModel());
+  auto runner = MakeRunner(PooledModel());
   const std::vector<float> parameters(runner->layout().size);
   std::vector<float> gradients(parameters.size());
-  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
+  const RandomBatch data(random_, PooledModel(), *kSparse, 3);
   const auto error = [&](const Batch& batch) {
     const auto result = runner->Train(batch, 0, parameters, gradients, nullptr);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
@@ -597,7 +597,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(SuiteBac
 
 TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {
   ModelRunner::Options options;
-  options.model = SmallModel();
+  options.model = PooledModel();
   options.loss = kSparse;
   options.backend = "cpus";
   EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("did you mean \"cpu\"?"));

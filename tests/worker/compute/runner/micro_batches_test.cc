@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/runner/expect_equal_results.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -61,12 +61,6 @@ class MicroBatchesTest : public ::testing::TestWithParam<std::string> {
         *CreateSuiteBackend(GetParam()));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
-  }
-
-  static void ExpectEqual(const BatchResult& parts, const BatchResult& whole) {
-    EXPECT_EQ(parts.examples, whole.examples);
-    EXPECT_NEAR(parts.loss_sum, whole.loss_sum, 1e-5 * std::abs(whole.loss_sum));
-    EXPECT_EQ(parts.metric_sums, whole.metric_sums);
   }
 
   std::mt19937 random_{3};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -20,12 +19,14 @@
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/device/failing_kernel.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/runner/expect_equal_results.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/backend/backends.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
@@ -104,17 +105,8 @@ class MirroredRunnerTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
-  // None is negative: some are variances.
   std::vector<float> Parameters(const ModelRunner& runner) {
-    std::vector<float> parameters = RandomFloats(random_, runner.layout().size, 0.3f);
-    for (float& value : parameters) value = std::abs(value);
-    return parameters;
-  }
-
-  static void ExpectEqual(const BatchResult& parts, const BatchResult& whole) {
-    EXPECT_EQ(parts.examples, whole.examples);
-    EXPECT_NEAR(parts.loss_sum, whole.loss_sum, 1e-5 * std::abs(whole.loss_sum));
-    EXPECT_EQ(parts.metric_sums, whole.metric_sums);
+    return NonNegativeParameters(random_, runner);
   }
 
   int devices_ = 3;  // that there are
@@ -302,13 +294,6 @@ TEST_P(MirroredLossScaleTest, AReplicaWithoutAPartFollows) {
 INSTANTIATE_TEST_SUITE_P(Backends, MirroredLossScaleTest,
                          ::testing::ValuesIn(ReducedPrecisionBackends()),
                          [](const auto& info) { return info.param; });
-
-class FailingKernel : public Kernel {
- public:
-  absl::Status Run(const RunContext*, std::span<void* const>) override {
-    return absl::InternalError("the kernel of this test fails");
-  }
-};
 
 // One whose programs fail at their end.
 class FailingBackend : public FakeDeviceBackend {

@@ -41,10 +41,9 @@ using ::testing::Pair;
 // Orders of what the streams do.
 constexpr uint64_t kSeeds = 20;
 
-// Fails as long as it is told to.
-class FailingKernel : public Kernel {
+class FailsWhileTold : public Kernel {
  public:
-  explicit FailingKernel(const std::atomic<bool>* failing) : failing_(*failing) {}
+  explicit FailsWhileTold(const std::atomic<bool>* failing) : failing_(*failing) {}
   absl::Status Run(const RunContext*, std::span<void* const>) override {
     return failing_ ? absl::InternalError("the kernel of this test fails") : absl::OkStatus();
   }
@@ -62,7 +61,7 @@ class SomeBackend : public FakeDeviceBackend {
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
     SHOAL_RETURN_IF_ERROR(FakeDeviceBackend::AddSteps(builder));
-    if (failing_ != nullptr) builder.AddStep(std::make_unique<FailingKernel>(failing_), {});
+    if (failing_ != nullptr) builder.AddStep(std::make_unique<FailsWhileTold>(failing_), {});
     return absl::OkStatus();
   }
 
@@ -78,7 +77,7 @@ struct Case {
 // Two parts each; two or three; two on one device and all at once on the other.
 constexpr Case kInMicroBatches[] = {{2, 8, 2}, {3, 13, 2}, {2, 9, 4}};
 
-Graph SmallModel() {
+Graph UnbranchedModel() {
   ModelBuilding model({kBatch, 6, 6, 2});
   model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
   return model.Flatten().Dropout(0.3).Dense(6).Relu().Dense(4).Build();
@@ -87,8 +86,10 @@ Graph SmallModel() {
 class MirroredSumsTest : public ::testing::Test {
  protected:
   static ModelRunner::Options Options(int64_t micro_batch_size = 0) {
-    return {
-        .model = SmallModel(), .loss = kSparse, .micro_batch_size = micro_batch_size, .seed = 3};
+    return {.model = UnbranchedModel(),
+            .loss = kSparse,
+            .micro_batch_size = micro_batch_size,
+            .seed = 3};
   }
   // A replica for each of `fails`, which says whether its programs do.
   std::unique_ptr<MirroredRunner> Make(uint64_t seed, const std::vector<bool>& fails,
@@ -125,7 +126,7 @@ class MirroredSumsTest : public ::testing::Test {
   // `arrive`: parameters are there when they are awaited, and no earlier.
   Trained Train(ModelRunner& runner, int64_t examples, bool arrive = false) {
     std::mt19937 random(7);
-    const RandomBatch data(random, SmallModel(), *kSparse, examples);
+    const RandomBatch data(random, UnbranchedModel(), *kSparse, examples);
     PageAlignedFloats parameters(runner.layout().size);
     for (float& value : parameters) value = 0.01f * static_cast<float>(random() % 40);
     Trained trained = {.gradients = PageAlignedFloats(parameters.size())};
