@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tests/worker/step/compute_thread_fixture.h"
+#include "tests/worker/step/passing_runner.h"
 
 namespace shoal {
 namespace {
@@ -16,19 +17,11 @@ namespace {
 using testing::IsEmpty;
 
 // Says of all variables that they are done, whatever has arrived.
-class HastyRunner : public ModelRunner {
+class HastyRunner : public PassingRunner {
  public:
   HastyRunner(std::unique_ptr<ModelRunner> runner, EventLoop* loop, std::function<void()> on_begun)
-      : runner_(std::move(runner)), loop_(loop), on_begun_(std::move(on_begun)) {}
+      : PassingRunner(std::move(runner)), loop_(loop), on_begun_(std::move(on_begun)) {}
 
-  const ModelLayout& layout() const override { return runner_->layout(); }
-  absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override {
-    return runner_->MemoryOfBatch(examples);
-  }
-  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override {
-    return runner_->Pin(buffer);
-  }
-  std::string DescribePrecision() const override { return ""; }
   absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t, std::span<const float>,
                                     std::span<float>,
                                     const std::function<void(int)>& on_variable_done,
@@ -37,17 +30,8 @@ class HastyRunner : public ModelRunner {
     for (int v = static_cast<int>(layout().variables.size()) - 1; v >= 0; --v) on_variable_done(v);
     return BatchResult{.examples = batch.examples, .metric_sums = {0}};
   }
-  absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
-                                       std::span<const float> parameters) override {
-    return runner_->Evaluate(batch, parameters);
-  }
-  absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
-                                             bool training) override {
-    return runner_->Predict(batch, parameters, training);
-  }
 
  private:
-  const std::unique_ptr<ModelRunner> runner_;
   EventLoop* const loop_;
   const std::function<void()> on_begun_;
 };

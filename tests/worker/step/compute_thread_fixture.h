@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
@@ -83,6 +84,20 @@ class ComputeThreadTest : public testing::Test {
     const absl::Status prepared = Prepare(job.ResolvedText()).status();
     EXPECT_TRUE(prepared.ok()) << prepared;
     return given.value_or(ComputeFreedoms());
+  }
+  // Returns a runner that computes on the reference what the worker computes for the job.
+  static std::unique_ptr<ModelRunner> ReferenceRunner(const Job& job) {
+    return *ModelRunner::Create({.model = ParseKerasModel(job.model_json)->graph,
+                                 .loss = *MakeLoss(job.loss),
+                                 .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
+                                 .backend = "reference",
+                                 .seed = job.seed});
+  }
+  // Returns the training batches of a SmallJob.
+  static BatchSource TrainingBatches(const Job& job) {
+    return BatchSource({.dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}}),
+                        .plan = StepPlan(200, 16, job.epochs, 0),
+                        .seed = job.seed});
   }
   // Sets some first values.
   static void Initialize(const Job& job, const ModelLayout& layout, std::span<float> out) {

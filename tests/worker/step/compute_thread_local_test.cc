@@ -8,8 +8,8 @@
 #include <future>
 #include <map>
 
-#include "common/loss/keras_loss.h"
 #include "tests/worker/step/compute_thread_fixture.h"
+#include "tests/worker/step/passing_runner.h"
 
 namespace shoal {
 namespace {
@@ -47,15 +47,8 @@ TEST_F(ComputeThreadLocalTest, PushesTheDifferenceOfALoopOverItsBatches) {
   EXPECT_EQ(prepared->total_steps, 8u) << "2 epochs";
   Initialize(job, *prepared->layout, prepared->parameters);
 
-  const KerasModel model = *ParseKerasModel(job.model_json);
-  auto runner = *ModelRunner::Create({.model = model.graph,
-                                      .loss = *MakeLoss(job.loss),
-                                      .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
-                                      .backend = "reference",
-                                      .seed = job.seed});
-  BatchSource source({.dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}}),
-                      .plan = StepPlan(200, 16, job.epochs, 0),
-                      .seed = job.seed});
+  const auto runner = ReferenceRunner(job);
+  BatchSource source = TrainingBatches(job);
   const auto optimizer = *MakeOptimizer(job.optimizer);
   std::vector<float> values(prepared->layout->size), gradients(values.size()), m(values.size()),
       v(values.size());
@@ -209,37 +202,20 @@ TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases)
 }
 
 // Counts batches, and has something happen in one.
-class CountingRunner : public ModelRunner {
+class CountingRunner : public PassingRunner {
  public:
   CountingRunner(std::unique_ptr<ModelRunner> runner, std::function<void()> on_batch)
-      : runner_(std::move(runner)), on_batch_(std::move(on_batch)) {}
+      : PassingRunner(std::move(runner)), on_batch_(std::move(on_batch)) {}
 
-  const ModelLayout& layout() const override { return runner_->layout(); }
-  absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override {
-    return runner_->MemoryOfBatch(examples);
-  }
-  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override {
-    return runner_->Pin(buffer);
-  }
-  std::string DescribePrecision() const override { return ""; }
   absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
                                     std::span<const float> parameters, std::span<float> gradients,
                                     const std::function<void(int)>& on_variable_done,
                                     ArrivingParameters* arriving) override {
     on_batch_();
-    return runner_->Train(batch, step, parameters, gradients, on_variable_done, arriving);
-  }
-  absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
-                                       std::span<const float> parameters) override {
-    return runner_->Evaluate(batch, parameters);
-  }
-  absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
-                                             bool training) override {
-    return runner_->Predict(batch, parameters, training);
+    return runner().Train(batch, step, parameters, gradients, on_variable_done, arriving);
   }
 
  private:
-  const std::unique_ptr<ModelRunner> runner_;
   const std::function<void()> on_batch_;
 };
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "common/loss/keras_loss.h"
 #include "tests/worker/step/compute_thread_fixture.h"
+#include "tests/worker/step/passing_runner.h"
 
 namespace shoal {
 namespace {
@@ -18,31 +18,23 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // Says of some batches that their gradient overflowed.
-class OverflowingRunner : public ModelRunner {
+class OverflowingRunner : public PassingRunner {
  public:
-  struct Options {
-    std::unique_ptr<ModelRunner> runner;
-    std::set<uint64_t> batches;
-    int* times_forgotten = nullptr;  // outlives this
-  };
-  explicit OverflowingRunner(Options options) : options_(std::move(options)) {}
+  // `times_forgotten` must outlive this.
+  OverflowingRunner(std::unique_ptr<ModelRunner> runner, std::set<uint64_t> batches,
+                    int* times_forgotten)
+      : PassingRunner(std::move(runner)),
+        batches_(std::move(batches)),
+        times_forgotten_(*times_forgotten) {}
 
-  const ModelLayout& layout() const override { return options_.runner->layout(); }
-  absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override {
-    return options_.runner->MemoryOfBatch(examples);
-  }
-  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override {
-    return options_.runner->Pin(buffer);
-  }
-  std::string DescribePrecision() const override { return ""; }
   bool scales_loss() const override { return true; }
-  void ForgetLossScale() override { ++*options_.times_forgotten; }
+  void ForgetLossScale() override { ++times_forgotten_; }
   absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
                                     std::span<const float> parameters, std::span<float> gradients,
                                     const std::function<void(int)>& on_variable_done,
                                     ArrivingParameters* arriving) override {
-    const bool overflows = options_.batches.contains(step);
-    absl::StatusOr<BatchResult> result = options_.runner->Train(
+    const bool overflows = batches_.contains(step);
+    absl::StatusOr<BatchResult> result = runner().Train(
         batch, step, parameters, gradients, overflows ? nullptr : on_variable_done, arriving);
     if (!result.ok()) return result;
     result->loss_scale = 1024;
@@ -50,17 +42,10 @@ class OverflowingRunner : public ModelRunner {
     if (overflows) std::ranges::fill(gradients, std::numeric_limits<float>::quiet_NaN());
     return result;
   }
-  absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
-                                       std::span<const float> parameters) override {
-    return options_.runner->Evaluate(batch, parameters);
-  }
-  absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
-                                             bool training) override {
-    return options_.runner->Predict(batch, parameters, training);
-  }
 
  private:
-  const Options options_;
+  const std::set<uint64_t> batches_;
+  int& times_forgotten_;
 };
 
 class ComputeThreadOverflowTest : public ComputeThreadTest {
@@ -71,8 +56,8 @@ class ComputeThreadOverflowTest : public ComputeThreadTest {
     create_runner_ = [this, batches](ModelRunner::Options options) {
       absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
       if (runner.ok()) {
-        *runner = std::make_unique<OverflowingRunner>(
-            OverflowingRunner::Options{*std::move(runner), batches, &times_forgotten_});
+        *runner =
+            std::make_unique<OverflowingRunner>(*std::move(runner), batches, &times_forgotten_);
       }
       return runner;
     };
@@ -142,14 +127,8 @@ TEST_F(ComputeThreadOverflowTest, ABlockIsWhatItsOtherBatchesComeTo) {
   ASSERT_TRUE(prepared.ok()) << prepared.status();
 
   const KerasModel model = *ParseKerasModel(job.model_json);
-  auto runner = *ModelRunner::Create({.model = model.graph,
-                                      .loss = *MakeLoss(job.loss),
-                                      .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
-                                      .backend = "reference",
-                                      .seed = job.seed});
-  BatchSource source({.dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}}),
-                      .plan = StepPlan(200, 16, job.epochs, 0),
-                      .seed = job.seed});
+  const auto runner = ReferenceRunner(job);
+  BatchSource source = TrainingBatches(job);
   InnerOptimizer inner({.optimizer = *MakeOptimizer(job.optimizer),
                         .batches_per_step = 3,
                         .variables = model.graph.variables()});

@@ -16,7 +16,6 @@
 #include "absl/strings/str_replace.h"
 #include "common/job/job_shard_map.h"
 #include "common/log/logging.h"
-#include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
@@ -162,15 +161,8 @@ TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
   ASSERT_EQ(outcome->metric_sums.size(), 1u);
   EXPECT_GT(outcome->compute_us, 0u);
 
-  const KerasModel model = *ParseKerasModel(job.model_json);
-  auto runner = *ModelRunner::Create({.model = model.graph,
-                                      .loss = *MakeLoss(job.loss),
-                                      .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
-                                      .backend = "reference",
-                                      .seed = job.seed});
-  std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}});
-  BatchSource source(
-      {.dataset = dataset, .plan = StepPlan(200, 16, job.epochs, 0), .seed = job.seed});
+  const auto runner = ReferenceRunner(job);
+  BatchSource source = TrainingBatches(job);
   const std::unique_ptr<LoadedBatch> batch = *source.Take(1);
   std::vector<float> gradients(prepared->layout->size);
   const auto result =
