@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/model/parsed_model.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -65,12 +66,6 @@ Json InKeras3(Json json) {
     json["config"][key] = Json(json["config"][key][0]);
   }
   return json;
-}
-
-KerasModel Parse(const std::string& text) {
-  absl::StatusOr<KerasModel> model = ParseKerasModel(text);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : KerasModel();
 }
 
 TEST(KerasFunctionalTest, ResidualAddInBothForms) {

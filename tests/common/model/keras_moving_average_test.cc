@@ -8,6 +8,7 @@
 #include "common/model/ops/batch_normalization.h"
 #include "common/model/training_graph.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/common/model/parsed_model.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -16,12 +17,6 @@ namespace {
 Json Normalized(const Json& options) {
   return SequentialJson({nullptr, 4}, {LayerJson("BatchNormalization", "norm", options),
                                        LayerJson("Dense", "dense", {{"units", 2}})});
-}
-
-KerasModel Parse(const Json& json) {
-  absl::StatusOr<KerasModel> model = ParseKerasModel(json.dump());
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : KerasModel();
 }
 
 TrainingGraph Build(const Graph& model) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/model/parsed_model.h"
 #include "tests/common/model/test_models.h"
 
 // Models in models. What Keras computes with such is the golden case "nested".
@@ -10,12 +11,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-KerasModel Parse(const Json& json) {
-  absl::StatusOr<KerasModel> model = ParseKerasModel(json.dump());
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : KerasModel();
-}
 
 void ExpectError(const Json& json, const std::vector<std::string>& parts) {
   const absl::Status status = ParseKerasModel(json.dump()).status();

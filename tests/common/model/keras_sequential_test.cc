@@ -7,18 +7,13 @@
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/rescale.h"
+#include "tests/common/model/parsed_model.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
 namespace {
 
 using ::testing::ElementsAre;
-
-KerasModel Parse(const Json& json) {
-  absl::StatusOr<KerasModel> model = ParseKerasModel(json.dump());
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : KerasModel();
-}
 
 // The model of one layer on images of 9 x 11 x 4.
 KerasModel OnImages(const std::string& class_name, const Json& config) {

@@ -8,6 +8,7 @@
 #include "common/model/ops/loss.h"
 #include "common/model/ops/unary.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/common/model/parsed_model.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -17,12 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy");
-
-KerasModel Parse(const Json& json) {
-  absl::StatusOr<KerasModel> model = ParseKerasModel(json.dump());
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : KerasModel();
-}
 
 TrainingGraph Build(const Graph& model, const std::shared_ptr<const Loss>& loss) {
   absl::StatusOr<TrainingGraph> training = BuildTrainingGraph(model, *loss);
