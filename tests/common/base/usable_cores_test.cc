@@ -4,12 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
-#include "tests/common/base/temporary_directory.h"
+#include "tests/common/base/machine_fixture.h"
 
 namespace shoal {
 namespace {
@@ -36,17 +34,10 @@ TEST(UsableCoresTest, AreThoseOfTheThreadsAffinity) {
 }
 
 // Cgroups of a machine that the test writes, for a thread that may run on all cores of this one.
-class CpuQuotaTest : public ::testing::Test {
+class CpuQuotaTest : public MachineFixture {
  protected:
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = directory_.path() + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
   int Cores() { return UsableCores(directory_.path()); }
   std::string Text() { return CpuQuotaText(directory_.path()); }
-
-  const TemporaryDirectory directory_;
 };
 
 TEST_F(CpuQuotaTest, WithoutOneAllCoresOfTheAffinityAreUsable) {

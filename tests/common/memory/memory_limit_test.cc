@@ -4,9 +4,8 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <fstream>
 
-#include "tests/common/base/temporary_directory.h"
+#include "tests/common/base/machine_fixture.h"
 
 namespace shoal {
 namespace {
@@ -16,20 +15,13 @@ using testing::HasSubstr;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // A machine of 24 GiB whose kernel says what the test writes.
-class MemoryLimitTest : public testing::Test {
+class MemoryLimitTest : public MachineFixture {
  protected:
   MemoryLimitTest() {
     Write("/proc/meminfo", "MemFree:         1000 kB\nMemTotal:       25165824 kB\n");
   }
 
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = directory_.path() + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
   MemoryLimit Read() { return ReadMemoryLimit(directory_.path()); }
-
-  const TemporaryDirectory directory_;
 };
 
 TEST_F(MemoryLimitTest, IsThatOfTheMachine) {
