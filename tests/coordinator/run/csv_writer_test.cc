@@ -5,27 +5,14 @@
 
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/coordinator/run/full_disk.h"
 #include "tests/fakes/fake_loop.h"
-#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// A disk that may be full.
-class FullDisk : public PassingFileSystem {
- public:
-  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
-    if (mode == Mode::kRead) return PassingFileSystem::Open(path, mode);
-    ++writes;
-    if (full) return absl::ResourceExhaustedError("no space left");
-    return PassingFileSystem::Open(path, mode);
-  }
-  bool full = false;
-  int writes = 0;
-};
 
 class CsvWriterTest : public testing::Test {
  protected:

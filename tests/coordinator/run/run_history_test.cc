@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "tests/common/base/temporary_directory.h"
+#include "tests/coordinator/run/full_disk.h"
 #include "tests/fakes/fake_loop.h"
-#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
@@ -17,16 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-// A disk that may be full.
-class FullDisk : public PassingFileSystem {
- public:
-  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
-    if (full && mode != Mode::kRead) return absl::ResourceExhaustedError("no space left");
-    return PassingFileSystem::Open(path, mode);
-  }
-  bool full = false;
-};
 
 // Epochs of 2 steps, of 10 examples each.
 class RunHistoryTest : public testing::Test {
