@@ -151,10 +151,9 @@ TEST(LoggingDeathTest, AnExceptionThatNobodyCatchesIsLogged) {
 }
 
 TEST(LoggingDeathTest, ABrokenInvariantIsLogged) {
-  EXPECT_THAT(
-      LogOfACrash([] { SHOAL_CHECK(1 == 2, "as was to be shown"); }, SIGABRT),
-      ContainsRegex(" E shoal this is a fault in Shoal: log/logging_test.cc:[0-9]+: 1 == 2 "
-                    "does not hold: as was to be shown\n"));
+  EXPECT_THAT(LogOfACrash([] { SHOAL_CHECK(1 == 2, "as was to be shown"); }, SIGABRT),
+              ContainsRegex(" E shoal this is a fault in Shoal: log/logging_test.cc:[0-9]+: 1 == 2 "
+                            "does not hold: as was to be shown\n"));
 }
 
 TEST(LoggingDeathTest, ACrashWaitsForAReaderOnlyForAMoment) {
