@@ -1,5 +1,4 @@
-// The cuts of a TrainingRun: when it takes them, how it handles their results, and how the last one
-// ends it.
+// How a TrainingRun handles the results of its cuts. Reconciler decides when a cut begins.
 
 #include <algorithm>
 #include <utility>

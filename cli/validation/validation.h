@@ -97,7 +97,7 @@ struct JobNeeds {
   Traffic pull;
   // How the workers' precision differs from the model's (DescribePrecision); empty if it does not.
   std::string precision;
-  // Of the coordinator, of each ps and of a worker. Without a cluster spec there is one ps.
+  // For the coordinator, each ps and a worker. Without a cluster spec there is one ps.
   std::vector<MemoryNeeds> memory;
   // 0 if the number of examples is unknown, except total_steps if the job has `steps`.
   uint64_t examples = 0;

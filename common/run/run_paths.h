@@ -17,7 +17,7 @@ struct RunPaths {
   std::string model() const { return directory + "/model"; }
   // How the run ended last (common/run/run_outcome.h).
   std::string end() const { return directory + "/end.json"; }
-  // Who leads the run (coordinator/takeover/run_lock.h).
+  // Names the process that leads the run (coordinator/takeover/run_lock.h).
   std::string lease() const { return directory + "/.lease"; }
   // Tells the run from all others (common/run/run_id.h).
   std::string run_id() const { return directory + "/.run-id"; }

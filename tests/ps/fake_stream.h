@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// What the other end of a FakeStream has received.
+// Records the messages that the other end of a FakeStream has received.
 struct Received {
   std::deque<Message> messages;
   // False: this end does not read, so its sources make no messages.
