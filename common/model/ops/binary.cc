@@ -13,12 +13,6 @@
 namespace shoal {
 namespace {
 
-std::shared_ptr<const Op> Make(BinaryOp::Kind kind) {
-  auto op = std::make_shared<BinaryOp>();
-  op->kind = kind;
-  return op;
-}
-
 std::shared_ptr<const Op> Negation() {
   auto op = std::make_shared<RescaleOp>();
   op->scale = {-1};
@@ -50,12 +44,12 @@ absl::StatusOr<ValueId> GradientOf(int i, BinaryOp::Kind kind, GradientBuilder& 
     case Kind::kSubtract:
       return i == 0 ? dy : builder.Add(Negation(), {dy});
     case Kind::kMultiply:
-      return builder.Add(Make(Kind::kMultiply), {dy, i == 0 ? b : a});
+      return builder.Add(MakeBinary(Kind::kMultiply), {dy, i == 0 ? b : a});
     case Kind::kDivide: {
-      SHOAL_ASSIGN_OR_RETURN(const ValueId da, builder.Add(Make(Kind::kDivide), {dy, b}));
+      SHOAL_ASSIGN_OR_RETURN(const ValueId da, builder.Add(MakeBinary(Kind::kDivide), {dy, b}));
       if (i == 0) return da;
       SHOAL_ASSIGN_OR_RETURN(const ValueId product,
-                             builder.Add(Make(Kind::kMultiply), {da, builder.output(0)}));
+                             builder.Add(MakeBinary(Kind::kMultiply), {da, builder.output(0)}));
       return builder.Add(Negation(), {product});
     }
     case Kind::kMaximum:
@@ -63,14 +57,20 @@ absl::StatusOr<ValueId> GradientOf(int i, BinaryOp::Kind kind, GradientBuilder& 
       const bool a_over_b = (i == 0) == (kind == Kind::kMaximum);
       SHOAL_ASSIGN_OR_RETURN(
           const ValueId taken,
-          builder.Add(Make(Kind::kGreater), {a_over_b ? a : b, a_over_b ? b : a}));
-      return builder.Add(Make(Kind::kMultiply), {dy, taken});
+          builder.Add(MakeBinary(Kind::kGreater), {a_over_b ? a : b, a_over_b ? b : a}));
+      return builder.Add(MakeBinary(Kind::kMultiply), {dy, taken});
     }
   }
   return dy;
 }
 
 }  // namespace
+
+std::shared_ptr<const Op> MakeBinary(BinaryOp::Kind kind) {
+  auto op = std::make_shared<BinaryOp>();
+  op->kind = kind;
+  return op;
+}
 
 absl::StatusOr<Shape> BroadcastShape(const Shape& a, const Shape& b) {
   Shape result(std::max(a.size(), b.size()));

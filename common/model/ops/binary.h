@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "common/model/op.h"
 
 namespace shoal {
@@ -27,5 +29,7 @@ struct BinaryOp : Op {
 
 // Returns the shape to which both broadcast.
 absl::StatusOr<Shape> BroadcastShape(const Shape& a, const Shape& b);
+
+std::shared_ptr<const Op> MakeBinary(BinaryOp::Kind kind);
 
 }  // namespace shoal

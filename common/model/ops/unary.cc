@@ -11,12 +11,6 @@
 namespace shoal {
 namespace {
 
-std::shared_ptr<const Op> MakeBinary(BinaryOp::Kind kind) {
-  auto op = std::make_shared<BinaryOp>();
-  op->kind = kind;
-  return op;
-}
-
 std::shared_ptr<const Op> Times(double factor) {
   auto op = std::make_shared<RescaleOp>();
   op->scale = {factor};
