@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text/format_bytes.h"
-#include "common/rpc/grpc/grpc_network.h"
 #include "common/rpc/shared/shared_payloads.h"
+#include "common/rpc/transport_limits.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -21,11 +21,6 @@ constexpr char kSharedWithPs[] = "shared with ps";
 constexpr uint64_t kPsProgramBytes = 64 * kMiB;
 constexpr uint64_t kWorkerProgramBytes = 300 * kMiB;
 constexpr uint64_t kCoordinatorProgramBytes = 200 * kMiB;
-
-// A ps hands no more than this to the transport at once, over all streams.
-uint64_t MaxSendingBytes() { return GrpcNetwork::Options().max_writing_bytes; }
-// It shares memory with no more workers than these.
-uint64_t MaxSharingWorkers() { return GrpcNetwork::Options().max_shared_streams; }
 
 // What a chunk takes beside its values and its applied set: where it lies, its state, its readers.
 constexpr uint64_t kChunkStateBytes = 512;
@@ -104,10 +99,10 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
                    {kProgram, kPsProgramBytes}},
           .at_times = {{"copies for a checkpoint", pushed + with_slots * slots},
                        {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
-                       {"sending", std::min(MaxSendingBytes(), workers * variables)},
+                       {"sending", std::min<uint64_t>(kMaxWritingBytes, workers * variables)},
                        {"receiving", workers * largest_chunk},
                        {kSharedWithWorkers,
-                        SharedBytes(std::min<uint64_t>(MaxSharingWorkers(), workers), variables)}}};
+                        SharedBytes(std::min<uint64_t>(kMaxSharedStreams, workers), variables)}}};
 }
 
 MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {

@@ -7,6 +7,7 @@
 
 #include "common/rpc/event_loop.h"
 #include "common/rpc/network.h"
+#include "common/rpc/transport_limits.h"
 
 namespace shoal {
 
@@ -32,7 +33,7 @@ class GrpcNetwork : public EventLoop, public Network {
     size_t max_queued_bytes = size_t{1} << 30;
     size_t max_queued_messages = 8192;
     // Max payload that sources have made and gRPC has not sent, over all streams (WriteBudget).
-    size_t max_writing_bytes = size_t{256} << 20;
+    size_t max_writing_bytes = kMaxWritingBytes;
     // A stream that holds a part of that for longer, while others wait, is ended.
     Time write_patience = std::chrono::seconds(5);
     // Max open streams of all clients. Above this the server ends the oldest stream that has sent
@@ -43,7 +44,7 @@ class GrpcNetwork : public EventLoop, public Network {
     size_t max_streams_per_client = 4;
     // Max streams on which a server shares memory with a client of its machine (shared_payloads.h).
     // Each takes twice kSharedHalfBytes. Further streams use loopback.
-    size_t max_shared_streams = 16;
+    size_t max_shared_streams = kMaxSharedStreams;
     // Threads for Lane::kCopies; 0: one for every four cores, at least one and at most four.
     size_t copying_threads = 0;
     // Max connections of clients; fewer if the limit of open files is low (connection_acceptor.h).
