@@ -63,7 +63,7 @@ std::string RunIdOf(const std::string& run_dir) {
       ReadOrMakeRunId(RunPaths{run_dir}.run_id(), RealFileSystem());
   if (id.ok()) return *id;
   LogWarning(absl::StrCat("the id of the run: ", std::string(id.status().message()),
-                          "; the job goes on with one that only this process knows"));
+                          "; the job continues with an id that only this process knows"));
   return DrawRunId();
 }
 
@@ -74,7 +74,7 @@ void TakeColumnsOfRun(const std::string& run_dir, Job* job) {
   if (!stored.ok() || stored->empty()) return;
   const absl::StatusOr<Job> run = JobOf(stored->front());
   if (run.ok() && TakeColumnsOf(*run, job))
-    LogInfo("the job names no columns of the training set: they are those of the run");
+    LogInfo("the job names no columns of the training set: taking those of the run");
 }
 
 }  // namespace
@@ -91,9 +91,10 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_RETURN_IF_ERROR(CheckUtf8Path(run_dir));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   if (!RealFileSystem()->SyncsDirectories(run_dir)) {
-    LogWarning(absl::StrCat(run_dir,
-                            " is on a file system that does not sync directories: the job goes on; "
-                            "after a power loss its newest checkpoints may be missing"));
+    LogWarning(
+        absl::StrCat(run_dir,
+                     " is on a file system that does not sync directories: after a power loss "
+                     "the newest checkpoints may be missing"));
   }
   GoOnWithStrategy(run_dir, &job);
   TakeColumnsOfRun(run_dir, &job);

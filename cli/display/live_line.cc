@@ -160,8 +160,8 @@ std::string FormatProgress(const proto::StatusReply& status) { return Join(Parts
 
 std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint) {
   const std::string& good = checkpoint.directory();
-  return "the last checkpoint failed: " + checkpoint.last_error() + "; it is tried again" +
-         (good.empty() ? "" : ", and " + good + " is the newest");
+  return "the last checkpoint failed: " + checkpoint.last_error() + "; retrying" +
+         (good.empty() ? "" : ". The newest is " + good);
 }
 
 std::string FormatEpochLine(const proto::EpochResult& epoch, uint64_t epochs) {

@@ -4,8 +4,8 @@
 
 namespace shoal {
 
-// Limits of the transport that the memory of a ps follows (common/memory/memory_needs.h). They stand
-// apart from GrpcNetwork: code that only computes with them does not link gRPC.
+// Limits of the transport that the memory of a ps follows (common/memory/memory_needs.h). They
+// stand apart from GrpcNetwork: code that only computes with them does not link gRPC.
 
 // Max payload that sources have made and gRPC has not sent, over all streams of a process.
 inline constexpr size_t kMaxWritingBytes = size_t{256} << 20;

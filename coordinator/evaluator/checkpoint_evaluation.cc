@@ -77,9 +77,10 @@ void CheckpointEvaluation::Add(const StoredCheckpoint& checkpoint) {
   for (const StoredCheckpoint& each : backlog_.Add(checkpoint)) {
     const bool current = current_.has_value() && current_->checkpoint.directory == each.directory;
     if (peer_.up() && !current && !IsKnown(each)) {
-      LogWarning(absl::StrCat("checkpoint ", NameOf(each),
-                              " is not evaluated: the evaluator is slower than checkpoints are "
-                              "written, and $.checkpoint.keep of them are kept"));
+      LogWarning(
+          absl::StrCat("checkpoint ", NameOf(each),
+                       " is not evaluated: checkpoints come faster than the evaluator evaluates "
+                       "them, and only the newest $.checkpoint.keep are kept"));
     }
   }
   HandOut();
@@ -106,8 +107,8 @@ bool CheckpointEvaluation::WillBring(const StoredCheckpoint& checkpoint) const {
 void CheckpointEvaluation::WarnEvaluatorMissing() {
   if (!options_.listed || peer_.present() || std::exchange(said_it_is_not_there_, true)) return;
   LogWarning(absl::StrCat("the evaluator of the cluster spec ",
-                          peer_.address().empty() ? "has not come" : "is gone",
-                          ": the workers evaluate until it is there"));
+                          peer_.address().empty() ? "has not connected" : "is gone",
+                          ": the workers evaluate until it connects"));
 }
 
 // --- One evaluation ---
@@ -312,7 +313,7 @@ void CheckpointEvaluation::OnEvaluatorGone(bool in_order) {
     const StoredCheckpoint checkpoint = current_->checkpoint;
     if (!in_order && !backlog_.Failed(checkpoint.directory)) {
       LogWarning(absl::StrCat("checkpoint ", NameOf(checkpoint),
-                              " is not evaluated: each evaluator that was at it was lost"));
+                              " is not evaluated: each evaluator that tried it was lost"));
       if (IsAtEpochEnd(checkpoint.manifest)) given_up_.insert(checkpoint.manifest.epoch);
     }
     StopCurrent();
@@ -327,9 +328,9 @@ void CheckpointEvaluation::Tick() {
   if (current_.has_value() && !current_->verifying &&
       now - current_->headway_at >= options_.timeout) {
     peer_.Reject(
-        absl::StrCat("has got no further with ", Doing(), " for ", WholeSeconds(options_.timeout),
+        absl::StrCat("has made no progress with ", Doing(), " for ", WholeSeconds(options_.timeout),
                      " s, the job's $.strategy.lease_timeout_seconds. Raise that field "
-                     "where a batch takes so long"),
+                     "if a batch takes longer"),
         /*final=*/false);
   }
   HandOut();

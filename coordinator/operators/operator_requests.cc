@@ -39,29 +39,30 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
   if (drained_.has_value())
     return service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
   if (drain.type() == "evaluator") {
-    return service_.Refuse(request, absl::FailedPreconditionError(
-                                        "an evaluator holds nothing that has to be finished: end "
-                                        "its process (SIGTERM), and start another one where it is "
-                                        "to be"));
+    return service_.Refuse(request,
+                           absl::FailedPreconditionError(
+                               "an evaluator has nothing to drain: send its process SIGTERM, "
+                               "and start another one where you want it"));
   }
   if (drain.type() == "ps" && int64_t{drain.index()} < options_.ps_count) {
     return service_.Refuse(
         request,
         absl::FailedPreconditionError(absl::StrCat(
             "ps ", drain.index(),
-            " holds variables that nobody else has, and cannot be drained; to move it, drain the "
-            "chief (a checkpoint is written), change the cluster spec and start the cluster again "
-            "with the same run directory")));
+            " cannot be drained: no other ps has its variables. To move it, drain the chief, which "
+            "writes a checkpoint, change the cluster spec, and start the cluster again with the "
+            "same run directory")));
   }
   std::set<int> connected;
   for (const auto& [key, worker] : options_.membership->workers()) {
     connected.insert(worker->index);
     if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
     if (drains_.count(key) >= kMaxRequests) {
-      return service_.Refuse(request,
-                             absl::ResourceExhaustedError("too many ask to drain it already"));
+      return service_.Refuse(
+          request, absl::ResourceExhaustedError(
+                       absl::StrCat("already ", kMaxRequests, " requests wait for this drain")));
     }
-    LogInfo("draining " + WorkerName(*worker) + ", as an operator asks");
+    LogInfo("draining " + WorkerName(*worker) + " for an operator");
     proto::WorkerOrder order;
     order.mutable_drain()->set_reason("drained by an operator");
     worker->Send(order);
@@ -72,14 +73,15 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
   }
   service_.Refuse(request, absl::NotFoundError(absl::StrCat(
                                "no ", Printable(drain.type(), kMaxNameBytes), " ", drain.index(),
-                               " is connected; workers that are: ",
+                               " is connected; connected workers: ",
                                connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
 }
 
 void OperatorRequests::DrainChief(uint64_t request) {
   if (chief_drains_.size() >= kMaxRequests) {
-    return service_.Refuse(request,
-                           absl::ResourceExhaustedError("too many ask to drain it already"));
+    return service_.Refuse(
+        request, absl::ResourceExhaustedError(
+                     absl::StrCat("already ", kMaxRequests, " requests wait for this drain")));
   }
   chief_drains_.push_back(request);
   return drained_.has_value() ? AnswerChiefDrains() : options_.stop();
@@ -89,7 +91,7 @@ void OperatorRequests::OnOver(const absl::Status& status, bool kept) {
   RefuseCheckpoints("the coordinator stops");
   const bool stopped = absl::IsCancelled(status);
   const std::string detail =
-      status.ok() ? "the job is done, and the coordinator with it"
+      status.ok() ? "the job is done, and the coordinator has ended"
                   : absl::StrCat("the coordinator has ",
                                  stopped ? "" : "failed: ", std::string(status.message()));
   if (status.ok() || (stopped && kept)) {
@@ -118,7 +120,7 @@ void OperatorRequests::OnWorkerGone(const Worker& worker, const std::string& why
   const bool in_order =
       options_.membership->record(worker).state == Membership::Record::State::kLeft;
   reply.set_detail(WorkerName(worker) +
-                   (in_order ? " has left" : " is gone without a word: " + why));
+                   (in_order ? " has left" : " has disconnected without leaving: " + why));
   for (auto drain = first; drain != last; ++drain) service_.Answer(drain->second, reply);
   drains_.erase(first, last);
 }
@@ -127,8 +129,9 @@ void OperatorRequests::OnCheckpoint(uint64_t request) {
   const absl::StatusOr<Wanted> wanted = options_.wanted_now();
   if (!wanted.ok()) return service_.Refuse(request, wanted.status());
   if (checkpoints_.size() >= kMaxRequests) {
-    return service_.Refuse(request,
-                           absl::ResourceExhaustedError("too many ask for a checkpoint already"));
+    return service_.Refuse(
+        request, absl::ResourceExhaustedError(
+                     absl::StrCat("already ", kMaxRequests, " requests wait for a checkpoint")));
   }
   checkpoints_.push_back({request, *wanted});
   if (const auto newest = options_.newest(); newest.has_value()) OnCommitted(*newest);

@@ -185,7 +185,7 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
           task->detail(), task->detail().empty() ? "" : "; ", "finished no step within ",
           parts_.options.job.strategy.lease_timeout_seconds, " s, ", record.expiries,
           record.expiries == 1 ? " time" : " times",
-          ": raise $.strategy.lease_timeout_seconds where steps take so long"));
+          ": raise $.strategy.lease_timeout_seconds if its steps take longer"));
     }
     if (parts_.scheduler->begun()) task->set_held(parts_.scheduler->steps().held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
@@ -230,9 +230,9 @@ std::vector<std::string> RunView::Waiting() const {
                                    record.detail.empty() ? "" : ", ", record.detail));
     }
     lines.push_back(
-        absl::StrCat("a worker: none is ready since ",
+        absl::StrCat("a worker: none has been ready for ",
                      WholeSeconds(now - parts_.scheduler->nobody_since().value_or(now)), " s (",
-                     known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
+                     known.empty() ? "none has connected yet" : absl::StrJoin(known, "; "),
                      "); one more joins with shoal-worker --chief=", parts_.options.chief_address));
   }
   const bool all_done =
@@ -244,30 +244,28 @@ std::vector<std::string> RunView::Waiting() const {
                         (all_done && parts_.scheduler->steps().finished());
   if (all_done && !parts_.history->error().empty() && parts_.awaits_results()) {
     lines.push_back(absl::StrCat("the epoch's result to be written (", parts_.history->error(),
-                                 "); it is tried again every ",
-                                 WholeSeconds(CsvWriter::kRetryWriteAfter), " s"));
+                                 "); retried every ", WholeSeconds(CsvWriter::kRetryWriteAfter),
+                                 " s"));
   }
   if (all_done && parts_.checkpointer->idle() && !parts_.checkpointer->last_error().empty()) {
     lines.push_back(absl::StrCat("the ", is_final ? "final" : "epoch's",
                                  " checkpoint to be written since ",
                                  WholeSeconds(now - *parts_.checkpointer->failing_since()), " s (",
-                                 parts_.checkpointer->last_error(), "); it is tried again every ",
+                                 parts_.checkpointer->last_error(), "); retried every ",
                                  WholeSeconds(kRetryCutAfter), " s"));
   }
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
   if (parts_.awaits_results() && all_done && parts_.checkpointer->idle() && last.has_value() &&
       !parts_.history->IsEvaluated(parts_.cuts->epoch()) && parts_.evaluator->WillBring(*last)) {
     lines.push_back(absl::StrCat(EvaluatorsPart(), ": the result of epoch ",
-                                 parts_.cuts->epoch() + 1,
-                                 " decides whether the training goes on"));
+                                 parts_.cuts->epoch() + 1, " decides whether training continues"));
   }
   if (parts_.requests->checkpoint_wanted() && parts_.scheduler->evaluation() != nullptr) {
     lines.push_back(absl::StrCat("the evaluation of epoch ",
                                  parts_.scheduler->evaluation()->epoch() + 1, " (",
                                  parts_.scheduler->evaluation()->batches().done_count(), " of ",
                                  parts_.scheduler->evaluation()->batches().total_steps(),
-                                 " batches done), after which the checkpoint that is asked for "
-                                 "begins"));
+                                 " batches done); the requested checkpoint begins after it"));
   }
   if (const std::string cut = parts_.checkpointer->Waiting(now);
       !cut.empty() && !CutIsComing(now)) {

@@ -68,7 +68,7 @@ void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {
   writing_.reset();
   // While the disk is full each retry fails the same way: logs it once.
   const std::string before = std::exchange(error_, std::string(status.message()));
-  if (!status.ok() && error_ != before) LogWarning(WithPath(error_) + "; it is written again");
+  if (!status.ok() && error_ != before) LogWarning(WithPath(error_) + "; retrying");
   const bool again = changed_.has_value();
   if (!status.ok()) {
     changed_ = 0;

@@ -18,7 +18,7 @@ std::optional<std::string> NanWatch::OnLoss(uint64_t step, double loss_sum, int 
   }
   if (!std::exchange(warned_, true)) {
     LogWarning(absl::StrCat("the loss of step ", step, ", computed by worker ", worker,
-                            ", is not a finite number, and the variables hardly ever recover. ",
+                            ", is not a finite number. The variables rarely recover from this. ",
                             Advice()));
   }
   const uint64_t limit = options_.stop_after_steps;
@@ -33,21 +33,21 @@ std::string NanWatch::Advice() const {
   const std::optional<StoredCheckpoint>& finite = options_.checkpointer->last_finite();
   const std::string where = " with --run_dir=" + options_.run_dir;
   if (!options_.checkpointer->newest().has_value()) {
-    return absl::StrCat("If there is NaN in the data, mend it and start again", where,
-                        ", which has no checkpoint yet: training begins at step 0; if the learning "
-                        "rate is too high, lower it and begin anew with another --run_dir");
+    return absl::StrCat("If the data contain NaN, correct them and start again", where,
+                        ", which has no checkpoint yet: training begins at step 0. If the learning "
+                        "rate is too high, lower it and start with another --run_dir");
   }
   if (!finite.has_value()) {
     return absl::StrCat(
-        "Lower the learning rate, or mend the data if there is NaN in it, and begin anew with "
-        "another --run_dir: no checkpoint in ",
-        options_.run_dir, " has values that are all finite");
+        "Lower the learning rate, or correct the data if they contain NaN, and start with another "
+        "--run_dir: each checkpoint in ",
+        options_.run_dir, " has values that are not finite");
   }
-  return absl::StrCat("If there is NaN in the data, mend it and start again", where,
-                      ", which goes on from ", finite->directory, " (step ",
+  return absl::StrCat("If the data contain NaN, correct them and start again", where,
+                      ", which continues from ", finite->directory, " (step ",
                       finite->manifest.cut_step,
-                      "), the newest checkpoint whose values are all finite; if the learning rate "
-                      "is too high, lower it and begin anew with another --run_dir");
+                      "), the newest checkpoint whose values are all finite. If the learning rate "
+                      "is too high, lower it and start with another --run_dir");
 }
 
 }  // namespace shoal

@@ -146,11 +146,11 @@ void RunHistory::ReadVerdict() {
 void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
                            const std::function<void()>& decided) {
   if (!verdict.ok() || !verdict->evaluated.contains(epoch)) {
-    LogWarning(absl::StrCat("whether the training goes on after epoch ", epoch + 1,
-                            " cannot be decided: ",
+    LogWarning(absl::StrCat("cannot decide whether training continues after epoch ", epoch + 1,
+                            ": ",
                             verdict.ok() ? options_.paths.history() + " does not have it"
                                          : std::string(verdict.status().message()),
-                            "; the file is written anew"));
+                            "; writing the file again"));
     csv_.WriteAnewLater();
     decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
     return;

@@ -27,7 +27,7 @@ absl::Status ExportResult(const Shutdown::Result& result, const std::string& dir
     const absl::Status sound = VerifyCheckpoint(result.values, files);
     const bool lost = absl::IsDataLoss(sound) || absl::IsNotFound(sound);
     if (lost && last->manifest.finite()) {
-      LogWarning(absl::StrCat("the model gets the values of the last epoch, and not of the best: ",
+      LogWarning(absl::StrCat("the model gets the values of the last epoch instead of the best: ",
                               std::string(sound.message())));
       return ExportModel(*last, directory, slot, files);
     }
@@ -133,8 +133,8 @@ void Shutdown::Over(const absl::Status& status) {
     const std::vector<std::string> owed = options_.owed();
     LogWarning(absl::StrCat(
         "stopping without waiting longer for the disk of ", options_.paths.directory,
-        ", which has not taken within ", WholeSeconds(kDiskPatience), " s what was being written",
-        owed.empty() ? "" : "; lost are the newest lines of ", absl::StrJoin(owed, "; ")));
+        ", which has not finished its writes within ", WholeSeconds(kDiskPatience), " s",
+        owed.empty() ? "" : "; the newest lines are lost of ", absl::StrJoin(owed, "; ")));
     options_.on_over(outcome_);
   });
   OnWritten();
@@ -147,7 +147,7 @@ void Shutdown::KeepOutcome() {
       Lane::kFiles,
       [files = options_.files, paths = options_.paths, outcome] {
         if (const absl::Status kept = WriteRunOutcome(paths, outcome, files); !kept.ok())
-          LogWarning("how the run ended is not kept: " + std::string(kept.message()));
+          LogWarning("cannot write the outcome of the run: " + std::string(kept.message()));
       },
       [] {});
 }

@@ -302,7 +302,7 @@ std::string StepScheduler::WhyExpired(const Worker& worker, Time now) {
   return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
                       timeout,
                       " s, the job's $.strategy.lease_timeout_seconds: its steps are "
-                      "leased again. Raise that field where steps take so long");
+                      "leased again. Raise that field if steps take longer");
 }
 
 void StepScheduler::DropSilent(bool patient) {

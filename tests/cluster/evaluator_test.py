@@ -126,7 +126,7 @@ def test_a_listed_evaluator_that_never_comes_holds_nothing_up(tmp_path):
         chief = cluster.start_chief(write_job(tmp_path), tmp_path / "run")
         others = [cluster.start("ps"), cluster.start_worker(0)]
         assert [each.wait() for each in (chief, *others)] == [0, 0, 0], chief.output()[-3000:]
-        assert "the evaluator of the cluster spec has not come: the workers evaluate until it is there" in chief.output()
+        assert "the evaluator of the cluster spec has not connected" in chief.output()
         assert all(loss for _, loss, _ in results(tmp_path / "run"))
         assert not evaluated(tmp_path / "run")
 

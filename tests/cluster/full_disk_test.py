@@ -44,7 +44,7 @@ def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error)
         assert error in troubled["last_checkpoint"]["last_error"]
         assert troubled["phase"] == "training" and troubled["last_checkpoint"]["directory"] >= good
         text = shoal("status", "--run_dir", run).stdout
-        assert "the last checkpoint failed: " in text and "; it is tried again, and " in text
+        assert "the last checkpoint failed: " in text and "; retrying" in text
         goal = finished_steps(records) + 1000
         wait_for(lambda: finished_steps(records) > goal, "steps go on")
         asked = shoal("checkpoint", "now", "--run_dir", run)

@@ -65,7 +65,7 @@ def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
         job.await_steps(200)
 
         again = shoal("drain", "worker/1", "--chief", job.cluster.chief)
-        assert again.returncode == 78 and "no worker 1 is connected; workers that are: 0" in again.stderr, again.stderr
+        assert again.returncode == 78 and "no worker 1 is connected" in again.stderr and ": 0" in again.stderr, again.stderr
         server = shoal("drain", "ps:0", "--chief", job.cluster.chief)
         assert server.returncode == 78 and "cannot be drained" in server.stderr and "drain the chief" in server.stderr
         wrong = shoal("drain", "wroker:1", "--chief", job.cluster.chief)

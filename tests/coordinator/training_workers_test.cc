@@ -239,16 +239,13 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   };
   worker.loss = NAN;
   cluster.ps[0]->value = NAN;
-  EXPECT_THAT(
-      log_of_next_step(worker),
-      AllOf(HasSubstr("If there is NaN in the data, mend it and start again with --run_dir=" +
-                      cluster.run_dir() + ", which has no checkpoint yet"),
-            HasSubstr("lower it and begin anew with another --run_dir")));
+  EXPECT_THAT(log_of_next_step(worker),
+              AllOf(HasSubstr("--run_dir=" + cluster.run_dir()), HasSubstr("begins at step 0")));
   for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
   EXPECT_THAT(log_of_next_step(worker),
               AllOf(HasSubstr("of " + cluster.run_dir() + "/checkpoints/step-000000000005"),
-                    HasSubstr("begin anew with another --run_dir: no checkpoint in " +
-                              cluster.run_dir() + " has values that are all finite")));
+                    HasSubstr(": each checkpoint in " + cluster.run_dir()),
+                    Not(HasSubstr("--run_dir=" + cluster.run_dir()))));
   EXPECT_THAT(cluster.run->Status().last_checkpoint().not_finite(), Not(IsEmpty()));
   // What its predecessor has written, a coordinator that takes over names too.
   cluster.ps[0]->value = 1;
@@ -256,13 +253,9 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   cluster.StartCoordinator();
   ScriptedWorker& again = cluster.Join(0);
   again.loss = NAN;
-  EXPECT_THAT(
-      log_of_next_step(again),
-      AllOf(HasSubstr("If there is NaN in the data, mend it and start again with --run_dir=" +
-                      cluster.run_dir() + ", which goes on from "),
-            HasSubstr("step-000000000010"),
-            HasSubstr("if the learning rate is too high, lower it and begin anew with "
-                      "another --run_dir")));
+  EXPECT_THAT(log_of_next_step(again),
+              AllOf(HasSubstr("--run_dir=" + cluster.run_dir()), HasSubstr("step-000000000010"),
+                    HasSubstr("another --run_dir")));
 }
 
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {

@@ -60,8 +60,8 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   EXPECT_EQ(report.find("not reachable"), report.rfind("not reachable")) << "once";
   EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.4 MiB, /run/checkpoints/step-000000000010"));
   EXPECT_THAT(report, HasSubstr("NOT FINITE: values in \"dense/kernel\" are not finite numbers"));
-  EXPECT_THAT(report, HasSubstr("the last checkpoint failed: disk full; it is tried again, and "
-                                "/run/checkpoints/step-000000000010 is the newest"));
+  EXPECT_THAT(report, AllOf(HasSubstr("disk full"),
+                            HasSubstr("newest is /run/checkpoints/step-000000000010")));
 }
 
 TEST(StatusReportTest, SaysNothingOfAProgressThatNobodyKnowsYet) {
