@@ -55,7 +55,7 @@ class Hdf5Walk {
           at, absl::StrCat(QuotedHdf5Path(path), " is more than ", kMaxDepth, " groups deep"));
     if (!objects_.insert(at).second)
       return structures_.Damaged(
-          at, absl::StrCat(QuotedHdf5Path(path), " is an object that has another name too"));
+          at, absl::StrCat(QuotedHdf5Path(path), " is a second name of one object"));
     if (objects_.size() > kMaxObjects)
       return structures_.Damaged(at, absl::StrCat("it has more than ", kMaxObjects, " objects"));
     SHOAL_ASSIGN_OR_RETURN(const std::vector<Hdf5Message> messages,
@@ -67,10 +67,9 @@ class Hdf5Walk {
       if (message.type == Hdf5Message::kAttribute)
         SHOAL_RETURN_IF_ERROR(ReadAttribute(path, message));
       if (message.type == Hdf5Message::kLink || message.type == Hdf5Message::kLinkInfo) {
-        return structures_.Damaged(message.at,
-                                   absl::StrCat("group ", QuotedHdf5Path(path),
-                                                " has links, which lead anywhere, or is of a "
-                                                "layout that Keras does not write"));
+        return structures_.Damaged(
+            message.at, absl::StrCat("group ", QuotedHdf5Path(path),
+                                     " has links, or a layout that Keras does not write"));
       }
     }
     if (table != nullptr) return ReadGroup(path, *table, depth);
@@ -104,7 +103,7 @@ class Hdf5Walk {
     const uint64_t type = fields.Take(1), level = fields.Take(1), entries = fields.Take(2);
     if (type != 0 || level >= level_limit || entries > structures_.node_entries())
       return structures_.Damaged(
-          at, absl::StrCat("a node of group ", QuotedHdf5Path(path), " that no group has"));
+          at, absl::StrCat("group ", QuotedHdf5Path(path), " has an invalid node"));
     SHOAL_ASSIGN_OR_RETURN(
         const std::string children,
         structures_.Read(at + 24, 8 + 16 * entries, "the entries of a \"TREE\""));
@@ -142,7 +141,8 @@ class Hdf5Walk {
       const std::string name = names.substr(name_at, end - name_at);
       const std::string child = path.empty() ? name : absl::StrCat(path, "/", name);
       if (name.find('/') != std::string::npos || name == "." || name == "..")
-        return structures_.Damaged(entry_at, absl::StrCat(QuotedHdf5Path(child), " is no name"));
+        return structures_.Damaged(entry_at,
+                                   absl::StrCat(QuotedHdf5Path(child), " is not a valid name"));
       if (cached == 2)
         return structures_.Damaged(
             entry_at, absl::StrCat(QuotedHdf5Path(child), " is a link, not an object"));
@@ -179,9 +179,10 @@ class Hdf5Walk {
     dataset.begin = fields.Take(8);
     dataset.size = fields.Take(8);
     if (version != 3 || kind != 1) {
-      dataset.problem = "is stored in pieces or compressed, as Keras stores nothing";
+      dataset.problem = "is chunked or compressed; Keras stores data sets whole";
     } else if (dataset.dtype.empty()) {
-      dataset.problem = "holds no little-endian float16, float32, float64 or whole numbers";
+      dataset.problem =
+          "has an unknown type; expected little-endian float16, float32, float64 or integers";
     } else {
       SHOAL_RETURN_IF_ERROR(CheckPlace(dataset, type, layout->at));
     }
@@ -201,11 +202,11 @@ class Hdf5Walk {
     const uint64_t end = file_->source_.size;
     if (dataset.begin == kHdf5Nowhere)
       return structures_.Damaged(
-          at, absl::StrCat(QuotedHdf5Path(dataset.path), " has a shape and no values"));
+          at, absl::StrCat(QuotedHdf5Path(dataset.path), " has a shape but no values"));
     if (dataset.begin > end || dataset.size > end - dataset.begin)
       return structures_.Damaged(
-          at, absl::StrCat(QuotedHdf5Path(dataset.path), " would lie at byte ", dataset.begin,
-                           " to ", dataset.begin + dataset.size, ", and the file ends at ", end));
+          at, absl::StrCat(QuotedHdf5Path(dataset.path), " lies at bytes ", dataset.begin, " to ",
+                           dataset.begin + dataset.size, "; the file ends at ", end));
     return absl::OkStatus();
   }
 
@@ -260,8 +261,8 @@ class Hdf5Walk {
     const uint64_t size = fields.Take(4), heap = fields.Take(8), index = fields.Take(4);
     SHOAL_ASSIGN_OR_RETURN(const std::string* text, structures_.FindInHeap(heap, index));
     if (!fields.ok() || text == nullptr || text->size() < size || size > kMaxNameBytes)
-      return structures_.Damaged(
-          message.at, absl::StrCat("the name of ", QuotedHdf5Path(path), " is not there"));
+      return structures_.Damaged(message.at,
+                                 absl::StrCat(QuotedHdf5Path(path), " has no readable name"));
     file_->names_[path] = text->substr(0, size);
     return absl::OkStatus();
   }

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> Hdf5Structures::Read(uint64_t at, uint64_t size,
                                                  const std::string& what) {
   const uint64_t end = source_.size;
   if (at > end || size > end - at)
-    return Damaged(at, absl::StrCat(what, " would end behind the end of the file, byte ", end));
+    return Damaged(at, absl::StrCat(what, " ends after the end of the file, byte ", end));
   metadata_bytes_ += size;
   if (metadata_bytes_ > std::min(kMaxMetadataBytes, 4 * end))
     return Damaged(at, "its structures overlap, or are larger than any that Keras writes");
@@ -52,7 +52,7 @@ absl::StatusOr<uint64_t> Hdf5Structures::ReadSuperblock() {
   SHOAL_RETURN_IF_ERROR(source_.read(0, bytes.data(), bytes.size()));
   if (!bytes.starts_with(kHdf5Signature)) {
     return absl::DataLossError(
-        absl::StrCat(source_.name, ": is no HDF5 file: it does not begin with the signature"));
+        absl::StrCat(source_.name, ": is not an HDF5 file: it does not begin with the signature"));
   }
   Hdf5Fields fields(bytes);
   fields.Skip(kHdf5Signature.size());
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<Hdf5Message>> Hdf5Structures::ReadHeader(const std::s
       message.data = left.TakeBytes(message_bytes);
       if (!left.ok())
         return Damaged(message.at, absl::StrCat("a message of ", QuotedHdf5Path(path),
-                                                " ends behind its header"));
+                                                " ends after its header"));
       if (message.type == Hdf5Message::kContinuation) {
         Hdf5Fields block_at(message.data);
         const uint64_t offset = block_at.Take(8);
@@ -132,7 +132,9 @@ absl::StatusOr<const std::string*> Hdf5Structures::FindInHeap(uint64_t at, uint6
     Hdf5Fields fields(head);
     fields.Skip(8);
     const uint64_t size = fields.Take(8);
-    if (size < 16 || size > kMaxHdf5HeapBytes) return Damaged(at, "a \"GCOL\" of no such size");
+    if (size < 16 || size > kMaxHdf5HeapBytes)
+      return Damaged(
+          at, absl::StrCat("a \"GCOL\" has ", size, " bytes; expected 16 to ", kMaxHdf5HeapBytes));
     SHOAL_ASSIGN_OR_RETURN(const std::string bytes, Read(at + 16, size - 16, "a \"GCOL\""));
     heap = heaps_.emplace(at, std::map<uint64_t, std::string>()).first;
     Hdf5Fields left(bytes);
@@ -142,7 +144,7 @@ absl::StatusOr<const std::string*> Hdf5Structures::FindInHeap(uint64_t at, uint6
       const uint64_t object_bytes = left.Take(8);
       if (number == 0) break;  // the free space
       const std::string_view object = left.TakeBytes(object_bytes);
-      if (!left.ok()) return Damaged(at, "an object of a \"GCOL\" ends behind it");
+      if (!left.ok()) return Damaged(at, "an object of a \"GCOL\" ends after it");
       left.Skip(std::min<uint64_t>(RoundUp8(object_bytes) - object_bytes, left.left()));
       heap->second[number] = object;
     }

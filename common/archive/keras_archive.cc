@@ -28,16 +28,17 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 absl::Status CheckNames(const ZipArchive& archive) {
   const std::vector<std::string> names = archive.Names();
   if (names.size() >= static_cast<size_t>(kMaxZipNames)) {
-    return absl::DataLossError(absl::StrCat(archive.path(), ": has ", kMaxZipNames,
-                                            " members or more; Keras writes three, and assets"));
+    return absl::DataLossError(
+        absl::StrCat(archive.path(), ": has ", kMaxZipNames,
+                     " members or more; a model that Keras saves has fewer"));
   }
   for (const std::string& name : names) {
     const std::vector<std::string> parts = absl::StrSplit(name, absl::ByAnyChar("/\\"));
     for (const std::string& part : parts) {
       if (part != ".." && !name.empty() && name[0] != '/') continue;
-      return absl::DataLossError(
-          absl::StrCat(archive.path(), ": its member \"", Printable(name, kMaxNameBytes),
-                       "\" would lie outside of it; Keras writes none such"));
+      return absl::DataLossError(absl::StrCat(archive.path(), ": its member \"",
+                                              Printable(name, kMaxNameBytes),
+                                              "\" has a path outside the archive"));
     }
   }
   return absl::OkStatus();
@@ -71,7 +72,7 @@ absl::StatusOr<ByteSource> OpenArchivedWeights(const std::string& path) {
   if (whole.compressed()) {
     return absl::InvalidArgumentError(
         absl::StrCat(whole.name(),
-                     ": is compressed, as Keras does not write it; have Keras write it anew:\n"
+                     ": is compressed; Keras writes it uncompressed. Save the model again:\n"
                      "  python -c 'import keras; keras.models.load_model(\"",
                      path, "\").save(\"stored.keras\")'"));
   }
@@ -82,7 +83,7 @@ absl::StatusOr<ByteSource> OpenArchivedWeights(const std::string& path) {
   }
   if (size != whole.size()) {
     return absl::DataLossError(
-        absl::StrCat(whole.name(), ": has ", size, " bytes, and says that it has ", whole.size()));
+        absl::StrCat(whole.name(), ": has ", size, " bytes; the archive says ", whole.size()));
   }
   SHOAL_ASSIGN_OR_RETURN(ZipArchive::Member opened_member, archive->OpenMember(kWeightsName));
   auto member = std::make_shared<ZipArchive::Member>(std::move(opened_member));
@@ -96,7 +97,7 @@ absl::StatusOr<ByteSource> OpenArchivedWeights(const std::string& path) {
         SHOAL_ASSIGN_OR_RETURN(const size_t count, member->Read({static_cast<char*>(out), size}));
         if (count == size) return absl::OkStatus();
         return absl::DataLossError(absl::StrCat(member->name(), ": ends at byte ", offset + count,
-                                                "; expected it to go on to byte ", offset + size));
+                                                "; expected at least ", offset + size, " bytes"));
       }};
 }
 

@@ -58,7 +58,7 @@ absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& nam
   const zip_int64_t index = zip_name_locate(archive_.get(), name.c_str(), ZIP_FL_ENC_GUESS);
   if (index < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": has no member ", name, "; there is ", Shown(Names())));
+        absl::StrCat(path_, ": has no member ", name, "; it has ", Shown(Names())));
   }
   zip_file* file = zip_fopen_index(archive_.get(), static_cast<zip_uint64_t>(index), 0);
   if (file == nullptr) {
@@ -74,7 +74,7 @@ absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& nam
       (stat.comp_method == ZIP_CM_STORE && stat.comp_size != stat.size)) {
     zip_fclose(file);
     return absl::DataLossError(
-        absl::StrCat(path_, ": ", name, ": is damaged: it does not say how many bytes it has"));
+        absl::StrCat(path_, ": ", name, ": is damaged: its size is missing or wrong"));
   }
   return Member(absl::StrCat(path_, ": ", name), stat.size, stat.comp_method != ZIP_CM_STORE, file);
 }
@@ -89,7 +89,7 @@ absl::StatusOr<std::string> ZipArchive::ReadMember(const std::string& name, uint
     text.append(piece.data(), count);
     if (text.size() > most) {
       return absl::DataLossError(
-          absl::StrCat(member.name(), ": has more than ", most, " bytes, the most that is read"));
+          absl::StrCat(member.name(), ": has more than ", most, " bytes, the maximum"));
     }
     if (count < piece.size()) return text;
   }

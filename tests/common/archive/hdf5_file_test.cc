@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/common/archive/archive_files.h"
 #include "tests/common/base/temporary_directory.h"
 
@@ -24,7 +25,7 @@ class Hdf5FileTest : public testing::Test {
   std::string Refused(const std::string& bytes) {
     WriteAll(path_, bytes);
     const auto file = OpenHdf5(path_);
-    EXPECT_FALSE(file.ok());
+    EXPECT_EQ(file.status().code(), absl::StatusCode::kDataLoss) << file.status();
     EXPECT_THAT(file.status().message(), HasSubstr(path_));
     return std::string(file.status().message());
   }
@@ -72,7 +73,8 @@ TEST_F(Hdf5FileTest, ReadsNumbersOfSeveralTypesAsFloats) {
     std::vector<float> values(4);
     const absl::Status read = (*file)->ReadFloats(dataset, 0, values);
     if (dataset.path == "a/>f4" || dataset.path == "a/i2") {
-      EXPECT_THAT(read.message(), HasSubstr("holds no little-endian")) << dataset.path;
+      EXPECT_EQ(read.code(), absl::StatusCode::kUnimplemented) << dataset.path;
+      EXPECT_THAT(read.message(), HasSubstr(dataset.path));
     } else if (dataset.path[2] == 'f') {
       EXPECT_THAT(values, ElementsAre(0, 1.5, 5, 1.0f / 32768)) << dataset.path;
     } else {
@@ -82,15 +84,16 @@ TEST_F(Hdf5FileTest, ReadsNumbersOfSeveralTypesAsFloats) {
 }
 
 TEST_F(Hdf5FileTest, WhatIsCutOffIsRefused) {
-  EXPECT_THAT(Refused(""), HasSubstr("is no HDF5 file"));
-  EXPECT_THAT(Refused(whole_.substr(0, 40)), HasSubstr("ends within its superblock"));
-  EXPECT_THAT(Refused(whole_.substr(0, whole_.size() - 1)), HasSubstr("is cut off: it has"));
+  Refused("");
+  EXPECT_THAT(Refused(whole_.substr(0, 40)), HasSubstr("at byte 40"));
+  EXPECT_THAT(Refused(whole_.substr(0, whole_.size() - 1)),
+              HasSubstr(absl::StrCat(whole_.size() - 1, " bytes")));
   // One that does not say that it is shorter now.
   for (size_t size = 100; size < whole_.size() - 8; size += 97) {
     std::string cut = whole_.substr(0, size);
     const uint64_t end = size;
     std::memcpy(cut.data() + 40, &end, sizeof(end));
-    EXPECT_THAT(Refused(cut), HasSubstr("damaged at byte "));
+    EXPECT_THAT(Refused(cut), HasSubstr("at byte "));
   }
 }
 
@@ -129,12 +132,10 @@ TEST_F(Hdf5FileTest, ASizeThatIsALieIsRefused) {
     at = whole_.find(layout, at + 1);
     ASSERT_NE(at, std::string::npos);
   }
-  EXPECT_THAT(RefusedWith<uint64_t>(whole_, at + 10, 28),
-              HasSubstr("takes 28 bytes; F32 of shape"));
+  EXPECT_THAT(RefusedWith<uint64_t>(whole_, at + 10, 28), HasSubstr("28 bytes"));
   EXPECT_THAT(RefusedWith<uint64_t>(whole_, at + 2, whole_.size() - 8),
-              HasSubstr("and the file ends at"));
-  EXPECT_THAT(RefusedWith<uint64_t>(whole_, at + 2, ~uint64_t{0}),
-              HasSubstr("has a shape and no values"));
+              HasSubstr(absl::StrCat("bytes ", whole_.size() - 8)));
+  RefusedWith<uint64_t>(whole_, at + 2, ~uint64_t{0});
 }
 
 TEST_F(Hdf5FileTest, AGroupInItselfIsRefused) {
@@ -142,7 +143,7 @@ TEST_F(Hdf5FileTest, AGroupInItselfIsRefused) {
   std::memcpy(&root, whole_.data() + 64, 8);
   const size_t symbols = whole_.find("SNOD");
   EXPECT_THAT(RefusedWith<uint64_t>(whole_, symbols + 8 + 8, root),
-              HasSubstr("is an object that has another name too"));
+              HasSubstr(absl::StrCat("at byte ", root)));
 }
 
 TEST_F(Hdf5FileTest, WhatLiesElsewhereIsRefused) {
@@ -152,11 +153,10 @@ TEST_F(Hdf5FileTest, WhatLiesElsewhereIsRefused) {
     EXPECT_THAT(file.status().message(), HasSubstr(name));
     return std::string(file.status().message());
   };
-  EXPECT_THAT(refused("soft_link.h5"), HasSubstr("\"layers/dense/vars/0\" is a link"));
-  EXPECT_THAT(refused("external_link.h5"), HasSubstr("has links"));
-  EXPECT_THAT(refused("external_data.h5"),
-              HasSubstr("\"layers/dense/vars/0\" lies in other files"));
-  EXPECT_THAT(refused("latest.h5"), HasSubstr("Keras's save() writes version 0"));
+  EXPECT_THAT(refused("soft_link.h5"), HasSubstr("\"layers/dense/vars/0\""));
+  refused("external_link.h5");
+  EXPECT_THAT(refused("external_data.h5"), HasSubstr("\"layers/dense/vars/0\""));
+  EXPECT_THAT(refused("latest.h5"), HasSubstr("libver=\"latest\""));
 }
 
 TEST_F(Hdf5FileTest, ValuesInPiecesAreNamedWhenTheyAreRead) {
@@ -164,8 +164,9 @@ TEST_F(Hdf5FileTest, ValuesInPiecesAreNamedWhenTheyAreRead) {
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ((*file)->datasets().size(), 1u);
   std::vector<float> values(8);
-  EXPECT_THAT((*file)->ReadFloats((*file)->datasets()[0], 0, values).message(),
-              HasSubstr("chunked.h5: \"layers/dense/vars/0\" is stored in pieces"));
+  const absl::Status read = (*file)->ReadFloats((*file)->datasets()[0], 0, values);
+  EXPECT_EQ(read.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(read.message(), HasSubstr("chunked.h5: \"layers/dense/vars/0\""));
 }
 
 }  // namespace

@@ -60,10 +60,10 @@ TEST_F(KerasArchiveTest, ReadsWhatKerasWrote) {
 
 TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRefused) {
   WriteAll(path_, "PK\x03\x04 and no more");
-  EXPECT_THAT(ModelError(), AllOf(HasSubstr(path_), HasSubstr("cannot be read as a zip archive")));
+  EXPECT_THAT(ModelError(), HasSubstr(path_));
   Zip({{"metadata.json", "{}"}}, ZIP_CM_STORE);
-  EXPECT_THAT(ModelError(), HasSubstr("has no member config.json; there is metadata.json"));
-  EXPECT_THAT(WeightsError(), HasSubstr("has no member model.weights.h5"));
+  EXPECT_THAT(ModelError(), AllOf(HasSubstr(" config.json"), HasSubstr(" metadata.json")));
+  EXPECT_THAT(WeightsError(), HasSubstr(" model.weights.h5"));
   std::filesystem::remove(path_);
   EXPECT_TRUE(absl::IsNotFound(ReadArchivedModel(path_).status()));
 }
@@ -81,8 +81,7 @@ TEST_F(KerasArchiveTest, WeightsWithoutAByteAreRefused) {
   Zip({{"model.weights.h5", ""}}, ZIP_CM_STORE);
   const auto weights = OpenArchivedWeights(path_);
   ASSERT_TRUE(weights.ok()) << weights.status();
-  EXPECT_THAT(std::string(Hdf5File::Open(*weights).status().message()),
-              HasSubstr("a.keras: model.weights.h5: is no HDF5 file"));
+  EXPECT_EQ(Hdf5File::Open(*weights).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(KerasArchiveTest, ADamagedValueIsFoundByTheChecksum) {
@@ -98,8 +97,9 @@ TEST_F(KerasArchiveTest, ADamagedValueIsFoundByTheChecksum) {
 TEST_F(KerasArchiveTest, AMemberOutsideIsRefused) {
   for (const std::string name : {"../evil", "assets/../../evil", "/etc/evil", "a\\..\\evil"}) {
     Zip({{"config.json", "{}"}, {"model.weights.h5", ""}, {name, "x"}}, ZIP_CM_STORE);
-    EXPECT_THAT(ModelError(), AllOf(HasSubstr("evil"), HasSubstr("would lie outside of it")));
-    EXPECT_THAT(WeightsError(), HasSubstr("would lie outside of it"));
+    EXPECT_EQ(ReadArchivedModel(path_).status().code(), absl::StatusCode::kDataLoss) << name;
+    EXPECT_EQ(OpenArchivedWeights(path_).status().code(), absl::StatusCode::kDataLoss) << name;
+    EXPECT_THAT(ModelError(), HasSubstr("evil"));
   }
 }
 
@@ -107,7 +107,7 @@ TEST_F(KerasArchiveTest, MembersThatNobodyCountsAreRefused) {
   std::map<std::string, std::string> members;
   for (int i = 0; i < 1001; ++i) members[std::to_string(i)] = "";
   Zip(members, ZIP_CM_STORE);
-  EXPECT_THAT(ModelError(), HasSubstr("has 1000 members or more"));
+  EXPECT_THAT(ModelError(), HasSubstr("1000 members"));
 }
 
 TEST_F(KerasArchiveTest, EmptyWeightsAreRefused) {
@@ -115,16 +115,16 @@ TEST_F(KerasArchiveTest, EmptyWeightsAreRefused) {
   const auto weights = OpenArchivedWeights(path_);
   ASSERT_TRUE(weights.ok()) << weights.status();
   char byte;
-  EXPECT_THAT(weights->read(0, &byte, 1).message(), HasSubstr("there is no byte 0"));
+  EXPECT_EQ(weights->read(0, &byte, 1).code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(Hdf5File::Open(*weights).status().message(),
-              HasSubstr("a.keras: model.weights.h5: is no HDF5 file"));
+              HasSubstr("a.keras: model.weights.h5: "));
 }
 
 TEST_F(KerasArchiveTest, WeightsOfAnotherSizeThanTheyTakeAreRefused) {
-  EXPECT_THAT(OpenArchivedWeights(SHOAL_SOURCE_DIR "/tests/fuzz/corpus/keras_archive/lying_size")
-                  .status()
-                  .message(),
-              HasSubstr("model.weights.h5: is damaged: it does not say how many bytes it has"));
+  const absl::Status status =
+      OpenArchivedWeights(SHOAL_SOURCE_DIR "/tests/fuzz/corpus/keras_archive/lying_size").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(status.message(), HasSubstr("lying_size: model.weights.h5: "));
 }
 
 TEST_F(KerasArchiveTest, ABombIsRefused) {
