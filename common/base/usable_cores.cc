@@ -59,8 +59,8 @@ std::string CpuQuotaText(const std::string& root) {
   const Quota quota = ReadQuota(root);
   const int cores = CoresOfAffinity();
   if (quota.cores >= cores) return "";
-  return absl::StrCat("the CPU quota ", quota.file, " leaves ", quota.cores, " of ", cores,
-                      " cores; threads are counted for ", UsableCores(root));
+  return absl::StrCat("the CPU quota ", quota.file, " allows ", quota.cores, " of ", cores,
+                      " cores; Shoal counts threads for ", UsableCores(root));
 }
 
 }  // namespace shoal

@@ -36,10 +36,10 @@ bool IsUtf8(std::string_view text) {
 
 absl::Status CheckUtf8Path(const std::string& path) {
   if (IsUtf8(path)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(Printable(path, kMaxReasonBytes),
-                   ": this path is not UTF-8, and the files of a run can name no other; rename the "
-                   "folder or file, or give another"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      Printable(path, kMaxReasonBytes),
+      ": this path is not UTF-8, which the files of a run need; rename the folder or file, "
+      "or name another"));
 }
 
 }  // namespace shoal

@@ -11,7 +11,7 @@ absl::Status CheckVersion(const std::string& theirs, const std::string& peer) {
   if (theirs == kVersion) return absl::OkStatus();
   // It came over the wire. Show no more than a version can have.
   const std::string shown = theirs.empty()
-                                ? "of no stated version"
+                                ? "of an unknown version"
                                 : absl::StrCat("Shoal ", absl::CHexEscape(theirs.substr(0, 40)));
   return absl::FailedPreconditionError(
       absl::StrCat(peer, " is ", shown, ", this process is Shoal ", kVersion,

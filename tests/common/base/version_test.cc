@@ -21,7 +21,7 @@ TEST(VersionTest, GarbageIsShownShortAndPrintable) {
   EXPECT_LT(message.size(), 250u);
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
   EXPECT_THAT(std::string(CheckVersion("", "a peer").message()),
-              ::testing::HasSubstr("of no stated version"));
+              ::testing::HasSubstr("of an unknown version"));
 }
 
 }  // namespace
