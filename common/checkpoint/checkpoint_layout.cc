@@ -80,10 +80,9 @@ absl::Status CheckVariables(const std::vector<Variable>& variables,
     for (const Variable& variable : variables) {
       const std::string tensor = absl::StrCat(slot, "/", variable.name);
       if (!variable.has_slots() || !names.contains(tensor)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("a variable of the model is called \"", tensor,
-                       "\", as the optimizer's slot \"", slot, "\" of variable \"", variable.name,
-                       "\" is in a checkpoint; give one of the two layers another name"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", tensor, "\" has the name that a checkpoint gives slot \"", slot,
+          "\" of variable \"", variable.name, "\"; rename one of the two layers"));
     }
   }
   return absl::OkStatus();

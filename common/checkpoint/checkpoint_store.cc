@@ -79,7 +79,7 @@ void DescribeNotFinite(const std::vector<StoredCheckpoint>& all, const StoredChe
     problems->push_back(absl::StrCat(
         each.directory, " has values in \"", each.manifest.not_finite,
         "\" that are not finite numbers",
-        each.directory == taken.directory ? ", but there is no better one" : ": passed over"));
+        each.directory == taken.directory ? "; no other checkpoint is better" : "; skipped"));
   }
 }
 
@@ -102,7 +102,7 @@ absl::Status CheckLaidOutFiles(const std::string& directory, const CheckpointLay
     const auto found = parts_of_file.find(part.file);
     if (found == parts_of_file.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a ps wrote \"", part.file, "\", which is no file of the checkpoint"));
+          absl::StrCat("a ps wrote \"", part.file, "\", which is not a file of the checkpoint"));
     }
     // Empty parts cover nothing, and would only make the order below ambiguous.
     if (part.size_bytes > 0) found->second.push_back(part);
@@ -119,7 +119,7 @@ absl::Status CheckLaidOutFiles(const std::string& directory, const CheckpointLay
   SHOAL_ASSIGN_OR_RETURN(const std::string index_there,
                          ReadSmallFile(index_path, index.size(), file_system));
   if (index_there != index) {
-    return absl::DataLossError(absl::StrCat(index_path, " is not what was laid out"));
+    return absl::DataLossError(absl::StrCat(index_path, " does not match the layout"));
   }
   manifest->files.push_back({kModelIndexName, index.size(), Crc32c(index)});
   return absl::OkStatus();
@@ -183,7 +183,8 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
   std::optional<StoredCheckpoint> newest;
   for (const StoredCheckpoint& checkpoint : checkpoints) {
     if (known_bad.count(checkpoint.directory) != 0) {
-      damaged.push_back(absl::StrCat(checkpoint.directory, " was found bad before"));
+      damaged.push_back(
+          absl::StrCat(checkpoint.directory, " is damaged, as an earlier read found"));
       continue;
     }
     if (const absl::Status status = Verify(checkpoint); !status.ok()) {
@@ -195,7 +196,7 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
   }
   if (problems == nullptr) return newest;
   for (const std::string& problem : damaged)
-    problems->push_back(absl::StrCat(problem, newest.has_value() ? "; passed over" : ""));
+    problems->push_back(absl::StrCat(problem, newest.has_value() ? "; skipped" : ""));
   if (newest.has_value()) DescribeNotFinite(checkpoints, *newest, problems);
   return newest;
 }

@@ -99,8 +99,8 @@ absl::Status VerifyFile(const StoredCheckpoint& checkpoint, const Manifest::File
 absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const Manifest now, Manifest::Read(checkpoint.directory, files));
   if (now.ToText() != checkpoint.manifest.ToText()) {
-    return absl::DataLossError(absl::StrCat(checkpoint.directory, "/", kManifestName,
-                                            " is not what it was when it was listed"));
+    return absl::DataLossError(
+        absl::StrCat(checkpoint.directory, "/", kManifestName, " has changed since it was listed"));
   }
   for (const Manifest::File& file : checkpoint.manifest.files) {
     SHOAL_RETURN_IF_ERROR(VerifyFile(checkpoint, file, files));
@@ -122,7 +122,8 @@ absl::StatusOr<CheckedFile> CheckWrittenFile(const std::string& directory,
   std::string header_there(header.size(), '\0');
   SHOAL_RETURN_IF_ERROR(opened->ReadAt(0, header_there.data(), header.size()));
   if (header_there != header) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged: its header is not as laid out"));
+    return absl::DataLossError(
+        absl::StrCat(path, " is damaged: its header does not match the layout"));
   }
 
   std::sort(parts.begin(), parts.end(), [](const WrittenPart& a, const WrittenPart& b) {
@@ -143,7 +144,7 @@ absl::StatusOr<CheckedFile> CheckWrittenFile(const std::string& directory,
     }
     if (part.size_bytes % sizeof(float) != 0) {
       return absl::DataLossError(absl::StrCat(path, ": a ps wrote ", part.size_bytes, " bytes at ",
-                                              end, ", which are no whole values"));
+                                              end, ", not a multiple of 4"));
     }
     SHOAL_RETURN_IF_ERROR(CheckPart(*opened, file, part, &checked.not_finite));
     checked.entry.crc32c = Crc32cConcat(checked.entry.crc32c, part.crc32c, part.size_bytes);

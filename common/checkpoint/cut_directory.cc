@@ -64,10 +64,9 @@ absl::Status CheckInCheckpoints(const std::string& directory, const std::string&
       checkpoints.empty() ? parent.filename() == kCheckpointsName : parent == checkpoints;
   if (plain && inside) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", Shown(directory), "\" does not lie in ",
+      absl::StrCat("\"", Shown(directory), "\" is not in ",
                    checkpoints.empty() ? "a directory \"checkpoints\"" : Shown(checkpoints),
-                   ", where the run of this ps has its checkpoints; expected a path from the root "
-                   "without \"..\""));
+                   ", the checkpoints of this ps' run; expected an absolute path without \"..\""));
 }
 
 absl::Status CheckCutNames(const CutPlace& place) {
@@ -96,8 +95,9 @@ absl::StatusOr<bool> SeesCutDirectory(const CutPlace& place, FileSystem* files) 
                          files->Open(marker, FileSystem::Mode::kRead));
   SHOAL_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   if (size != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        marker, " has ", size, " bytes; the marker of a cut is empty: nothing is written there"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(marker, " has ", size,
+                     " bytes; the marker of a cut must be empty, so the ps writes nothing there"));
   }
   const std::string manifest = absl::StrCat(place.directory, "/", kManifestName);
   if (files->Exists(manifest) || files->IsLink(manifest)) {

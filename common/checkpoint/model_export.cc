@@ -68,7 +68,7 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
     if (entry.name == kModelName || entry.name == kExportedVariablesName) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("cannot save the model in ", directory, ": it holds \"", entry.name,
-                     "\", which is no part of a saved model; name a new directory"));
+                     "\", which is not part of a saved model; name a new directory"));
   }
   return absl::OkStatus();
 }

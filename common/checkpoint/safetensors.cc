@@ -105,8 +105,8 @@ absl::Status SafetensorsFile::Read(const TensorEntry& entry, uint64_t offset_byt
                                    uint64_t size_bytes) const {
   if (offset_bytes > entry.size || size_bytes > entry.size - offset_bytes) {
     return absl::OutOfRangeError(absl::StrCat(path(), ": \"", entry.name, "\" has ", entry.size,
-                                              " bytes; ", size_bytes, " from byte ", offset_bytes,
-                                              " on were asked for"));
+                                              " bytes; the read asks for ", size_bytes,
+                                              " from byte ", offset_bytes));
   }
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened,
                          files_->Open(path_, FileSystem::Mode::kRead));

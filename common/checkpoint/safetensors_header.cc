@@ -54,7 +54,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
   bool key(std::string& name) override {
     if (place_ == Place::kTop) {
-      if (!names_.insert(name).second) return Fail(absl::StrCat("\"", name, "\" is there twice"));
+      if (!names_.insert(name).second) return Fail(absl::StrCat("\"", name, "\" appears twice"));
       key_ = name;
       seen_fields_.clear();
       tensor_ = TensorEntry();
@@ -67,7 +67,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
                                "\"; known are dtype, shape, data_offsets"));
     }
     if (!seen_fields_.insert(name).second) {
-      return Fail(absl::StrCat(Here(), ": \"", name, "\" is there twice"));
+      return Fail(absl::StrCat(Here(), ": \"", name, "\" appears twice"));
     }
     field_ = name;
     return true;

