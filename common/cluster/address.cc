@@ -84,7 +84,7 @@ absl::StatusOr<int> ParsePort(const std::string& text, const std::string& port) 
     value = value * 10 + (port[i] - '0');
   }
   if (!digits || value < 1 || value > 65535) {
-    return Wrong(text, "has a port that is no number from 1 to 65535");
+    return Wrong(text, "has a port that is not a number from 1 to 65535");
   }
   return value;
 }

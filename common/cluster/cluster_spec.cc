@@ -61,7 +61,7 @@ bool TaskTypeFromName(const std::string& name, TaskType* type) {
 // The error for a `name` that is not a task type.
 std::string UnknownTaskType(const std::string& name) {
   if (name == "master") return kMasterText;
-  return absl::StrCat("is no task type", SuggestName(name, TaskTypeNames()));
+  return absl::StrCat("is not a task type", SuggestName(name, TaskTypeNames()));
 }
 
 // "0", "17": an index as a key of a dict-shaped job; -1 otherwise.
@@ -94,7 +94,7 @@ class ClusterSpecParser {
     JsonObject top(root_, "$", &errors_);
     // Reads the cluster first, because checking the task needs all of it.
     if (const json* cluster = top.Require("cluster",
-                                          "who takes part, for example {\"chief\": "
+                                          "the addresses of all tasks, for example {\"chief\": "
                                           "[\"host0:2222\"], \"ps\": [\"host1:2222\"], "
                                           "\"worker\": [\"host2:2222\"]}")) {
       ReadCluster(*cluster);
@@ -152,7 +152,7 @@ class ClusterSpecParser {
       const int index = IndexFromKey(key);
       if (index < 0) {
         errors_.Add(JsonPath(path, key),
-                    absl::StrCat("is no index; must be a number from 0 to ", kMaxIndex,
+                    absl::StrCat("is not an index; must be a number from 0 to ", kMaxIndex,
                                  ", for example {\"1\": \"host:2222\"}"));
         continue;
       }
@@ -195,7 +195,7 @@ class ClusterSpecParser {
     CheckChief(cluster);
     if (spec_.ps.empty() && unreadable_.count(TaskType::kPs) == 0) {
       errors_.Add("$.cluster.ps",
-                  "is missing: parameters are held by at least one ps, for example "
+                  "is missing: at least one ps holds the parameters, for example "
                   "\"ps\": [\"host1:2222\"]");
     } else if (!spec_.ps.empty() && spec_.ps.rbegin()->first >= static_cast<int>(spec_.ps.size())) {
       errors_.Add("$.cluster.ps", absl::StrCat("has the indices ", IndicesText(spec_.ps),
@@ -253,7 +253,7 @@ class ClusterSpecParser {
 
   void ReadTask(JsonObject& top, bool need_task) {
     const json* value = need_task ? top.Require("task",
-                                                "which task this process is, for example "
+                                                "the task of this process, for example "
                                                 "{\"type\": \"worker\", \"index\": 0}")
                                   : top.Find("task");
     if (value == nullptr) return;
@@ -371,7 +371,7 @@ absl::StatusOr<TaskId> ParseTaskName(const std::string& text) {
   }
   if (known && end == text.size() && task.type == TaskType::kChief) return task;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" names no task; tasks are named as worker:1 or chief"));
+      absl::StrCat("\"", text, "\" is not a task; expected one such as worker:1 or chief"));
 }
 
 const Address* ClusterSpec::Find(const TaskId& id) const {

@@ -51,7 +51,7 @@ TEST(AddressTest, RefusesPortsOutOfRange) {
   for (const char* port : {"0", "65536", "-1", "99999999999999999999", "22a", "+5", " 5"}) {
     const std::string text = std::string("host:") + port;
     EXPECT_EQ(ParseError(text),
-              "is \"" + text + "\"; has a port that is no number from 1 to 65535");
+              "is \"" + text + "\"; has a port that is not a number from 1 to 65535");
   }
 }
 
