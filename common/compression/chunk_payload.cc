@@ -31,7 +31,7 @@ absl::Status DecodeChunk(const Codec& codec, const Chunk& chunk, const Message& 
   const size_t size = message.payload_bytes();
   if (const size_t expected = PayloadBytes(&codec, chunk); size != expected) {
     return absl::InvalidArgumentError(
-        absl::StrCat(size, " bytes as ", codec.config(), ", which must be ", expected));
+        absl::StrCat("a chunk of ", size, " bytes as ", codec.config(), "; expected ", expected));
   }
   std::unique_ptr<char[]> joined;  // for a payload that the transport has split
   const char* next = message.payload.empty() ? nullptr : message.payload.front().data;

@@ -31,22 +31,22 @@ std::unique_ptr<const Codec> ReadCodec(const json& value, const std::string& pat
   const json object = value.is_object() ? value : json::object({{"name", value}});
   const std::string name_path = value.is_object() ? JsonPath(path, "name") : path;
   JsonObject options(object, path, errors);
-  const json* name = options.Require("name", "which codec, for example \"int8\"");
+  const json* name = options.Require("name", "the name of a codec, for example \"int8\"");
   if (name == nullptr) return nullptr;
   const std::string text = name->is_string() ? name->get<std::string>() : "";
   for (const CodecType& type : CodecTable()) {
     if (text != type.name) continue;
     if (direction == Direction::kPull && !type.for_values) {
       errors->Add(name_path, absl::StrCat("is \"", text,
-                                          "\", which loses too much of values that are computed "
-                                          "with: it is for $.compression.push"));
+                                          "\", which loses too much of the values that workers "
+                                          "compute with; use it for $.compression.push"));
       return nullptr;
     }
     std::unique_ptr<const Codec> codec = type.make(options);
     options.RejectUnknownKeys();
     return codec;
   }
-  errors->Add(name_path, absl::StrCat("is ", ShortJson(*name), ", a codec that this Shoal lacks",
+  errors->Add(name_path, absl::StrCat("is ", ShortJson(*name), ", a codec that Shoal lacks",
                                       SuggestName(text, CodecNames(direction))));
   return nullptr;
 }

@@ -101,7 +101,7 @@ class E3m0 : public Codec {
     const absl::Status size = CheckSize(bytes.size(), out.size());
     if (!size.ok()) return size;
     if (DecodeE3m0(bytes.data(), out.data(), out.size())) return absl::OkStatus();
-    return Damaged("a scale or a code that no encoder writes");
+    return Damaged("invalid scale or code");
   }
 };
 

@@ -87,7 +87,7 @@ class Int8 : public Codec {
     const absl::Status size = CheckSize(bytes.size(), out.size());
     if (!size.ok()) return size;
     if (DecodeInt8(bytes.data(), out.data(), out.size())) return absl::OkStatus();
-    return Damaged("a scale or a code that no encoder writes");
+    return Damaged("invalid scale or code");
   }
 };
 

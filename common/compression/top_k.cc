@@ -86,8 +86,8 @@ class TopK : public Codec {
       uint32_t index;
       std::memcpy(&index, bytes.data() + i * sizeof(index), sizeof(index));
       if (index < next || index >= out.size()) {
-        return Damaged(absl::StrCat("index ", index, " among ", out.size(),
-                                    " values, or not in rising order"));
+        return Damaged(
+            absl::StrCat("index ", index, "; expected rising indices below ", out.size()));
       }
       std::memcpy(&out[index], bytes.data() + k * sizeof(index) + i * sizeof(float), sizeof(float));
       next = uint64_t{index} + 1;

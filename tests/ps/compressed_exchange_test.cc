@@ -173,8 +173,7 @@ TEST_F(CompressedExchangeTest, AJobWithACodecThatThisPsLacksIsNotLoaded) {
   job.compression.push = "int2";
   const proto::ControlReply reply =
       Ask(control, ParameterServerTest::Load(kTerm, job.ResolvedText()));
-  EXPECT_THAT(reply.load_failed().reason(),
-              HasSubstr("$.compression.push: is \"int2\", a codec that this Shoal lacks"));
+  EXPECT_THAT(reply.load_failed().reason(), HasSubstr("$.compression.push: is \"int2\""));
 }
 
 }  // namespace

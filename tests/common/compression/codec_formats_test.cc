@@ -16,6 +16,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -96,9 +97,9 @@ TEST(Int8Test, MeanSquaredErrorOfTheNormalDistribution) {
 
 TEST(Int8Test, RefusesWhatNoEncoderWrites) {
   Values out(2);
-  EXPECT_THAT(
-      std::string(Decode("int8", BytesOf<float>({1.0f}) + Bytes({1, -128}), &out).message()),
-      HasSubstr("int8: a scale or a code"));
+  const absl::Status status = Decode("int8", BytesOf<float>({1.0f}) + Bytes({1, -128}), &out);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("int8: "));
   for (const float scale : {-1.0f, 1e-40f, 1e37f, std::numeric_limits<float>::infinity()}) {
     EXPECT_FALSE(Decode("int8", BytesOf<float>({scale}) + Bytes({1, 2}), &out).ok()) << scale;
   }
@@ -175,7 +176,7 @@ TEST(TopKTest, RefusesIndicesOutOfOrderOrRange) {
   EXPECT_FALSE(Decode(kTenth, BytesOf<uint32_t>({6, 5}) + values, &out).ok());
   EXPECT_THAT(
       std::string(Decode(kTenth, BytesOf<uint32_t>({0, 4294967295}) + values, &out).message()),
-      HasSubstr("index 4294967295 among 20 values"));
+      AllOf(HasSubstr("index 4294967295"), HasSubstr(" 20")));
 }
 
 }  // namespace

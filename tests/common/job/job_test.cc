@@ -228,13 +228,12 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       "speculate_after, max_staleness, learning_rate_by_staleness, scale_learning_rate, "
       "momentum_by_workers, warmup_steps, workers, look_ahead, worker_momentum, "
       "gradients_per_update, outer_optimizer");
-  EXPECT_EQ(
-      ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
-      "$.compression.push: is \"int4\", a codec that this Shoal lacks; did you mean \"int8\"? "
-      "Known: bf16, int8, e3m0, top_k\n"
-      "$.compression.pull: is \"top_k\", which loses too much of values that are computed "
-      "with: it is for $.compression.push\n"
-      "$.compression.up: is not a known key; known: push, pull");
+  EXPECT_EQ(ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
+            "$.compression.push: is \"int4\", a codec that Shoal lacks; did you mean \"int8\"? "
+            "Known: bf16, int8, e3m0, top_k\n"
+            "$.compression.pull: is \"top_k\", which loses too much of the values that workers "
+            "compute with; use it for $.compression.push\n"
+            "$.compression.up: is not a known key; known: push, pull");
   EXPECT_EQ(ErrorWith("/checkpoint", {{"every", 5}}),
             "$.checkpoint.every: is not a known key; known: every_steps, every_seconds, keep");
   for (const char* key : {"/lr", "/learning_rate"}) {
