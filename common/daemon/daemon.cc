@@ -57,17 +57,18 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
                     "File with the cluster spec; without it, the text of the variable TF_CONFIG");
   settings_.AddChoice("log_format", &log_format_, {"text", "json"}, "Form of the log on stderr");
   settings_.AddChoice("log_level", &log_level_, {"info", "warning", "error"},
-                      "What is below is not logged");
+                      "Lowest level that is logged");
   settings_.AddInteger("http_port", &http_port_, -1, 65535,
                        "Port of /metrics, /healthz and /readyz; 0: a free one, -1: none");
   settings_.AddSwitch("http_optional", &http_optional_,
-                      "Go on without them where that port cannot be had");
+                      "Run without them if that port cannot be opened");
   settings_.AddHidden("exit_with_parent", &parent_pid_, 0, INT32_MAX);
 }
 
 void Daemon::SetExamples(const std::string& examples) {
   constexpr char kExitCodes[] =
-      "\n\nExit codes: 0 the job is over, 143 told to leave, 64 wrong flags, 65 damaged data, 77 "
+      "\n\nExit codes: 0 the job is over, 143 stopped on request, 64 wrong flags, 65 damaged data, "
+      "77 "
       "another coordinator\n"
       "has taken over, 78 wrong cluster spec or job, too little memory, 138 worth another start.";
   settings_.SetFooter(absl::StrCat(examples, kExitCodes));
@@ -111,8 +112,8 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
 absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
   if (type_ == TaskType::kWorker && !ClusterSpecGiven(cluster_spec_file_)) {
     return absl::InvalidArgumentError(
-        "no coordinator: give --chief=HOST:PORT to join its job; a worker of a cluster spec has "
-        "the flag --cluster_spec=FILE or the environment variable TF_CONFIG");
+        "no coordinator: give --chief=HOST:PORT, --cluster_spec=FILE or the environment variable "
+        "TF_CONFIG");
   }
   SHOAL_ASSIGN_OR_RETURN(ClusterSpec spec, LoadClusterSpec(cluster_spec_file_, /*need_task=*/true));
   if (!Runs(type_, spec.task.type)) {

@@ -25,7 +25,7 @@ constexpr std::pair<const char*, const char*> kWork[] = {
     {"files", "a file is still being read or written"},
     {"brief files", "the lease of the run is still being read or written"},
     {"input", "examples are still being read"},
-    {"http-handler", "a page is still being made"},
+    {"http-handler", "an HTTP reply is still being made"},
 };
 
 std::set<std::string> NamesOfThreads() {
@@ -72,9 +72,8 @@ void EndDeadline::Run() {
     }
     if (over_) return;
   }
-  LogWarning(
-      absl::StrCat("ends without waiting any longer for what cannot be stopped: ", WhatStillRuns()),
-      {{"exit_code", absl::StrCat(exit_code_)}});
+  LogWarning(absl::StrCat("ends now; some work cannot be stopped: ", WhatStillRuns()),
+             {{"exit_code", absl::StrCat(exit_code_)}});
   FlushLog(kLogPatience);
   _exit(exit_code_);
 }

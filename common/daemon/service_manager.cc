@@ -29,7 +29,7 @@ absl::Status Notify(const std::string& word, int flags) {
   if (path.empty()) return absl::OkStatus();
   const auto failed = [&](int error) {
     return absl::ErrnoToStatus(error,
-                               absl::StrCat(word, " could not be sent to NOTIFY_SOCKET=", path));
+                               absl::StrCat("cannot send ", word, " to NOTIFY_SOCKET=", path));
   };
   sockaddr_un address = {.sun_family = AF_UNIX};
   if (path.size() >= sizeof(address.sun_path)) return failed(ENAMETOOLONG);

@@ -46,7 +46,7 @@ void ExitWhenItWasMemory() {
       std::rethrow_exception(exception);
     }
   } catch (const std::bad_alloc&) {
-    ExitFor("what this process is doing");
+    ExitFor("the current work");
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again) {
       ExitFor("another thread, or no more threads are allowed (ulimit -u)");

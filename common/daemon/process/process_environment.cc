@@ -64,8 +64,8 @@ absl::Status CheckFileLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeastOpenFiles)
     return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "the limit of open files (RLIMIT_NOFILE) is ", limit.rlim_cur, ", and should be ",
-      kLeastOpenFiles, " at least; type `ulimit -n 1024` and try again"));
+      "the limit of open files (RLIMIT_NOFILE) is ", limit.rlim_cur, "; it must be at least ",
+      kLeastOpenFiles, ": type `ulimit -n 1024` and try again"));
 }
 
 void ExitWithParent(int parent_pid) {

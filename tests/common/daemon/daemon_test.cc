@@ -102,15 +102,13 @@ TEST_F(DaemonTest, AWorkerMayBeTheEvaluator) {
   EXPECT_THAT(log_, HasSubstr(" I evaluator-0 cluster spec read"));
   Daemon ps("shoal-test", TaskType::kPs, "Tests.");
   EXPECT_EQ(Run(ps, {}, [&] { return ps.ReadClusterSpec().status(); }), kExitBadConfiguration);
-  EXPECT_THAT(log_, HasSubstr("start shoal-worker instead"));
+  EXPECT_THAT(log_, HasSubstr("shoal-worker"));
 }
 
 TEST_F(DaemonTest, WithoutAClusterSpecSaysBothWaysToGiveOne) {
   Daemon ps("shoal-test", TaskType::kPs, "Tests.");
   EXPECT_EQ(Run(ps, {}, [&] { return ps.ReadClusterSpec().status(); }), kExitBadConfiguration);
-  EXPECT_THAT(
-      log_,
-      HasSubstr("neither the flag --cluster_spec=FILE nor the environment variable TF_CONFIG"));
+  EXPECT_THAT(log_, AllOf(HasSubstr("--cluster_spec=FILE"), HasSubstr("TF_CONFIG")));
   EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }),
             kExitBadConfiguration);
   EXPECT_THAT(log_, AllOf(HasSubstr("--chief=HOST:PORT"), HasSubstr("--cluster_spec=FILE"),

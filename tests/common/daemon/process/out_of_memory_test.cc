@@ -18,9 +18,9 @@ void ThrowOnAThread(const Exception& exception) {
 }
 
 TEST(OutOfMemoryTest, AnAllocationThatFailsEndsTheProcessWithAMessage) {
-  EXPECT_EXIT(ThrowOnAThread(std::bad_alloc()), testing::ExitedWithCode(78),
-              "no memory for what this process is doing: this process holds .*this machine has .*"
-              "exit_code=78");
+  EXPECT_EXIT(
+      ThrowOnAThread(std::bad_alloc()), testing::ExitedWithCode(78),
+      "no memory for the current work: this process holds .*this machine has .*exit_code=78");
 }
 
 TEST(OutOfMemoryTest, SoDoesAThreadThatCannotBeStarted) {
