@@ -58,7 +58,7 @@ absl::StatusOr<std::string> MakeNewDirectory(const std::string& path, FileSystem
     name = absl::StrCat(path, "-", number);
   }
   return absl::AlreadyExistsError(absl::StrCat("cannot create directory ", path, ": it and ",
-                                               kDirectoryAttempts, " names after it are taken"));
+                                               kDirectoryAttempts, " names after it exist"));
 }
 
 absl::Status MakeDirectories(const std::string& directory, FileSystem* files) {

@@ -27,7 +27,7 @@ class RealFile : public File {
 
   absl::StatusOr<uint64_t> Size() const override {
     struct stat info;
-    if (fstat(descriptor_, &info) != 0) return FileError(errno, "look at", path());
+    if (fstat(descriptor_, &info) != 0) return FileError(errno, "stat", path());
     if (!S_ISREG(info.st_mode)) {
       return absl::FailedPreconditionError(absl::StrCat(path(), " is not a regular file"));
     }
@@ -234,8 +234,8 @@ FileSystem* RealFileSystem() {
 absl::Status LinkError(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(
       path,
-      " is a symbolic link, and Shoal writes and removes nothing behind one; remove the link, "
-      "or put what it leads to in its place"));
+      " is a symbolic link, and Shoal never writes or removes through one; remove the link, "
+      "or replace it with its target"));
 }
 
 absl::Status FileError(int error_number, const std::string& verb, const std::string& path) {

@@ -41,7 +41,7 @@ absl::Status OutputFile::CheckPlace() const {
   if (files_->IsDirectory(path_))
     return absl::AlreadyExistsError(absl::StrCat(path_, " is a folder; name a file"));
   if (replace_ || !files_->Exists(path_)) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(path_, " is there already"));
+  return absl::AlreadyExistsError(absl::StrCat(path_, " already exists"));
 }
 
 }  // namespace shoal

@@ -369,7 +369,7 @@ def test_an_existing_file_stays_and_no_partial_one_appears(trained, tmp_path):
     run, path = trained / "run", tmp_path / "out.csv"
     path.write_text("mine")
     refused = shoal("predict", run, "--output", path)
-    assert refused.returncode == 78 and f"{path} is there already; give --overwrite" in refused.stderr and path.read_text() == "mine"
+    assert refused.returncode == 78 and str(path) in refused.stderr and "--overwrite" in refused.stderr and path.read_text() == "mine"
     predict(run, "--output", path, "--overwrite")
     assert len(rows(path.read_text())) == 65
     for name in ("out.txt", "out"):
