@@ -73,8 +73,8 @@ bool CheckKerasOwn(const json& object, const std::string& path, KerasFunctions f
         JsonPath(path, key),
         absl::StrCat("is ", ShortJson(Field(object, key)), ": the function ",
                      ShortJson(Field(object, "config")),
-                     " is your own, and Shoal has Keras's alone; build the model with one of "
-                     "those, given by its name, and save it again"));
+                     " is your own; Shoal runs only Keras's. Build the model with one of those, "
+                     "given by its name, and save it again"));
     return false;
   }
   const char* key = FindOwnClass(object);
@@ -82,7 +82,7 @@ bool CheckKerasOwn(const json& object, const std::string& path, KerasFunctions f
   errors->AddUnimplemented(
       JsonPath(path, key),
       absl::StrCat("is ", ShortJson(Field(object, key)), ": the class ", ShortJson(class_name),
-                   " is your own, and Shoal has Keras's alone; use one of those in its place"));
+                   " is your own; Shoal runs only Keras's. Use one of those instead"));
   return false;
 }
 

@@ -47,9 +47,8 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
     // What is near to one of them is a slip.
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (!NearestName(key, known).empty()) continue;
-    errors->Add(object.PathOf(key),
-                absl::StrCat("stands beside \"config\", where options are; this is ",
-                             JsonPath(object.PathOf("config"), key)));
+    errors->Add(object.PathOf(key), absl::StrCat("is not inside \"config\"; expected ",
+                                                 JsonPath(object.PathOf("config"), key)));
     object.Ignore(key.c_str());
   }
   object.RejectUnknownKeys();

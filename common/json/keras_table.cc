@@ -40,7 +40,7 @@ void CheckWrappedFunction(JsonObject& config, const char* class_name) {
   if (fn == nullptr || fn->is_null() || *fn == SnakeCase(class_name)) return;
   config.errors()->AddUnimplemented(
       config.PathOf("fn"),
-      absl::StrCat("is ", ShortJson(*fn), ", a function of your own; Shoal has \"",
+      absl::StrCat("is ", ShortJson(*fn), ", a function of your own; Shoal has only \"",
                    SnakeCase(class_name), "\" as ", class_name, ", and that alone"));
 }
 
