@@ -100,7 +100,7 @@ ProcessLog& TheLog() {
 std::string ProcessLog::DescribeLoss(uint64_t lost) {
   ProcessLog& log = TheLog();
   MutexLock lock(&log.mutex);
-  return log.Format(LogLevel::kWarning, "lines of this log are missing here: nobody took them",
+  return log.Format(LogLevel::kWarning, "lines of this log are missing here: stderr was not read",
                     {{"lost", absl::StrCat(lost)}});
 }
 
@@ -120,7 +120,7 @@ void OnCrash(int signal) {
 }
 
 [[noreturn]] void OnTerminate() {
-  std::string what = "an exception that nobody caught";
+  std::string what = "an uncaught exception";
   try {
     if (std::current_exception() == nullptr) what = "std::terminate was called";
     if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());

@@ -147,7 +147,7 @@ TEST(LoggingDeathTest, WhatIsBufferedComesOutOnACrash) {
 
 TEST(LoggingDeathTest, AnExceptionThatNobodyCatchesIsLogged) {
   EXPECT_THAT(LogOfACrash([]() noexcept { std::vector<int>().at(1); }, SIGABRT),
-              HasSubstr(" E shoal an exception that nobody caught: vector"));
+              HasSubstr(" E shoal an uncaught exception: vector"));
 }
 
 TEST(LoggingDeathTest, ABrokenInvariantIsLogged) {
