@@ -41,7 +41,7 @@ std::optional<uint64_t> ReadKilobytes(const std::string& path, const std::string
 class LoweredLimit {
  public:
   explicit LoweredLimit(const std::string& root) {
-    machine_ = "the memory of this machine is not known";
+    machine_ = "the memory of this machine is unknown";
     if (const auto total = ReadKilobytes(root + "/proc/meminfo", "MemTotal")) {
       limit_.bytes = *total;
       machine_ = absl::StrCat("this machine has ", FormatBytes(*total));

@@ -60,7 +60,7 @@ TEST_F(MemoryLimitTest, WhatCannotBeReadDoesNotLimit) {
   EXPECT_EQ(Read().bytes, 24 * kGiB);
   std::filesystem::remove(directory_.path() + "/proc/meminfo");
   EXPECT_EQ(Read().bytes, std::numeric_limits<uint64_t>::max());
-  EXPECT_EQ(Read().text, "the memory of this machine is not known");
+  EXPECT_EQ(Read().text, "the memory of this machine is unknown");
 }
 
 TEST_F(MemoryLimitTest, IsThatOfAResourceLimit) {
