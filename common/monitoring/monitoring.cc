@@ -78,7 +78,7 @@ HttpReply Monitoring::Answer(const std::string& path) {
     return reply->not_ready.empty() ? HttpReply{200, "ready\n"}
                                     : HttpReply{503, reply->not_ready + "\n"};
   }
-  return {404, "there are /metrics, /healthz and /readyz\n"};
+  return {404, "not found; try /metrics, /healthz or /readyz\n"};
 }
 
 HttpReply Monitoring::Metrics() {

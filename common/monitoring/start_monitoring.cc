@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
   }
   const std::string why = absl::StrCat("--http_port: ", std::string(listening.message()));
   if (!daemon.http_optional()) return absl::Status(listening.code(), why);
-  LogWarning(why + "; the daemon goes on without /metrics, /healthz and /readyz");
+  LogWarning(why + "; the daemon runs without /metrics, /healthz and /readyz");
   return nullptr;
 }
 
