@@ -67,9 +67,9 @@ Clipping ReadClipping(KerasOptions& options) {
         options.NumberOrNull(key, {}, {.min = 0, .max = 1e6, .above_min = true});
     if (!limit.has_value()) continue;
     if (given != nullptr) {
-      options.given().errors()->Add(
-          options.given().PathOf(key),
-          absl::StrCat("is ", NumberText(*limit), ", beside ", given, "; give one of the two"));
+      options.given().errors()->Add(options.given().PathOf(key),
+                                    absl::StrCat("is ", NumberText(*limit), ", together with ",
+                                                 given, "; give one of the two"));
     }
     given = key;
     clipping = {.kind = kind, .limit = *limit};

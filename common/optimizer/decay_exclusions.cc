@@ -111,15 +111,14 @@ absl::Status DecayExclusions::Check(const std::vector<std::string>& variables) c
     if (entry.pattern == nullptr) {
       const std::string nearest = NearestName(entry.text, variables);
       return absl::InvalidArgumentError(
-          absl::StrCat(is, "is the path of no variable; ",
+          absl::StrCat(is, "is not the path of a variable; ",
                        nearest.empty() ? absl::StrCat("known: ", PathsText(variables))
                                        : absl::StrCat("did you mean \"", nearest, "\"?")));
     }
     std::set<std::string> names;
     for (const std::string& variable : variables) names.insert(LastPart(variable));
-    return absl::InvalidArgumentError(
-        absl::StrCat(is, "is in the name of no variable",
-                     SuggestName(entry.text, {names.begin(), names.end()})));
+    return absl::InvalidArgumentError(absl::StrCat(
+        is, "matches no variable", SuggestName(entry.text, {names.begin(), names.end()})));
   }
   return absl::OkStatus();
 }

@@ -115,13 +115,13 @@ TEST(DecayExclusionsTest, WhatMatchesNoVariableIsRefusedWithWhatThereIs) {
     return std::string(check(excluded).message());
   };
   EXPECT_EQ(message({"bias", "gama"}),
-            "$.optimizer.config.exclude_from_weight_decay: has \"gama\", which is in the name of "
-            "no variable; did you mean \"gamma\"? Known: beta, bias, gamma, kernel, moving_mean");
-  EXPECT_EQ(message({"dense/bia"}),
-            "$.optimizer.config.exclude_from_weight_decay: has \"dense/bia\", which is the path of "
-            "no variable; did you mean \"dense/bias\"?");
-  EXPECT_THAT(message({"head/weights"}),
-              HasSubstr("is the path of no variable; known: bias_net/dense/kernel, "));
+            "$.optimizer.config.exclude_from_weight_decay: has \"gama\", which matches no "
+            "variable; did you mean \"gamma\"? Known: beta, bias, gamma, kernel, moving_mean");
+  EXPECT_EQ(
+      message({"dense/bia"}),
+      "$.optimizer.config.exclude_from_weight_decay: has \"dense/bia\", which is not the path "
+      "of a variable; did you mean \"dense/bias\"?");
+  EXPECT_THAT(message({"head/weights"}), HasSubstr("known: bias_net/dense/kernel, "));
 }
 
 }  // namespace
