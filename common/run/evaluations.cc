@@ -67,8 +67,8 @@ absl::StatusOr<CheckpointResult> ParseLine(const std::vector<std::string>& colum
     }
     double value = 0;
     if (!absl::SimpleAtod(fields[i], &value) || !SetField(columns[i], value, &result)) {
-      return absl::DataLossError(absl::StrCat("column \"", columns[i], "\": \"", fields[i],
-                                              "\" is no number that it may have"));
+      return absl::DataLossError(
+          absl::StrCat("column \"", columns[i], "\": \"", fields[i], "\" is not a valid number"));
     }
   }
   if (result.checkpoint.empty()) return absl::DataLossError("names no checkpoint");

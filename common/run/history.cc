@@ -90,7 +90,7 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
     SetField(columns[i], value, &epoch);
   }
   if (empty_fields == 0 || empty_fields == test_fields) return epoch;
-  return absl::DataLossError("half a test result");
+  return absl::DataLossError("has only half a test result");
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& l
     SHOAL_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
     if (size != old_end) {
       return absl::AbortedError(absl::StrCat(path_, " has ", size, " bytes where ", old_end,
-                                             " were written: somebody has changed it"));
+                                             " were written: another program has changed it"));
     }
     // Cuts off the old lines first. Otherwise a crash could leave a line with old and new parts.
     if (begin < old_end) SHOAL_RETURN_IF_ERROR(file->Allocate(begin));

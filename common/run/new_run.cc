@@ -19,8 +19,8 @@ absl::Status CheckNothingIsReplaced(const RunPaths& run, FileSystem* files) {
   if (files->Exists(run.history())) there.push_back(run.history());
   return absl::FailedPreconditionError(absl::StrCat(
       run.directory,
-      ": a training has ended here, and no checkpoint of it is left: this one would begin at step "
-      "0 and replace\n  ",
+      ": an ended training has no checkpoint left here: a new one would begin at step 0 and "
+      "replace\n  ",
       absl::StrJoin(there, "\n  "), "\nChoose another --run_dir, or move that away first."));
 }
 

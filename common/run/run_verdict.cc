@@ -167,23 +167,22 @@ std::set<std::string> DirectoriesOf(const RunVerdict& verdict) {
 }
 
 std::string DescribeBest(const RunVerdict::Best& best) {
-  return absl::StrFormat(
-      "best %s: %.6g, %s%s", best.figure, best.value,
-      best.step.has_value() ? absl::StrCat("at step ", *best.step)
-                            : absl::StrCat("of epoch ", best.epoch + 1),
-      best.checkpoint.has_value()
-          ? ", in " + best.checkpoint->directory
-          : "; there is no checkpoint of it, so that no model can be made of its values");
+  return absl::StrFormat("best %s: %.6g, %s%s", best.figure, best.value,
+                         best.step.has_value() ? absl::StrCat("at step ", *best.step)
+                                               : absl::StrCat("of epoch ", best.epoch + 1),
+                         best.checkpoint.has_value()
+                             ? ", in " + best.checkpoint->directory
+                             : "; it has no checkpoint, so no model can be exported");
 }
 
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
   std::vector<std::string> lines;
   if (verdict.ended_after.has_value()) {
     lines.push_back(absl::StrFormat(
-        "early stopping: the training ends after epoch %d, as %s has not become better for %d %s",
+        "early stopping: the training ends after epoch %d, as %s has not improved for %d %s",
         *verdict.ended_after + 1, verdict.ended_by, verdict.waited,
         verdict.waited == 1 ? "epoch" : "epochs"));
-    if (verdict.best.empty()) lines.push_back("no epoch had a figure that could be the best");
+    if (verdict.best.empty()) lines.push_back("no epoch has a valid figure");
   }
   for (const RunVerdict::Best& best : verdict.best) {
     std::string line = DescribeBest(best);
@@ -240,7 +239,7 @@ absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files) 
   }
   if (chosen == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("no epoch of ", run.directory, " has a figure yet that could be the best"));
+        absl::StrCat("no epoch of ", run.directory, " has a valid figure yet"));
   }
   if (chosen->checkpoint.has_value()) return *chosen;
   return absl::NotFoundError(

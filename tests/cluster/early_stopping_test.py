@@ -30,7 +30,7 @@ def test_a_killed_coordinator_changes_nothing_of_early_stopping(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     best = best_epoch(alone)
     assert len(results(alone)) == best + PATIENCE
-    assert f"early stopping: the training ends after epoch {best + PATIENCE}, as val_accuracy has not become better" in done.stdout
+    assert f"early stopping: the training ends after epoch {best + PATIENCE}, as val_accuracy has not improved" in done.stdout
     per_epoch = 400 // 16
     directory = f"step-{best * per_epoch:012}-"
     assert f"best val_accuracy: 1, of epoch {best}, in " in done.stdout and directory in done.stdout
