@@ -34,9 +34,9 @@ void AddModel(CLI::App* bench, Command* chosen) {
   model->add_option("--batch_size", options->bench.batch_size, "Examples of a step")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();
-  model->add_option("--threads", options->bench.threads, "To compute with [the cores]")
+  model->add_option("--threads", options->bench.threads, "Compute threads [the cores]")
       ->check(CLI::Range(1, 1024));
-  model->add_option("--seconds", options->bench.seconds, "For how long steps are begun")
+  model->add_option("--seconds", options->bench.seconds, "Starts steps for this long")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   model
@@ -52,8 +52,8 @@ void AddModel(CLI::App* bench, Command* chosen) {
   model->add_flag("--json", options->json, "As one line of JSON, with the times of all steps");
   model->footer(
       "The gradients of a batch, as a worker computes them, on made-up examples: no data is read, "
-      "and no optimizer applies them. What else runs on the machine makes steps slower; the "
-      "fastest one tells most.\n\nExamples:\n"
+      "and no optimizer applies them. Other programs on the machine slow steps down, so look at "
+      "the fastest one.\n\nExamples:\n"
       "  shoal bench model examples/fashion_mnist/model.json\n"
       "  shoal bench model resnet50.keras --batch_size 16 --threads 1 --json | jq .op_seconds");
   model->callback([=] { *chosen = [=] { return ReportStatus(Bench(*options)); }; });

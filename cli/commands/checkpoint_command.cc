@@ -49,13 +49,12 @@ void AddNow(CLI::App* parent, Command* chosen) {
       "now", "Have a running job write one; prints its directory once it is on disk");
   job->AddTo(command);
   command->footer(
-      "It holds every step that is done when the command is given. Nobody waits for it but this\n"
-      "command, which says for what, and gives up after 10 minutes; the job writes it all the "
-      "same.\n"
+      "The checkpoint holds every step that is done when the command starts; training goes on\n"
+      "meanwhile. The command says what it waits for, and gives up after 10 minutes; the job\n"
+      "writes the checkpoint in any case.\n"
       "\nExample:\n  shoal checkpoint now runs/fashion_mnist\n"
-      "\nExit codes: 0 it is written, 78 no address there, or a wrong one, 138 it is not written: "
-      "the "
-      "message says why.");
+      "\nExit codes: 0 written, 78 no address found, or a wrong one, 138 not written: the message "
+      "says why.");
   command->callback([=] { *chosen = [=] { return ReportStatus(Now(*job)); }; });
 }
 

@@ -53,14 +53,14 @@ int Inspect(const InspectOptions& options) {
 void AddInspect(CLI::App* dataset, Command* chosen) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect = dataset->add_subcommand(
-      "inspect", "Say what a folder or file of examples holds, and what of it is damaged");
+      "inspect", "Show what a folder or file of examples holds, and which parts are damaged");
   inspect
       ->add_option("PATH", options->path,
                    "A folder of pictures, or a file: IDX, NPY, .npz, CSV, TFRecord, CIFAR's .bin")
       ->required();
   inspect
       ->add_option("--format", options->format,
-                   "Where it cannot be told by the name: as \"format\" in a job file")
+                   "If the name does not tell: as \"format\" in a job file")
       ->check(CLI::IsMember(DataFormatNames()));
   inspect->footer(
       "Everything is read: pictures are decoded and checksums compared.\n\nExamples:\n"
@@ -144,16 +144,15 @@ void AddShow(CLI::App* dataset, Command* chosen) {
   CLI::App* show = dataset->add_subcommand(
       "show", "Draw the pictures of a step's batch, as the model trains on them");
   show->add_option("JOB", options->job, "The job file")->required();
-  show->add_option("--step", options->step, "Which step's")
+  show->add_option("--step", options->step, "The number of the step")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
-  show->add_option("-o,--output", options->output, "The PNG that is written")
-      ->capture_default_str();
+  show->add_option("-o,--output", options->output, "The PNG file to write")->capture_default_str();
   AddOverwriteFlag(show, &options->overwrite);
   AddJobFlags(show, &options->overrides);
   show->footer(
-      "Writes a sheet with all pictures of the batch, and says which examples they are and their "
-      "labels. Layers that augment pictures have done it, as they do in that step.\n\n"
+      "Writes a sheet with all pictures of the batch, and prints their examples and labels. The "
+      "pictures are augmented as in that step.\n\n"
       "Example:\n"
       "  shoal dataset show examples/fashion_mnist/job.json --step 7 --output step7.png");
   show->callback([=] { *chosen = [=] { return ReportStatus(Show(*options)); }; });

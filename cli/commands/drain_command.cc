@@ -45,9 +45,8 @@ void AddDrainCommand(CLI::App* app, Command* chosen) {
   options->job.AddTo(drain);
   drain->footer(
       "A worker finishes the steps it holds and exits with 143; the others go on.\n"
-      "The chief writes a checkpoint and stops, as after SIGTERM: its directory is printed, or "
-      "why\n"
-      "there is none. A ps cannot be drained.\n"
+      "The chief writes a checkpoint and stops, as after SIGTERM. The command prints the\n"
+      "checkpoint's directory, or why there is none. A ps cannot be drained.\n"
       "\nExamples:\n"
       "  shoal drain worker:1 10.0.0.1:2222\n"
       "  shoal drain chief runs/fashion_mnist\n"

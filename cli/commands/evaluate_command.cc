@@ -37,10 +37,10 @@ absl::Status Evaluate(const EvaluateOptions& options) {
       source.class_names.empty()) {
     console.PrintError(absl::StrCat(
         source.paths[0],
-        ": its folders are numbered in their order, and may be other classes than those of "
-        "the model: the run does not name them, and the training set ",
+        ": classes are numbered in the order of the folders, which may differ from the model's: "
+        "the run does not name them, and the training set ",
         trained.job.training.paths[0],
-        " is not here; give them by --set 'data.training.class_names=[...]'"));
+        " is not here; name them with --set 'data.training.class_names=[...]'"));
   }
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                          OpenJobData(source, *model.loss, model.model.graph));
@@ -73,9 +73,9 @@ void AddEvaluateCommand(CLI::App* app, Command* chosen) {
                        "A file or folder, or `training` or `test`: those of the job [test]");
   evaluate->add_flag("--json", options->json, "As one line of JSON, with all digits");
   evaluate->footer(
-      "Computes here, on all cores, what workers compute after an epoch: no cluster is needed, and "
-      "a run that is\ngoing on is not disturbed. Relative paths in --set start from the current "
-      "directory.\n"
+      "Computes on all cores of this machine what workers compute after an epoch. It needs no "
+      "cluster and does not\ndisturb a training in progress. Relative paths in --set start from "
+      "the current directory.\n"
       "\nExamples:\n"
       "  shoal evaluate runs/fashion_mnist\n"
       "  shoal evaluate runs/flowers holiday_pictures/\n"

@@ -90,11 +90,9 @@ void AddExportCommand(CLI::App* app, Command* chosen) {
                       "The file [NAME.FORMAT in the run directory]");
   AddOverwriteFlag(command, &options->overwrite);
   command->footer(
-      "The checkpoint is verified; the file is there whole or not at all. Where the job's "
-      "optimizer\n"
-      "has use_ema, trained weights are their averages. The optimizer's state is not written: "
-      "after\n"
-      "load_model the model predicts, and is to be compiled before it is trained.\n"
+      "Verifies the checkpoint first, and writes the whole file or none. If the job's optimizer\n"
+      "has use_ema, the weights are their averages. The file has no optimizer state: after\n"
+      "load_model, compile the model before you train it.\n"
       "\nExamples:\n"
       "  shoal export runs/fashion_mnist\n"
       "  shoal export runs/fashion_mnist --best -o best.keras\n"

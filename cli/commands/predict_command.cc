@@ -47,7 +47,7 @@ absl::StatusOr<MakeFormat> FormatOf(const PredictOptions& options) {
   if (path.empty()) return options.json ? JsonPredictions : CsvPredictions;
   if (options.json) {
     return absl::InvalidArgumentError(
-        "--json is for standard output; in a file, the end of its name says how: .npy, .csv or "
+        "--json is for standard output; the format of a file follows its name: .npy, .csv or "
         ".jsonl");
   }
   const std::string endings[] = {".csv", ".jsonl", ".npy"};
@@ -179,34 +179,36 @@ absl::Status Predict(const PredictOptions& options) {
 void AddPredictCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* predict =
-      app->add_subcommand("predict", "Compute what a trained model makes of new data");
+      app->add_subcommand("predict", "Compute the outputs of a trained model for new data");
   AddTrainedModelFlags(predict, &options->model);
   predict->add_option("INPUT", options->inputs,
                       "Pictures and folders of them, or one file of examples (NPY, IDX, .npz, CSV, "
                       "TFRecord), or `test` or `training`: those of the job [test]");
-  predict->add_option("-o,--output", options->output,
-                      "The file that is written, by its end: .npy, .csv, .jsonl [standard output, "
-                      "as CSV]");
+  predict->add_option(
+      "-o,--output", options->output,
+      "The file to write, in the format of its ending: .npy, .csv, .jsonl [standard "
+      "output, as CSV]");
   AddOverwriteFlag(predict, &options->overwrite);
   predict->add_flag("--json", options->json, "On standard output, as JSON lines");
   predict
-      ->add_option("--top", options->top, "Of each example only the K highest, with their classes")
+      ->add_option("--top", options->top,
+                   "Only the K highest outputs of each example, with their classes")
       ->check(CLI::Range(1, 1000000))
       ->type_name("K");
   predict->add_flag("--probabilities", options->probabilities,
-                    "Where the loss takes logits, their softmax or sigmoid");
+                    "Softmax or sigmoid of the outputs, if the loss takes logits");
   predict->footer(
       "The output is what Keras's model.predict() returns, a row an example, in the order of the "
       "input; rows are\nnamed by their files, or numbered from 0, and classes by the folders that "
       "the model was trained on. Labels\nare not needed. Pictures are read as the job reads them. "
-      "A file is there whole or not at all.\n"
+      "It writes a whole file or none.\n"
       "\nExamples:\n"
       "  shoal predict runs/flowers holiday/*.jpg --top 3\n"
       "  shoal predict runs/flowers holiday/ --probabilities --output flowers.csv\n"
       "  shoal predict runs/fashion_mnist --output test.npy\n"
       "  shoal predict runs/digits new.npy --json | jq .output\n"
       "\nExit codes: 0, 65 a damaged checkpoint or damaged data, 78 no checkpoint there, data that "
-      "do not suit the model,\nor a file that is there already, 143 stopped, and nothing is "
+      "do not suit the model,\nor a file that exists already, 143 stopped, and nothing is "
       "written.");
   predict->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(Predict(*options)); }; });

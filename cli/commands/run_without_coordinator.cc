@@ -134,13 +134,13 @@ std::string DescribeRunWithoutCoordinator(const std::string& run_dir) {
   const std::string directory = ShellWord(run_dir);
   if (const std::optional<RunOutcome> failure = FailureOf(run)) {
     return absl::StrCat("it failed with exit code ", failure->exit_code, ": ", failure->cause,
-                        "; how far it came: shoal status ", directory);
+                        "; to see its progress: shoal status ", directory);
   }
   if (ReadFinishedRun(run_dir).has_value())
     return absl::StrCat("its training is finished: shoal status ", directory);
   const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
   if (stored.empty())
-    return absl::StrCat("what a job that is over has left: shoal checkpoint list ", directory);
+    return absl::StrCat("to see what an ended job has left: shoal checkpoint list ", directory);
   const Manifest& newest = stored.front().manifest;
   return absl::StrCat("its newest checkpoint has the first ", newest.cut_step, OfTotal(newest),
                       " steps; to go on from it: ", CommandToGoOn(run_dir));

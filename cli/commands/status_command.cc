@@ -73,7 +73,7 @@ absl::Status ShowStatus(const StatusOptions& options) {
     // If values of the checkpoint are not finite, the cause names the checkpoint to continue from,
     // if any.
     if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
-    return PrintReport("\nWhen that is mended, to go on: " + CommandToGoOn(run_dir) + "\n");
+    return PrintReport("\nTo go on once that is fixed: " + CommandToGoOn(run_dir) + "\n");
   }
   const std::optional<proto::StatusReply> finished = ReadFinishedRun(run_dir);
   return finished.has_value() ? Print(*finished, options) : asked;
@@ -84,7 +84,7 @@ absl::Status ShowStatus(const StatusOptions& options) {
 void AddStatusCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* status =
-      app->add_subcommand("status", "Show how a running job goes, or how it has ended");
+      app->add_subcommand("status", "Show the progress of a running job, or how it ended");
   options->job.AddTo(status);
   status->add_flag("--json", options->json, "As JSON, with the fields of proto/cluster.proto");
   status->add_flag("--watch", options->watch, "Again every second, until the coordinator is gone");
@@ -94,9 +94,8 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "  shoal status 10.0.0.1:2222\n"
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
-      "\nOf a run directory whose job is finished, or has failed, it tells from the files there "
-      "how that ended.\n"
-      "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers, and the "
+      "\nIf the job of a run directory has finished or failed, its files tell how.\n"
+      "\nExit codes: 0, 78 no address found, or a wrong one, 138 no coordinator answers, and the "
       "job\nhas neither finished nor failed.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });

@@ -26,7 +26,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
   auto colocate = std::make_shared<bool>(false);
   train
       ->add_flag("--colocate", *colocate,
-                 "As many parameter servers as workers, as where each machine has one of both")
+                 "As many parameter servers as workers, as if each machine ran one of both")
       ->excludes(ps);
   train->add_option("--run_dir", options->run_dir,
                     "Where checkpoints, model, history and logs go [runs/NAME]");
@@ -50,8 +50,8 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
   AddJobFlags(train, &options->overrides);
   train
       ->add_option("--max_restarts", options->max_restarts,
-                   "How often a process that dies is started again; a minute of life is forgiven "
-                   "all")
+                   "How often a process that dies is started again; one minute of life resets "
+                   "the count")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   train->add_flag("--verbose", options->verbose, "Show every line that a process logs");

@@ -34,10 +34,11 @@ absl::Status Validate(const ValidateOptions& options) {
   if (!found.classes.empty()) absl::StrAppend(&text, found.classes, "\n");
   text += found.not_read_all;
   if (!found.missing.empty()) {
-    absl::StrAppend(&text,
-                    "warning: data that is not on this machine was not looked at, and cannot be "
-                    "trained on here; on other machines it may be:\n  ",
-                    absl::StrReplaceAll(found.missing, {{"\n", "\n  "}}), "\n");
+    absl::StrAppend(
+        &text,
+        "warning: this machine lacks the following data, so it is not checked here; the "
+        "workers' machines need it:\n  ",
+        absl::StrReplaceAll(found.missing, {{"\n", "\n  "}}), "\n");
   }
   return PrintReport(text);
 }
@@ -47,7 +48,7 @@ absl::Status Validate(const ValidateOptions& options) {
 void AddValidateCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* validate = app->add_subcommand(
-      "validate", "Check a job and its cluster spec, and say what the job needs");
+      "validate", "Check a job and its cluster spec, and show what the job needs");
   validate->add_option(
       "--cluster_spec", options->cluster_spec,
       "File with the cluster spec; without it, the text of the variable TF_CONFIG; without both, "

@@ -109,7 +109,7 @@ TEST_F(CommandsTest, HelpIsACommandToo) {
             Shoal({"checkpoint", "list", "--help"}).output);
   const Result unknown = Shoal({"help", "tarin"});
   EXPECT_EQ(unknown.exit, "exit code 64");
-  EXPECT_THAT(unknown.output, HasSubstr("there is no command `tarin`; did you mean `train`?"));
+  EXPECT_THAT(unknown.output, AllOf(HasSubstr("`tarin`"), HasSubstr("`train`")));
 }
 
 // A run directory, an address or a job file, without a flag.
@@ -194,26 +194,22 @@ TEST_F(CommandsTest, NoOptionTakesNothing) {
 TEST_F(CommandsTest, AnUnknownFlagIsNamed) {
   const Result typo = Shoal({"train", "job.json", "--epoch", "1"});
   EXPECT_EQ(typo.exit, "exit code 64");
-  EXPECT_THAT(typo.output,
-              HasSubstr("`shoal train` has no flag `--epoch`; did you mean `--epochs`?\n"));
-  EXPECT_THAT(
-      Shoal({"checkpoint", "now", "--rundir=x", "--chief", "a:1"}).output,
-      HasSubstr("`shoal checkpoint now` has no flag `--rundir`; did you mean `--run_dir`?"));
-  EXPECT_THAT(Shoal({"metrics", "now"}).output, HasSubstr("`shoal metrics` does not take `now`"));
+  EXPECT_THAT(typo.output, AllOf(HasSubstr("`--epoch`"), HasSubstr("`--epochs`")));
+  EXPECT_THAT(Shoal({"checkpoint", "now", "--rundir=x", "--chief", "a:1"}).output,
+              AllOf(HasSubstr("`--rundir`"), HasSubstr("`--run_dir`")));
+  EXPECT_THAT(Shoal({"metrics", "now"}).output, HasSubstr("`now`"));
 }
 
 TEST_F(CommandsTest, WhatIsMissingIsNamedWithAnExample) {
-  EXPECT_THAT(Shoal({"drain"}).output,
-              HasSubstr("`shoal drain` needs TASK (worker:INDEX, or chief); for example: shoal "
-                        "drain worker:1 10.0.0.1:2222\n"));
+  EXPECT_THAT(Shoal({"drain"}).output, AllOf(HasSubstr("TASK (worker:INDEX, or chief)"),
+                                             HasSubstr("shoal drain worker:1 10.0.0.1:2222\n")));
   EXPECT_THAT(Shoal({"drain", "worker:1"}).output,
-              HasSubstr("`shoal drain` needs one of RUN, --chief, --run_dir; for example: shoal "
-                        "drain worker:1 10.0.0.1:2222\n"));
+              AllOf(HasSubstr("RUN, --chief, --run_dir"),
+                    HasSubstr("shoal drain worker:1 10.0.0.1:2222\n")));
   EXPECT_THAT(Shoal({"checkpoint", "now"}).output,
-              HasSubstr("`shoal checkpoint now` needs one of RUN, --chief, --run_dir; for "
-                        "example: shoal checkpoint now "));
+              AllOf(HasSubstr("RUN, --chief, --run_dir"), HasSubstr(" shoal checkpoint now ")));
   EXPECT_THAT(Shoal({"train"}).output,
-              HasSubstr("`shoal train` needs JOB (The job file); for example: shoal train job"));
+              AllOf(HasSubstr("JOB (The job file)"), HasSubstr(" shoal train job")));
   EXPECT_EQ(Shoal({"status", "x", "--chief", "a:1"}).output,
             "shoal: Exactly 1 option from [RUN,--chief,--run_dir] is required and 2 were given\n"
             "Run with --help for the commands and their flags.\n");
@@ -277,10 +273,9 @@ TEST_F(CommandsTest, ModelSummaryOfAJobNamesItsModel) {
   const std::string example = kSource + "/examples/fashion_mnist/";
   const Result job = Shoal({"model", "summary", example + "job.json"});
   EXPECT_EQ(job.exit, "exit code 78");
-  EXPECT_THAT(job.output, AllOf(HasSubstr("is a job, not a model"),
-                                HasSubstr("shoal model summary " + example + "model.json")));
+  EXPECT_THAT(job.output, HasSubstr("shoal model summary " + example + "model.json"));
   const std::string path = WriteFile("job.json", R"({"name": "x", "model": {}})");
-  EXPECT_THAT(Shoal({"model", "summary", path}).output, HasSubstr("at $.model"));
+  EXPECT_THAT(Shoal({"model", "summary", path}).output, HasSubstr("$.model"));
 }
 
 TEST_F(CommandsTest, BenchModelSaysWhatEachOpTakes) {
@@ -320,7 +315,7 @@ TEST_F(CommandsTest, BenchModelRefusesWhatDoesNotFitInMemory) {
                                "model", kSource + "/examples/fashion_mnist/model.json",
                                "--batch_size", "1048576", "--seconds", "0"});
   EXPECT_EQ(result.exit, "exit code 78") << result.output;
-  EXPECT_THAT(result.output, AllOf(HasSubstr("activations "), HasSubstr("A smaller --batch_size")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("activations "), HasSubstr("--batch_size")));
 }
 
 // gRPC would abort the process.
@@ -395,14 +390,14 @@ TEST_F(CommandsTest, CheckpointListWithoutARun) {
 TEST_F(CommandsTest, AnUnknownCommandIsNamed) {
   const Result typo = Shoal({"tarin", "job.json"});
   EXPECT_EQ(typo.exit, "exit code 64");
-  EXPECT_THAT(typo.output, HasSubstr("there is no command `tarin`; did you mean `train`?"));
+  EXPECT_THAT(typo.output, AllOf(HasSubstr("`tarin`"), HasSubstr("`train`")));
   EXPECT_THAT(Shoal({"status"}).output, HasSubstr("--chief"));
 }
 
 TEST_F(CommandsTest, StatusOfNobody) {
   const Result nobody = Shoal({"status", "--chief", "127.0.0.1:1"});
   EXPECT_EQ(nobody.exit, "exit code 138");
-  EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1: cannot be reached: Connection refused"));
+  EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1: "));
   const Result no_port = Shoal({"status", "--chief", "127.0.0.1"});
   EXPECT_EQ(no_port.exit, "exit code 78");
   EXPECT_THAT(no_port.output, HasSubstr("127.0.0.1"));
@@ -507,10 +502,7 @@ TEST_F(ValidateDataTest, AModelOfTwoInputsNeedsBothByName) {
       "data": {"training": {"images": "a.images", "labels": "a.labels"}},
       "loss": "mse", "optimizer": "sgd", "epochs": 2})")});
   EXPECT_EQ(result.exit, "exit code 78") << result.output;
-  EXPECT_THAT(
-      result.output,
-      HasSubstr(
-          "the model has 2 inputs, \"a\", \"b\", but the data have one feature without a name"));
+  EXPECT_THAT(result.output, HasSubstr("2 inputs, \"a\", \"b\""));
 }
 
 TEST_F(ValidateDataTest, BothSetsAreLookedAt) {
@@ -556,7 +548,7 @@ TEST_F(ValidateDataTest, ATestSetThatIsWrongIsAnError) {
   WriteFile("b.labels", two_each);
   const Result labels = Validate();
   EXPECT_EQ(labels.exit, "exit code 78") << labels.output;
-  EXPECT_THAT(labels.output, AllOf(HasSubstr("b.labels"), HasSubstr("these have shape (2,)")));
+  EXPECT_THAT(labels.output, AllOf(HasSubstr("b.labels"), HasSubstr("(2,)")));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
 TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
   EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
   EXPECT_EQ(Describe(),
-            "what a job that is over has left: shoal checkpoint list " + run_.directory);
+            "to see what an ended job has left: shoal checkpoint list " + run_.directory);
   WriteCheckpoint(40, 100);
   WriteModel();  // of an earlier end
   EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
