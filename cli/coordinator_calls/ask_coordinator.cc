@@ -52,12 +52,12 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
   network->Run();
   if (absl::IsDeadlineExceeded(answer.status()) && !waiting.empty()) {
     return absl::DeadlineExceededError(
-        absl::StrCat(address, ": nothing yet after ", WholeSeconds(timeout),
-                     " s, and asked no longer; it still waits for ", absl::StrJoin(waiting, "; ")));
+        absl::StrCat(address, ": no answer in ", WholeSeconds(timeout), " s; it still waits for ",
+                     absl::StrJoin(waiting, "; ")));
   }
   SHOAL_RETURN_IF_ERROR(answer.status());
   if (ParseReply(*answer, reply)) return absl::OkStatus();
-  return absl::DataLossError(address + ": the answer is not one of a coordinator of this version");
+  return absl::DataLossError(address + ": the answer is not that of a coordinator of this version");
 }
 
 }  // namespace shoal

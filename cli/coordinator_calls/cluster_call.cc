@@ -57,7 +57,7 @@ ClusterCall::ClusterCall(const Options& options, Message request, Done done)
              const std::string text = Printable(std::string(status.message()), kMaxTextBytes);
              Finish(absl::IsUnimplemented(status)
                         ? absl::UnimplementedError(
-                              absl::StrCat(address, " is no coordinator: ", text,
+                              absl::StrCat(address, " is not a coordinator: ", text,
                                            "; give the address of the chief of the cluster spec"))
                         : absl::Status(status.code(), text));
            }});

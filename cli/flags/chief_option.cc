@@ -27,10 +27,10 @@ std::optional<LeaseHolder> Holder(const std::string& run_dir) {
 absl::Status WrongLeader(const std::string& address, const std::string& run_dir, const char* does,
                          const proto::StatusReply& status) {
   return absl::FailedPreconditionError(absl::StrCat(
-      address, ": nobody leads ", run_dir,
-      " there any more: the coordinator that has this address now ", does, " the run in ",
-      status.run_dir(), " (job ", status.job_name(), "). If that one is meant: --chief=", address,
-      " in place of the run directory. What ", run_dir, " holds: shoal checkpoint list ", run_dir));
+      address, ": no coordinator leads ", run_dir, " there: the one at this address ", does,
+      " the run in ", status.run_dir(), " (job ", status.job_name(),
+      "). To ask that one, give --chief=", address, " instead of the run directory. To see what ",
+      run_dir, " holds: shoal checkpoint list ", run_dir));
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ absl::StatusOr<std::string> ChiefOption::Address() const {
     if (!content.ok()) {
       return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
                                               "; no coordinator has led a run in ", run_dir,
-                                              " yet: one that waits for its ps is found by "
-                                              "--chief"));
+                                              " yet. To find one that waits for its ps, give "
+                                              "--chief=HOST:PORT"));
     }
     text = std::string(absl::StripSuffix(*content, "\n"));
   }
@@ -105,8 +105,8 @@ absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const 
   if (run_dir.empty()) {
     return absl::UnavailableError(
         absl::StrCat(std::string(unavailable.message()),
-                     "; is that the port of a coordinator, the chief of the cluster spec, and not "
-                     "one of its HTTP ports (--http_port)?"));
+                     "; give the port of the coordinator (the chief of the cluster spec), not its "
+                     "HTTP port (--http_port)"));
   }
   const std::optional<LeaseHolder> holder = Holder(run_dir);
   std::string what = std::string(unavailable.message());

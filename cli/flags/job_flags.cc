@@ -53,7 +53,7 @@ void AddTrainedJobFlags(CLI::App* command, std::vector<JobOverride>* overrides) 
           [overrides](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) overrides->push_back(ParseSet(text));
           },
-          "Any field of the job, also again and again")
+          "Any field of the job; may be repeated")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
 }

@@ -19,7 +19,7 @@ std::string HintOfJob(const std::string& path, const std::string& text,
   if (!root.is_object() || root.contains("class_name") || !root.contains("model")) return "";
   const std::string is_job = path + " is a job, not a model; ";
   const nlohmann::json& model = root["model"];
-  if (!model.is_string()) return is_job + "its model stands in it, at $.model";
+  if (!model.is_string()) return is_job + "its model is at $.model";
   return absl::StrCat(
       is_job, "give its model: shoal ", command, " ",
       (std::filesystem::path(path).parent_path() / model.get<std::string>()).string());

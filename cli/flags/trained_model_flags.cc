@@ -10,11 +10,11 @@ namespace shoal {
 void AddCheckpointFlags(CLI::App* command, std::string* path, CheckpointChoice* choice) {
   command->add_option("RUN", *path, "Run directory, its checkpoints/, or one checkpoint")
       ->required();
-  CLI::Option* name = command->add_option("--checkpoint", choice->name,
-                                          "Which of the run's, by name [what the run has come to]");
+  CLI::Option* name =
+      command->add_option("--checkpoint", choice->name,
+                          "The name of a checkpoint of the run [the newest, or the restored best]");
   command
-      ->add_flag("--best", choice->best,
-                 "The one of the best epoch, as the job's callbacks have it")
+      ->add_flag("--best", choice->best, "The checkpoint of the best epoch, by the job's callbacks")
       ->excludes(name);
 }
 
@@ -24,7 +24,7 @@ void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options) {
 }
 
 void AddOverwriteFlag(CLI::App* command, bool* overwrite) {
-  command->add_flag("--overwrite", *overwrite, "Replace the file if it is there");
+  command->add_flag("--overwrite", *overwrite, "Replace the file if it exists");
 }
 
 absl::Status NameOverwriteFlag(const absl::Status& status) {
