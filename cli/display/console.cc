@@ -44,7 +44,7 @@ bool SameFile(int a, int b) {
 std::unique_ptr<OutputQueue> QueueTo(int descriptor) {
   return std::make_unique<OutputQueue>(OutputQueue::Options{
       .descriptor = descriptor, .thread_name = "console", .describe_loss = [](uint64_t lost) {
-        return absl::StrCat("(", lost, " lines are missing here: nobody read them)\n");
+        return absl::StrCat("(", lost, " lines are missing here: the output was not read)\n");
       }});
 }
 

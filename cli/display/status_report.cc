@@ -119,7 +119,7 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   for (const proto::BestEpoch& best : status.best()) {
     absl::StrAppend(&text, "best        ", best.figure(), " ", FormatNumber(best.value()),
                     ", epoch ", best.epoch() + 1, ", ",
-                    best.directory().empty() ? "whose checkpoint is gone" : best.directory(), "\n");
+                    best.directory().empty() ? "checkpoint removed" : best.directory(), "\n");
   }
   if (status.has_ended_after_epoch()) {
     absl::StrAppend(&text, "early stop  after epoch ", status.ended_after_epoch() + 1, "\n");
