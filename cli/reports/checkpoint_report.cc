@@ -110,7 +110,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
   if (any) report.text = table.ToString();
   if (!figures.ok()) {
     absl::StrAppend(&report.text,
-                    "which is the best cannot be said: ", std::string(figures.status().message()),
+                    "the best checkpoint is unknown: ", std::string(figures.status().message()),
                     "\n");
   }
   for (const std::string& problem : found.problems) {

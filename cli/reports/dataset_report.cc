@@ -32,8 +32,7 @@ absl::Status CheckIsArray(const std::string& path) {
   const bool packed = head.starts_with("\x1f\x8b") || head.starts_with("PK\x03\x04");
   if (head.empty() || packed || IsIdx(head) || IsNpy(head)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": is nothing that Shoal reads by its name, nor by its content, which begins with \"",
-      Printable(head, 24),
+      path, ": has an unknown format; its content begins with \"", Printable(head, 24),
       "\"; expected a folder of pictures, a picture (.jpg, .jpeg, .png), .npz, .csv, .tsv, "
       ".tfrecord, CIFAR's .bin, or an IDX or NPY array"));
 }
