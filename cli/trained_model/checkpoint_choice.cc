@@ -32,8 +32,8 @@ absl::StatusOr<FoundCheckpoints> FindOne(const std::string& directory) {
     found.checkpoints.push_back({directory, *std::move(manifest)});
   } else if (absl::IsNotFound(manifest.status())) {
     return absl::NotFoundError(
-        absl::StrCat(directory, " is no checkpoint: it has no ", kManifestName,
-                     ", which is written last; its writing is in progress, or was given up"));
+        absl::StrCat(directory, " is not a whole checkpoint: it has no ", kManifestName,
+                     ", which is written last; it is being written, or was given up"));
   } else {
     found.problems.push_back(std::string(manifest.status().message()));
   }
@@ -54,7 +54,7 @@ absl::StatusOr<StoredCheckpoint> FindNamed(const FoundCheckpoints& found, const 
   }
   const std::string nearest = NearestName(name, names);
   return absl::NotFoundError(
-      absl::StrCat("there is no checkpoint \"", name, "\" in ", found.root, "; there is ",
+      absl::StrCat("there is no checkpoint \"", name, "\" in ", found.root, "; it has ",
                    absl::StrJoin(names, ", "),
                    nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
 }
@@ -79,7 +79,7 @@ absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& given) {
   if (found.checkpoints.empty() && found.problems.empty()) {
     return absl::NotFoundError(
         absl::StrCat("there is no checkpoint in ", path,
-                     "; give a run directory, its checkpoints/, or one step-* directory in there"));
+                     "; give a run directory, its checkpoints/, or one step-* directory in it"));
   }
   return found;
 }
@@ -89,7 +89,8 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                                   std::vector<std::string>* said) {
   if (found.root.empty() && (choice.best || !choice.name.empty())) {
     return absl::InvalidArgumentError(
-        "a checkpoint was given itself; to choose one, give the run directory");
+        "RUN is already one checkpoint; to choose with --best or --checkpoint, give the run "
+        "directory");
   }
   if (found.root.empty()) {
     if (found.checkpoints.empty()) return absl::DataLossError(found.problems.front());

@@ -104,8 +104,7 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
     if (job.test.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the job ", job.name,
-          " has no test set; name the data: a file or folder, or `training`, which is what it was "
-          "trained on"));
+          " has no test set; name a file or folder, or `training` for the training set"));
     }
     source = job.test;
   } else if (given == "training") {
@@ -119,17 +118,17 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
           "each class"));
     }
     if (source.format == "arrays") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          given,
-          " is one file, and such data are a file of examples and one of labels: give them "
-          "by --set data.test.images=FILE --set data.test.labels=FILE"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(given,
+                       " is one file; examples and labels are two: give them "
+                       "by --set data.test.images=FILE --set data.test.labels=FILE"));
     }
     if (source.labels.empty() &&
         (source.format == "csv" || source.format == "npz" || source.format == "tfrecord")) {
       return absl::InvalidArgumentError(
-          absl::StrCat(given, " is ", source.format, ", which the job ", job.name,
-                       " has no data of, so that it does not say what in it the labels are; "
-                       "describe it with --set 'data.test={\"format\": \"",
+          absl::StrCat(given, " is ", source.format, ", and no data of the job ", job.name,
+                       " is; describe its features and labels with "
+                       "--set 'data.test={\"format\": \"",
                        source.format, "\", \"path\": ..., \"features\": ..., \"labels\": ...}'"));
     }
   }
@@ -142,9 +141,10 @@ absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::s
   DataSource source;
   if (given.empty() || given[0] == "test" || given[0] == "training") {
     if (given.size() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("`", given[0], "` are the job's own data, and nothing goes with them; a ",
-                       "file that is called so is ./", given[0]));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`", given[0],
+          "` is the job's own data; give nothing else with it, or write a file of that ",
+          "name as ./", given[0]));
     }
     SHOAL_ASSIGN_OR_RETURN(source, ChooseData(job, given.empty() ? "" : given[0]));
   } else {

@@ -29,7 +29,7 @@ absl::Status ForEachBatch(DatasetPass* pass, const std::string& what, Console* c
     const uint64_t done = pass->Range(batch).first;
     if (stop.asked()) {
       return absl::CancelledError(
-          absl::StrCat("stopped: ", what, " had come to example ", done, " of ", pass->examples()));
+          absl::StrCat("stopped: ", what, " reached example ", done, " of ", pass->examples()));
     }
     if (const Clock::time_point now = Clock::now(); now - shown >= kLiveInterval) {
       shown = now;

