@@ -73,8 +73,8 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
       std::unique_ptr<RunDirectory> run(new RunDirectory(absolute, lock, made));
       run->not_locked_ =
           absl::StrCat(lock_path, ": cannot be locked: ", std::strerror(error),
-                       "; training goes on, and the ", "lease of the run, ", run->paths().lease(),
-                       ", keeps a second coordinator out; start one `shoal train` at a time here");
+                       "; training goes on. The lock of the run, ", run->paths().lease(),
+                       ", still keeps a second coordinator out; start one `shoal train` at a time");
       return run;
     }
     // The last holder may have removed the file after this process opened it. A lock on a removed
@@ -103,8 +103,7 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   const std::vector<std::string> differences =
       DescribeDifferences(there, named_alike.ResolvedText());
   if (differences.empty()) return absl::OkStatus();
-  std::string message =
-      paths_.directory + ": this run directory is that of another job, and goes on only with it:";
+  std::string message = paths_.directory + ": this run directory belongs to another job:";
   for (const std::string& difference : differences) message += "\n  " + difference;
   return absl::FailedPreconditionError(
       message +

@@ -59,7 +59,7 @@ std::string DescribeDeath(const Child& child) {
   std::string text =
       absl::StrCat(TaskName(child.task), " (pid ", child.process->pid(), ") ended ",
                    SinceStart(child.ended_after), ": ", child.exit_cause->ToString(), "\n");
-  text += child.log->last_lines().empty() ? "It said nothing.\n" : "Its last lines:\n";
+  text += child.log->last_lines().empty() ? "It logged nothing.\n" : "Its last lines:\n";
   for (const std::string& line : child.log->last_lines()) text += "  " + line + "\n";
   return text + "Its whole log: " + child.log->path() + "\n";
 }
@@ -100,7 +100,7 @@ void Supervisor::OnCoordinatorExit(const Child& child) {
   }
   if (phase_ == Phase::kStopping) {
     NoteFailure(child);
-    return Fail(child, "It was to stop with a checkpoint, and could not.");
+    return Fail(child, "It could not stop with a checkpoint.");
   }
   RestartOrFail(child);
 }
@@ -128,7 +128,7 @@ void Supervisor::ExpectFinish(const Child& child) {
     return;
   timer_.Set(kFinishGrace, [this, &child] {
     NoteFailure(child);
-    Fail(child, "It left in order, but the coordinator does not finish the job.");
+    Fail(child, "It ended in order, but the coordinator does not finish the job.");
     MaybeEnded();
   });
 }

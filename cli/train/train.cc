@@ -145,8 +145,8 @@ class Training {
     for (const std::string& line : overridden) console_.Print(line);
     if (std::getenv("TF_CONFIG") != nullptr) {
       console_.PrintError(
-          "TF_CONFIG is set, and not heeded: `shoal train` makes a cluster of its own on this "
-          "machine; a task of another is shoal-coordinator, shoal-ps or shoal-worker");
+          "TF_CONFIG is ignored: `shoal train` starts its own cluster on this machine. For a task "
+          "of another cluster, start shoal-coordinator, shoal-ps or shoal-worker");
     }
     SHOAL_RETURN_IF_ERROR(WriteNames(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
@@ -190,7 +190,7 @@ class Training {
     if (decision.ended_after.has_value()) {
       console_.Print(absl::StrCat(job_.name, " is finished, after ", decision.step,
                                   " steps: early stopping ended it at epoch ",
-                                  *decision.ended_after + 1, ", whatever the job's epochs are."));
+                                  *decision.ended_after + 1, "."));
     } else {
       console_.Print(
           absl::StrCat(job_.name, " is finished: all ", decision.total_steps, " steps are done."));

