@@ -56,13 +56,13 @@ absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& mess
     if (message.fields.size() <= limit.most) continue;
     const uint64_t count = Count(message.fields, limit.kind, limit);
     if (count > limit.most) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "sent ", count, " elements in field ", limit.kind, ".", limit.field, " of a ",
-          proto->GetTypeName(), ", which has ", limit.most, " there at most"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("sent ", count, " elements in field ", limit.kind, ".", limit.field,
+                       " of a ", proto->GetTypeName(), "; at most ", limit.most, " are allowed"));
     }
   }
   if (ParseMessage(message, proto)) return absl::OkStatus();
-  return absl::InvalidArgumentError("sent what is no " + proto->GetTypeName());
+  return absl::InvalidArgumentError("sent an invalid " + proto->GetTypeName());
 }
 
 }  // namespace shoal

@@ -87,9 +87,8 @@ void ConnectionAcceptor::WarnCrowded() {
     return;
   crowded_said_ = now;
   options_.warn(absl::StrCat(address(), " has ", options_.connections->most(),
-                             " connections, the most that it takes with a limit of ", FileLimit(),
-                             " open files (ulimit -n); those that say nothing are closed for "
-                             "others"));
+                             " connections, the maximum at a limit of ", FileLimit(),
+                             " open files (ulimit -n); it closes silent ones for new ones"));
 }
 
 bool ConnectionAcceptor::AwaitClient(int timeout_ms) {
@@ -109,7 +108,7 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
     if (room == ClientConnections::Room::kNone) {
       return {kPauseMs,
               absl::StrCat(address(), " takes no more connections: ", options_.connections->most(),
-                           " are open, the most that it takes with a limit of ", FileLimit(),
+                           " are open, the maximum at a limit of ", FileLimit(),
                            " open files (ulimit -n)")};
     }
     const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);

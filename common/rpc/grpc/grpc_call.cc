@@ -117,8 +117,8 @@ bool GrpcCall::CheckQueue(size_t more_bytes) {
     return true;
   }
   Break(absl::ResourceExhaustedError(
-      absl::StrCat(handle_->peer(), " does not read: ", queued_messages(),
-                   " messages are waiting, of which ", queued_bytes_, " bytes are made")));
+      absl::StrCat(handle_->peer(), " does not read: ", queued_messages(), " messages wait, with ",
+                   queued_bytes_, " bytes")));
   return false;
 }
 
@@ -222,8 +222,8 @@ void GrpcCall::Break(const absl::Status& error) {
 
 void GrpcCall::BreakUnread(Time held) {
   Break(absl::ResourceExhaustedError(absl::StrCat(
-      handle_ == nullptr ? "the peer" : handle_->peer(), " does not read: what was sent ",
-      WholeSeconds(held), " s ago still waits here, in the way of others")));
+      handle_ == nullptr ? "the peer" : handle_->peer(), " does not read: a message of ",
+      WholeSeconds(held), " s ago still waits here and blocks others")));
 }
 
 void GrpcCall::Close(absl::Status status) {

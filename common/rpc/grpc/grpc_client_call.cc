@@ -21,11 +21,12 @@ std::string Reason(const std::string& message) {
   if (what == nullptr) return message;
   for (const char* no_grpc : kNoGrpc) {
     if (message.ends_with(no_grpc)) {
-      return "answers, but does not speak gRPC: another program has this port";
+      return "answers, but does not speak gRPC: another program uses this port";
     }
   }
   if (message.ends_with(kNothing)) {
-    return "takes the connection, but says nothing: it hangs, or another program has this port";
+    return "accepts the connection, but does not answer: it hangs, or another program uses this "
+           "port";
   }
   const size_t last = message.rfind(": ");
   return what + (last == std::string::npos ? "" : message.substr(last));

@@ -437,8 +437,7 @@ absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
     oldest->Break(crowded);
     if (options_.warn && Now() - crowded_said_ >= kCrowdedPeriod) {
       crowded_said_ = Now();
-      options_.warn(
-          absl::StrCat(crowded.message(), "; those that say nothing are ended for others"));
+      options_.warn(absl::StrCat(crowded.message(), "; silent ones are ended for new ones"));
     }
   }
   return absl::OkStatus();

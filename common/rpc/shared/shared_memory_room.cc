@@ -34,7 +34,7 @@ bool SharedMemoryRoom::FitsAddressSpace(size_t bytes) {
   if (keep_free != std::numeric_limits<uint64_t>::max() && options_.warn &&
       !warned_.exchange(true)) {
     options_.warn(absl::StrCat(
-        "memory is not shared with a peer of this machine, which takes longer: that takes ",
+        "shares no memory with a peer of this machine, which is slower: it needs ",
         FormatBytes(bytes), " of address space; ", FormatBytes(*free), " are free, ",
         FormatBytes(keep_free), " are kept for other work; raise RLIMIT_AS (`ulimit -v`)"));
   }

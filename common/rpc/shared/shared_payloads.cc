@@ -157,7 +157,7 @@ absl::Status SharedPayloads::Find(Message* message) {
   Release();
   if (message->fields.size() > kMaxFieldsBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a message of ", message->fields.size(),
-                                                   " bytes beside its payload; the most is ",
+                                                   " bytes without its payload; the maximum is ",
                                                    kMaxFieldsBytes));
   }
   proto::WithSharedPayload with;
@@ -182,7 +182,7 @@ absl::Status SharedPayloads::Find(Message* message) {
   Flag* const flag = this->flag(half, place.offset() - sizeof(Flag));
   uint32_t state = kPlaced;
   if (place.lent_size() > 0 && !flag->state.compare_exchange_strong(state, kFound))
-    return absl::InvalidArgumentError("a payload that its sender does not lend any more");
+    return absl::InvalidArgumentError("the sender no longer lends this payload");
   // The payload's owner also keeps the memory alive, because a message may outlive its stream.
   const std::shared_ptr<const void> owner(flag, [memory = memory_, lent = lent_](Flag* flag) {
     flag->state.store(kFree, std::memory_order_release);

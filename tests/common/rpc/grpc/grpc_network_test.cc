@@ -296,7 +296,7 @@ TEST_F(GrpcNetworkTest, AProgramThatDoesNotSpeakGrpcIsSaidNotTo) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_EQ(
         std::string(status.message()),
-        other.address() + ": answers, but does not speak gRPC: another program has this port");
+        other.address() + ": answers, but does not speak gRPC: another program uses this port");
     other.Stop();
     for (const int fd : connections) close(fd);
   }

@@ -300,7 +300,6 @@ TEST_F(LentPayloadsTest, AreTakenBackAtTheEndOfTheSender) {
   EXPECT_EQ(owner_.use_count(), 1);
   const absl::Status status = server_->Find(&unread);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("does not lend any more"));
   EXPECT_THAT(unread.payload, IsEmpty());
   EXPECT_EQ(PayloadOf(read), std::string(lent_->data(), kMegabyte));
 }
