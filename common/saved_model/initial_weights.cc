@@ -140,7 +140,7 @@ absl::StatusOr<InitialWeights> FindInitialWeights(const std::string& path,
   if (weights.missed.empty()) return weights;
   if (weights.missed.size() == variables.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": nothing of it fits the model\n", weights.ToText()));
+        absl::StrCat(path, ": no weight of this file fits the model\n", weights.ToText()));
   }
   if (IsSameModel(weights.saved.model_json, model_json)) {
     return absl::InvalidArgumentError(

@@ -209,10 +209,10 @@ absl::StatusOr<SavedWeights> OpenSavedWeights(const std::string& path,
   if (RealFileSystem()->IsDirectory(path)) {
     if (RealFileSystem()->Exists(absl::StrCat(path, "/", kManifestName)))
       return OpenCheckpointWeights(path);
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": is a directory, and no checkpoint; name one of those in RUN_DIR/checkpoints, or "
-        "RUN_DIR/model/model.safetensors"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": is a directory, not a checkpoint; name one in RUN_DIR/checkpoints, or "
+                     "RUN_DIR/model/model.safetensors"));
   }
   if (IsZipArchive(path)) {
     SavedWeights saved{.path = path};
@@ -226,10 +226,10 @@ absl::StatusOr<SavedWeights> OpenSavedWeights(const std::string& path,
   SHOAL_RETURN_IF_ERROR(file.read(0, first, std::min<uint64_t>(file.size, sizeof(first))));
   if (first[0] == '\x89') return OpenHdf5Weights(std::move(file), {.path = path}, model_json);
   if (first[8] == '{') return OpenSafetensorsWeights(path);
-  return absl::InvalidArgumentError(absl::StrCat(
-      path,
-      ": is none of: .keras of Keras 3, HDF5 (.weights.h5, .h5), safetensors, the directory "
-      "of a checkpoint"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path,
+                   ": has an unknown format; expected .keras of Keras 3, HDF5 (.weights.h5, .h5), "
+                   "safetensors or the directory of a checkpoint"));
 }
 
 }  // namespace shoal
