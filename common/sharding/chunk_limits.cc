@@ -22,7 +22,7 @@ absl::Status CheckWholeVariables(const std::vector<Variable>& variables) {
     const int64_t bytes = ElementCount(variable.shape) * static_cast<int64_t>(sizeof(float));
     if (variable.rule != UpdateRule::kOptimizer || bytes <= kMaxChunkBytes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "$.optimizer: takes a variable as a whole, in one message of at most ",
+        "$.optimizer: needs each variable whole, in one message of at most ",
         FormatBytes(kMaxChunkBytes), ", and variable \"", variable.name, "\" of shape ",
         ShapeToString(variable.shape), " has ", FormatBytes(bytes),
         "; AdamW, with a warm-up of the learning rate, takes variables of any size, or set "
@@ -48,7 +48,7 @@ absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingO
         FormatBytes(variable_bytes), " of variables into ", chunks, " chunks; at most ", kMaxChunks,
         " are possible, ",
         right <= kMaxChunkBytes ? absl::StrCat("so it must be at least ", right)
-                                : "which no chunk_bytes brings: the model is too large"));
+                                : "which no chunk_bytes can reach: the model is too large"));
   }
   const int64_t applied_bytes = AppliedSetBytes(window_steps);
   const int64_t most_applied_bytes = std::max(kAppliedSetsAnyJobMayHave, variable_bytes);

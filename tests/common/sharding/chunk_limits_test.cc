@@ -7,6 +7,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // Variables of one tensor of so many MiB.
@@ -60,9 +61,10 @@ TEST(ChunkLimitsTest, AVariableThatMustBeOneChunkIsRefusedWhereItIsLarger) {
   };
   EXPECT_EQ(refusal(4 << 20, UpdateRule::kOptimizer), "");
   EXPECT_EQ(refusal((4 << 20) + 1, UpdateRule::kFrozen), "");
-  EXPECT_THAT(refusal(8 << 20, UpdateRule::kOptimizer),
-              HasSubstr("$.optimizer: takes a variable as a whole, in one message of at most 16.0 "
-                        "MiB, and variable \"fc/kernel\" of shape (8388608,) has 32.0 MiB; AdamW"));
+  EXPECT_THAT(
+      refusal(8 << 20, UpdateRule::kOptimizer),
+      AllOf(HasSubstr("$.optimizer: "), HasSubstr(" 16.0 MiB"),
+            HasSubstr("\"fc/kernel\" of shape (8388608,) has 32.0 MiB"), HasSubstr("AdamW")));
 }
 
 // With what else a push says.
