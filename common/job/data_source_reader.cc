@@ -97,9 +97,9 @@ class DataSourceReader {
     if (const json* features = object_.Find("features")) {
       ReadFeatureFiles(*features);
       if (has_images) {
-        object_.errors()->Add(
-            object_.PathOf("images"),
-            absl::StrCat("is there beside ", object_.PathOf("features"), "; give one of the two"));
+        object_.errors()->Add(object_.PathOf("images"),
+                              absl::StrCat("is given together with ", object_.PathOf("features"),
+                                           "; give one of the two"));
       }
     } else if (const json* images = object_.Require("images", "the file of examples")) {
       source_.images = ReadFile(object_, "images", *images);
@@ -127,7 +127,8 @@ class DataSourceReader {
   // Rejects an empty name. A feature without a name means the model's only input.
   static bool IsInputName(JsonObject& features, const std::string& input) {
     if (!input.empty()) return true;
-    features.errors()->Add(features.PathOf(""), "is no name of an input; give that of a layer");
+    features.errors()->Add(features.PathOf(""),
+                           "is not the name of an input; give the name of a layer");
     return false;
   }
 
@@ -162,8 +163,8 @@ class DataSourceReader {
   // form the only feature.
   void ReadParts(bool columns) {
     const char* one = columns ? "the name of a column, or a list of them" : "the name of one";
-    const json* features = columns ? object_.Find("features")
-                                   : object_.Require("features", "what the model's input is");
+    const json* features =
+        columns ? object_.Find("features") : object_.Require("features", "the model's input");
     if (features != nullptr) {
       if (features->is_object() && !features->empty()) {
         JsonObject named(*features, object_.PathOf("features"), object_.errors());
@@ -175,7 +176,7 @@ class DataSourceReader {
         source_.features.push_back({"", ReadNames(object_, "features", *features, columns, one)});
       }
     }
-    if (const json* labels = object_.Require("labels", "what is to be predicted")) {
+    if (const json* labels = object_.Require("labels", "the values to predict")) {
       source_.labels =
           ReadNames(object_, "labels", *labels, /*several=*/false, "the name of one")[0];
     }
@@ -247,7 +248,7 @@ class DataSourceReader {
       const std::string text = delimiter->is_string() ? delimiter->get<std::string>() : "";
       if (text.size() != 1 || text == "\"" || text == "\n" || text == "\r") {
         object_.AddWrong("delimiter", *delimiter,
-                         "one character, for example \",\" or \"\\t\", no quote or line's end");
+                         "one character, for example \",\" or \"\\t\", not a quote or a line end");
       } else {
         source_.delimiter = text;
       }
@@ -283,12 +284,11 @@ class DataSourceReader {
     }
     if (split && object_.Find("subset") == nullptr) {
       object_.errors()->Add(object_.PathOf("subset"),
-                            "is missing: which part of the data this is, \"training\", "
+                            "is missing: the part of the data, \"training\", "
                             "\"validation\" or \"test\"");
     } else if (!split && !source_.subset.empty()) {
       object_.errors()->Add(object_.PathOf("subset"),
-                            "is there, but neither \"validation_split\" nor \"test_split\" says "
-                            "how large it is");
+                            "needs \"validation_split\" or \"test_split\", which set its size");
     }
   }
 

@@ -47,10 +47,9 @@ class Overrides {
     absl::StatusOr<json> value = ValueOf(given);
     if (!value.ok()) {
       errors_->NameSource(PathOfOverride(given), given.flag);
-      errors_->Add(
-          PathOfOverride(given),
-          absl::StrCat(absl::StripPrefix(value.status().message(), given.flag + ": "),
-                       "; a string that looks so is put in quotes: '", given.field, "=\"...\"'"));
+      errors_->Add(PathOfOverride(given),
+                   absl::StrCat(absl::StripPrefix(value.status().message(), given.flag + ": "),
+                                "; to give it as a string, quote it: '", given.field, "=\"...\"'"));
       return "";
     }
     const std::vector<std::string> keys = absl::StrSplit(given.field, '.');
@@ -62,8 +61,8 @@ class Overrides {
       path = JsonPath(above, keys[i]);
       if (!place->is_object()) {
         errors_->NameSource(path, given.flag);
-        errors_->Add(path,
-                     absl::StrCat(above, " is ", ShortJsonAndType(*place), ", and has no fields"));
+        errors_->Add(
+            path, absl::StrCat(above, " is ", ShortJsonAndType(*place), ", which has no fields"));
         return "";
       }
       const bool last = i + 1 == keys.size();
@@ -74,12 +73,12 @@ class Overrides {
     errors_->NameSource(topmost, given.flag);
     const auto [first, is_first] = flags_.try_emplace(path, given.flag);
     if (!is_first) {
-      errors_->Add(path, absl::StrCat("is given twice; by ", first->second, " too"));
+      errors_->Add(path, absl::StrCat("is given twice, also by ", first->second));
       return "";
     }
     const std::string before = place->is_null() ? "; absent from the file"
                                : *place == *value
-                                   ? " in the file, too: that changes nothing"
+                                   ? ", as in the file"
                                    : absl::StrCat("; ", ShortJson(*place), " in the file");
     *place = *std::move(value);
     return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), before);

@@ -38,9 +38,10 @@ std::string ReadJobPath(JsonObject& object, const char* key, const nlohmann::jso
   if (!IsUtf8(whole)) {
     object.errors()->Add(
         object.PathOf(key),
-        absl::StrCat("is \"", Printable(whole, kMaxReasonBytes),
-                     "\", which is not UTF-8; every file of a run names its data in JSON, which "
-                     "holds nothing else. Rename that folder or file, or give another"));
+        absl::StrCat(
+            "is \"", Printable(whole, kMaxReasonBytes),
+            "\", which is not UTF-8, as the files of a run need. Rename the folder or file, or "
+            "name another"));
     return "";
   }
   return whole;

