@@ -84,7 +84,7 @@ std::string OptimizerText(const Job& job) {
   if (scale.factor != 1) {
     absl::StrAppend(&text, "learning rate: the optimizer's, times ", scale.factor);
     if (scale.warmup_updates > 0)
-      absl::StrAppend(&text, ", to which it grows in ", scale.warmup_updates, " updates");
+      absl::StrAppend(&text, ", reached after ", scale.warmup_updates, " updates");
     text += "\n";
   }
   const auto ps_optimizer = MakePsOptimizer(job);
@@ -92,7 +92,7 @@ std::string OptimizerText(const Job& job) {
     const json asked = json::parse(job.optimizer), made = json::parse((*ps_optimizer)->config());
     if (const std::string option = MomentumOption(asked); !option.empty()) {
       absl::StrAppend(&text, "momentum: ", option, " is ", made["config"][option].get<double>(),
-                      " with ", job.strategy.workers, " workers, in the place of ",
+                      " with ", job.strategy.workers, " workers, instead of ",
                       asked["config"][option].get<double>(), "\n");
     }
   }
@@ -104,8 +104,8 @@ std::string WorkersText(const Job::Strategy& strategy, size_t listed) {
   std::string text;
   const auto add = [&](const char* field, uint64_t given, uint64_t meant) {
     if (given <= 2 * meant + 1) return;
-    absl::StrAppend(&text, "$.strategy.", field, ": ", given, ", but ", listed,
-                    listed == 1 ? " worker is" : " workers are", " listed, for which it is ", meant,
+    absl::StrAppend(&text, "$.strategy.", field, ": ", given, "; for the ", listed, " listed ",
+                    listed == 1 ? "worker" : "workers", " it would be ", meant,
                     "; training may diverge\n");
   };
   if (listed == 0) return text;
@@ -119,8 +119,8 @@ std::string CompressionAdvice(const Job& job, const JobNeeds& needs) {
   if (!job.strategy.local() || !needs.push.codec.empty() || !needs.pull.codec.empty()) return "";
   return absl::StrCat("compression: none, a step pushes and pulls ",
                       FormatBytes(needs.push.float32_bytes),
-                      " each; \"local\" loses next to nothing by $.compression {\"push\": "
-                      "\"int8\", \"pull\": \"bf16\"}, a quarter and a half of it\n");
+                      " each; $.compression {\"push\": \"int8\", \"pull\": \"bf16\"} makes this a "
+                      "quarter and a half, and \"local\" loses almost nothing by it\n");
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -196,9 +196,9 @@ std::string DescribeClasses(const std::vector<std::string>& names, const Loss& l
   if (names.size() > shown) absl::StrAppend(&text, " and ", names.size() - shown, " more");
   const auto outputs = static_cast<size_t>(output.back());
   if (loss.target() == Loss::Target::kClassNumber && outputs > names.size()) {
-    absl::StrAppend(&text, "; the model puts out ", outputs,
-                    " numbers, one for each class: the last ", outputs - names.size(),
-                    outputs - names.size() == 1 ? " stands for none" : " stand for none");
+    absl::StrAppend(&text, "; the model has ", outputs, " outputs, one for each class: the last ",
+                    outputs - names.size(),
+                    outputs - names.size() == 1 ? " has no class" : " have no class");
   }
   return text;
 }
@@ -214,9 +214,8 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     *examples = (*dataset)->size();
     found.memory = found.memory + (*dataset)->memory();
     if (const uint64_t seen = LabelsLookedAt(**dataset); seen < (*dataset)->size()) {
-      absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": the first ", seen, " of ",
-                      (*dataset)->size(),
-                      " labels were looked at; the others are when their steps come\n");
+      absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": checked the first ", seen,
+                      " of ", (*dataset)->size(), " labels; training checks the others\n");
     }
     return absl::OkStatus();
   };
@@ -374,7 +373,7 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
     if (job.strategy.batches_per_step > batches_of_epoch) {
       absl::StrAppend(&text, "$.strategy.batches_per_step: ", job.strategy.batches_per_step,
                       ", but an epoch has only ", batches_of_epoch,
-                      " batches: a step is an epoch, and one worker's\n");
+                      " batches: one worker computes a whole epoch as one step\n");
     } else if (const size_t workers =
                    validated.cluster.has_value() ? validated.cluster->workers.size() : 0;
                job.strategy.local() && needs.steps_per_epoch < workers &&
@@ -382,15 +381,14 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
       absl::StrAppend(&text, "$.strategy.batches_per_step: ", job.strategy.batches_per_step,
                       " of an epoch of ", batches_of_epoch, " batches: ", needs.steps_per_epoch,
                       needs.steps_per_epoch == 1 ? " step" : " steps", " for ", workers,
-                      " workers, some of which have nothing to do\n");
+                      " workers, and some have nothing to do\n");
     }
   } else if (job.steps > 0) {
     absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", batches, job.batch_size,
-                    " examples; how many epochs these are is not known here: ", why_no_examples,
-                    "\n");
+                    " examples; the number of epochs is unknown here: ", why_no_examples, "\n");
   } else {
     absl::StrAppend(&text, "steps: those of ", job.epochs, job.epochs == 1 ? " epoch" : " epochs",
-                    "; how many these are is not known here: ", why_no_examples, "\n");
+                    "; their number is unknown here: ", why_no_examples, "\n");
   }
   return text;
 }
