@@ -119,7 +119,7 @@ TEST_F(JobOverridesTest, EpochsAndStepsReplaceEachOther) {
   EXPECT_EQ(job.epochs, 3u);
   EXPECT_EQ(job.steps, 0u);
   EXPECT_THAT(LoadError(root, {{"--epochs", "epochs", "3"}, Set("steps", "5")}),
-              HasSubstr("give one of the two"));
+              HasSubstr("$.steps: "));
 }
 
 TEST_F(JobOverridesTest, ErrorsNameTheFlag) {

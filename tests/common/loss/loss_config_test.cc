@@ -55,10 +55,9 @@ TEST(LossConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
   };
   EXPECT_EQ(Config(function("\"mean_squared_error\"")), Config("\"mean_squared_error\""));
   EXPECT_EQ(Config(function("\"huber\"")), Config("\"Huber\""));
-  EXPECT_THAT(
-      Error(function("\"mean_sqared_error\""), absl::StatusCode::kUnimplemented),
-      HasSubstr("$.loss.config: is \"mean_sqared_error\", a loss that Shoal lacks; did you mean "
-                "\"MeanSquaredError\"?"));
+  EXPECT_THAT(Error(function("\"mean_sqared_error\""), absl::StatusCode::kUnimplemented),
+              AllOf(HasSubstr("$.loss.config: is \"mean_sqared_error\""),
+                    HasSubstr("\"MeanSquaredError\"")));
   for (const char* config : {"{}", "null", "3"}) {
     EXPECT_THAT(Error(function(config), absl::StatusCode::kInvalidArgument),
                 HasSubstr("$.loss.config: is "));
@@ -155,10 +154,10 @@ TEST(LossConfigTest, AxesOfDice) {
 
 TEST(LossConfigTest, UnknownClassIsUnimplementedAndNamesTheNearest) {
   EXPECT_THAT(Error("\"Sparse_categorical_crossentropi\"", absl::StatusCode::kUnimplemented),
-              HasSubstr("$.loss: is \"Sparse_categorical_crossentropi\", a loss that Shoal lacks; "
-                        "did you mean \"SparseCategoricalCrossentropy\"? Known: "));
+              AllOf(HasSubstr("$.loss: is \"Sparse_categorical_crossentropi\""),
+                    HasSubstr("\"SparseCategoricalCrossentropy\"")));
   EXPECT_THAT(Error(R"({"class_name": "CTC", "config": {}})", absl::StatusCode::kUnimplemented),
-              HasSubstr("$.loss.class_name: is \"CTC\", a loss that Shoal lacks; known: "));
+              HasSubstr("$.loss.class_name: is \"CTC\""));
 }
 
 TEST(LossConfigTest, RefusesOptionsThatChangeNumbers) {

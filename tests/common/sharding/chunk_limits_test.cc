@@ -38,7 +38,8 @@ TEST(ChunkLimitsTest, TooManyChunksAreRefusedWithTheSizeThatIsRight) {
             "$.strategy.chunk_bytes: is 64, which cuts the 61.0 MiB of variables into 999424 "
             "chunks; at most 262144 are possible, so it must be at least 256");
   EXPECT_EQ(Refusal(61, 256, 4096), "");
-  EXPECT_THAT(Refusal(int64_t{5} << 20, 16 << 20, 64), HasSubstr("the model is too large"));
+  EXPECT_THAT(Refusal(int64_t{5} << 20, 16 << 20, 64),
+              HasSubstr("$.strategy.chunk_bytes: is 16777216"));
 }
 
 // 16 MiB of variables that took 32 GiB of the ps.

@@ -76,7 +76,7 @@ TEST(MetricConfigTest, ErrorsNameWhatWouldBeRight) {
               HasSubstr("$.metrics[0].config.name: is \"val_recall\""));
   EXPECT_THAT(Error({{"class_name", "Recall"}, {"config", {{"name", "a,b"}}}}), HasSubstr("name"));
   EXPECT_THAT(Error({{"class_name", "Recall"}, {"config", {{"treshold", 1}}}}),
-              HasSubstr("is not a known key"));
+              HasSubstr("$.metrics[0].config.treshold: "));
 }
 
 TEST(MetricConfigTest, TheDocumentHasTheRowsOfTheTable) {
