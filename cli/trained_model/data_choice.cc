@@ -120,7 +120,7 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
     if (source.format == "arrays") {
       return absl::InvalidArgumentError(
           absl::StrCat(given,
-                       " is one file; examples and labels are two: give them "
+                       " is one file; give examples and labels as two files "
                        "by --set data.test.images=FILE --set data.test.labels=FILE"));
     }
     if (source.labels.empty() &&

@@ -90,7 +90,7 @@ void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
   for (const char* field : {"scale_learning_rate", "warmup_steps"}) {
     if (const json* const given = object.Find(field); given != nullptr && strategy.local()) {
       object.AddWrong(field, *given,
-                      "absent under \"local\", where the outer optimizer has a schedule instead");
+                      "absent under \"local\"; give the outer optimizer a schedule instead");
     }
   }
   if (strategy.sync() && strategy.warmup_steps > 0 && strategy.scale_learning_rate.empty()) {

@@ -90,9 +90,9 @@ bool InProcessEnd::CheckQueue(InProcessEnd* peer, size_t more_bytes) {
       peer->queued_bytes_ + more_bytes <= limits_.max_queued_bytes) {
     return true;
   }
-  Break(absl::ResourceExhaustedError(absl::StrCat(
-      peer_name_, " does not read: ", peer->queued_messages_.load() + sources_.size(),
-      " messages are waiting, of which ", peer->queued_bytes_.load(), " bytes are made")));
+  Break(absl::ResourceExhaustedError(
+      absl::StrCat(peer_name_, " does not read: ", peer->queued_messages_.load() + sources_.size(),
+                   " messages wait, with ", peer->queued_bytes_.load(), " bytes")));
   return false;
 }
 
