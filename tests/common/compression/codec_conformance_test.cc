@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/compression/codec.h"
 #include "common/compression/codec_table.h"
 
