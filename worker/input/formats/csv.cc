@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
+#include "common/json/json_errors.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
 #include "worker/input/files/decoded_stream.h"
@@ -26,10 +27,6 @@ namespace {
 
 constexpr size_t kMaxShownBytes = 40;
 constexpr size_t kMaxShownNames = 20;
-
-absl::Status Named(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
-}
 
 // The columns of the files in a row of the table, in the table's order.
 struct Columns {
@@ -63,8 +60,7 @@ class CsvTable : public Dataset {
       std::copy_n(number, values.size(), values.data());
       number += values.size();
       if (absl::Status status = CheckValues(features_[i], values); !status.ok()) {
-        return absl::Status(status.code(), absl::StrCat(source_, ": example ", index, ": ",
-                                                        std::string(status.message())));
+        return WithSource(absl::StrCat(source_, ": example ", index), status);
       }
     }
     return absl::OkStatus();
@@ -208,7 +204,7 @@ class TableReader {
       SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
       if (absl::Status status = ReadFile(stream, &table); !status.ok()) {
         // The stream's errors already begin with the path.
-        return status.message().find(path) == 0 ? status : Named(path, status);
+        return status.message().find(path) == 0 ? status : WithSource(path, status);
       }
     }
     SHOAL_RETURN_IF_ERROR(table.Finish());
@@ -293,7 +289,7 @@ absl::StatusOr<std::vector<std::string>> ReadNames(const DataSource& csv, std::s
   CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); }, csv.delimiter[0]);
   std::vector<std::string> fields;
   const absl::StatusOr<bool> more = reader.Next(&fields);
-  if (!more.ok()) return Named(*path, more.status());
+  if (!more.ok()) return WithSource(*path, more.status());
   if (!*more) return absl::DataLossError(*path + ": has no row");
   return NamesOf(csv, std::move(fields));
 }
@@ -320,7 +316,7 @@ absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
   std::vector<std::string> fields;
   for (;;) {
     const absl::StatusOr<bool> more = reader.Next(&fields);
-    if (!more.ok()) report.AddDamage(Named(path, more.status()));
+    if (!more.ok()) report.AddDamage(WithSource(path, more.status()));
     if (!more.ok() || !*more) break;
     if (columns.empty()) {
       for (const std::string& field : fields) {
@@ -361,7 +357,7 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const DataSource& csv) {
   std::string path;
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> all, ReadNames(csv, &path));
   const absl::StatusOr<Columns> columns = ChooseColumns(csv, {{}}, std::move(all));
-  if (!columns.ok()) return Named(path, columns.status());
+  if (!columns.ok()) return WithSource(path, columns.status());
   std::vector<std::string> names;
   for (const size_t column : columns->chosen) names.push_back(columns->names[column]);
   if (!csv.unlabelled) names.pop_back();
@@ -373,7 +369,7 @@ absl::Status CheckColumns(const DataSource& csv, const std::vector<std::string>&
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ReadNames(csv, &path));
   for (const std::string& name : wanted) {
     if (const auto column = FindColumn(names, name); !column.ok())
-      return Named(path, column.status());
+      return WithSource(path, column.status());
   }
   return absl::OkStatus();
 }
@@ -387,7 +383,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
     features.emplace_back();
   } else {
     const auto matched = MatchFeatures(source.features, inputs);
-    if (!matched.ok()) return Named(paths[0], matched.status());
+    if (!matched.ok()) return WithSource(paths[0], matched.status());
     for (const DataSource::Feature* feature : *matched) features.push_back(*feature);
   }
   TableReader reader(source, features);

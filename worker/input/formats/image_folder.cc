@@ -14,6 +14,7 @@
 #include "common/base/missing_path.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
+#include "common/json/json_errors.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
 #include "worker/input/dataset/joined_errors.h"
@@ -219,7 +220,7 @@ class ImageFolder : public Dataset {
     absl::Status status = loader_.Load(content.bytes(), &memory_.decoding, out);
     if (status.ok()) status = CheckValues(features_[0], out);
     if (status.ok()) return status;
-    return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+    return WithSource(path, status);
   }
 
   const std::string folder_;
@@ -246,8 +247,7 @@ Seen LookAt(const std::string& path, ReadingMemory* memory) {
   const absl::Status status =
       DecodePicture(content.bytes(), {.memory = &memory->decoding}, &picture);
   if (status.ok()) return {.height = picture.height, .width = picture.width};
-  return {.status =
-              absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())))};
+  return {.status = WithSource(path, status)};
 }
 
 std::vector<Seen> LookAtAll(const std::string& folder, const PictureList& list) {

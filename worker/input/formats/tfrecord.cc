@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/text/format_bytes.h"
 #include "common/base/text/printable.h"
+#include "common/json/json_errors.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
 #include "worker/input/dataset/skipping_dataset.h"
@@ -99,9 +100,7 @@ class TfRecord : public Dataset {
     if (status.ok()) {
       status = use(ExampleRecord(data.bytes()));
       if (status.ok()) return status;
-      status =
-          absl::Status(status.code(), absl::StrCat(file.path(), ": the record at byte ", offset,
-                                                   ": ", std::string(status.message())));
+      status = WithSource(absl::StrCat(file.path(), ": the record at byte ", offset), status);
     }
     return content_.may_skip ? status : WithAdvice(status);
   }

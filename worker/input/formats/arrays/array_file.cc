@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_errors.h"
 #include "worker/input/files/decoded_stream.h"
 #include "worker/input/files/file_content.h"
 
@@ -16,10 +17,6 @@ namespace {
 // labels.
 constexpr uint64_t kMaxCopiedBytes = 64 << 20;
 
-absl::Status NamedArrayFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
-}
-
 // Sets `head` to the bytes read for the header.
 absl::StatusOr<ArrayHeader> ReadHeader(const std::string& path, const ReadContent& read,
                                        std::string* head) {
@@ -27,7 +24,7 @@ absl::StatusOr<ArrayHeader> ReadHeader(const std::string& path, const ReadConten
   SHOAL_ASSIGN_OR_RETURN(const size_t head_bytes, read(*head));
   head->resize(head_bytes);
   absl::StatusOr<ArrayHeader> header = ParseArrayHeader(*head);
-  if (!header.ok()) return NamedArrayFile(path, header.status());
+  if (!header.ok()) return WithSource(path, header.status());
   return header;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_errors.h"
 #include "worker/input/dataset/feature_shapes.h"
 
 namespace shoal {
@@ -37,8 +38,7 @@ absl::Status ArrayRows::Read(uint64_t index, std::span<const FeatureSpan> featur
     const ArrayFile& array = *arrays_.features[i];
     SHOAL_RETURN_IF_ERROR(array.ReadRow(index, features[i]));
     if (absl::Status status = CheckValues(features_[i], features[i].floats); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat(array.path(), ": example ", index, ": ",
-                                                      std::string(status.message())));
+      return WithSource(absl::StrCat(array.path(), ": example ", index), status);
     }
   }
   return ReadLabel(index, label);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
+#include "common/json/json_errors.h"
 
 namespace shoal {
 namespace {
@@ -198,8 +199,7 @@ absl::Status BytesToValues(const std::string& key, Bytes bytes, const PictureLoa
     }
     const absl::Status status = pictures->Load(bytes, memory, out);
     if (status.ok()) return status;
-    return absl::Status(status.code(),
-                        absl::StrCat("\"", key, "\": ", std::string(status.message())));
+    return WithSource(absl::StrCat("\"", key, "\""), status);
   }
   if (bytes.size() != out.size())
     return WrongCount(key, bytes.size(), "bytes that are no JPEG or PNG", out.size());
