@@ -41,8 +41,8 @@ absl::StatusOr<void*> MapFile(uint64_t bytes, const std::string& what) {
   if (error == 0) error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
   if (error != 0) {
     return absl::ErrnoToStatus(
-        error, absl::StrCat(what, ", for which there is no temporary file in ", directory,
-                            " (TMPDIR can name another directory)"));
+        error, absl::StrCat(what, "; cannot make a temporary file of that size in ", directory,
+                            "; set TMPDIR to another directory"));
   }
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
 }
@@ -53,9 +53,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> CachedDataset::Make(std::unique_ptr<Dat
                                                              Place place) {
   const uint64_t row_bytes = NumbersOfExample(*original) * sizeof(float);
   if (original->size() > std::numeric_limits<int64_t>::max() / row_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(original->LabelSource(), ": a cache of ",
-                                                     original->size(), " examples of ",
-                                                     FormatBytes(row_bytes), " fits nowhere"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(original->LabelSource(), ": a cache of ", original->size(), " examples of ",
+                     FormatBytes(row_bytes), " exceeds 2^63 bytes; leave \"cache\" out"));
   }
   const uint64_t bytes = original->size() * row_bytes;
   const std::string what = absl::StrCat(original->LabelSource(), ": the cache of ",

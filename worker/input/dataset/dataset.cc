@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
   const DataFormat* format = FindDataFormat(source.format);
   if (format == nullptr) {
     return absl::UnimplementedError(
-        absl::StrCat("data of the format \"", source.format, "\", which this program lacks"));
+        absl::StrCat("this program cannot read the format \"", source.format, "\""));
   }
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                          format->open(WithWeightsAsFeature(source, inputs), inputs));

@@ -79,14 +79,14 @@ absl::StatusOr<std::vector<const DataSource::Feature*>> MatchFeatures(
                                            [](std::string* out, const DataSource::Feature& each) {
                                              absl::StrAppend(out, "\"", each.input, "\"");
                                            })),
-      "; expected under \"features\" one for each input, by its name"));
+      "; expected in \"features\" one for each input, by its name"));
 }
 
 absl::Status CheckValues(const Feature& feature, std::span<const float> values) {
   if (feature.type == FeatureType::kWeight) {
     if (std::isfinite(values[0]) && values[0] >= 0) return absl::OkStatus();
     return absl::OutOfRangeError(
-        absl::StrCat("its weight is ", values[0], "; expected a number from 0"));
+        absl::StrCat("its weight is ", values[0], "; expected a finite number, at least 0"));
   }
   if (feature.type != FeatureType::kInteger) {
     if (AreFinite(values)) return absl::OkStatus();

@@ -20,7 +20,7 @@ absl::Status WithAdvice(const absl::Status& damage) {
   if (!IsDamage(damage)) return damage;
   return absl::Status(damage.code(),
                       absl::StrCat(std::string(damage.message()),
-                                   "; mend it, take it out, or leave such examples out with "
+                                   "; repair it, remove it, or skip damaged examples with "
                                    "\"damaged\": \"skip\" in the job's $.data"));
 }
 
@@ -40,8 +40,8 @@ absl::Status SkippingDataset::Read(uint64_t index, std::span<const FeatureSpan> 
     if (status.ok()) Note(index, first, next);
     return status;
   }
-  return absl::DataLossError(
-      absl::StrCat(std::string(first.message()), "; and so are the ", kMaxInARow - 1, " after it"));
+  return absl::DataLossError(absl::StrCat(std::string(first.message()), "; the ", kMaxInARow - 1,
+                                          " after it are damaged, too"));
 }
 
 absl::Status SkippingDataset::ReadLabel(uint64_t index, std::span<float> label) const {

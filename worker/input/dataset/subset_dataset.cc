@@ -31,8 +31,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> SubsetDataset::Make(std::unique_ptr<Dat
   if (size == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         whole->LabelSource(), ": the subset \"", source.subset, "\" of ", examples,
-        examples == 1 ? " example" : " examples", " with \"validation_split\" ",
-        source.validation_split, " and \"test_split\" ", source.test_split, " has none of them"));
+        examples == 1 ? " example" : " examples", " is empty with \"validation_split\" ",
+        source.validation_split, " and \"test_split\" ", source.test_split));
   }
   return std::unique_ptr<Dataset>(new SubsetDataset(std::move(whole), source, first, size));
 }

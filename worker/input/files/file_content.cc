@@ -47,7 +47,7 @@ absl::Status ReadAt(const FileDescriptor& file, const std::string& path, uint64_
     }
     if (count == 0) {
       return absl::DataLossError(absl::StrCat(path, ": ends at byte ", offset + done,
-                                              "; expected it to go on to byte ", offset + size));
+                                              "; expected at least ", offset + size, " bytes"));
     }
     done += static_cast<uint64_t>(count);
   }
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::stri
     if (glob(path.c_str(), 0, nullptr, &found) == 0) {
       files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
     } else {
-      status = JoinErrors(status, absl::NotFoundError(path + ": no file is called so"));
+      status = JoinErrors(status, absl::NotFoundError(path + ": matches no file"));
     }
     globfree(&found);
   }

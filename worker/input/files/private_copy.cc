@@ -38,8 +38,8 @@ absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, const ReadC
   uint64_t written = 0;
   while (!piece.empty()) {
     if (piece.size() > size - written) {
-      return absl::DataLossError(absl::StrCat(path, ": goes on after byte ", size,
-                                              ", where its header says that it ends"));
+      return absl::DataLossError(
+          absl::StrCat(path, ": has bytes after byte ", size, ", its end by its header"));
     }
     if (!WriteAll(file.get(), piece)) return no_room(errno);
     written += piece.size();
@@ -48,7 +48,7 @@ absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, const ReadC
   }
   if (written < size) {
     return absl::DataLossError(
-        absl::StrCat(path, ": ends at byte ", written, "; expected ", size, " by its header"));
+        absl::StrCat(path, ": ends at byte ", written, "; its header says ", size, " bytes"));
   }
 
   void* address = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);

@@ -47,9 +47,9 @@ int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes, const MeasureDisk& m
 
 absl::Status NoTemporaryFile(int error, const std::string& name, uint64_t bytes) {
   return absl::ErrnoToStatus(
-      error,
-      absl::StrCat(name, ": no temporary file of ", bytes, " bytes in ", TemporaryDirectory(),
-                   ", where up to 256 MiB are left free (TMPDIR can name another directory)"));
+      error, absl::StrCat(name, ": cannot make a temporary file of ", bytes, " bytes in ",
+                          TemporaryDirectory(),
+                          ", where up to 256 MiB must stay free; set TMPDIR to another directory"));
 }
 
 }  // namespace shoal

@@ -32,8 +32,8 @@ bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space);
 int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes,
                 const MeasureDisk& measure = MeasureDiskOf);
 
-// Makes an error from an error number: "NAME: no temporary file of N bytes in DIRECTORY, where up
-// to 256 MiB are left free (...)".
+// Makes an error from an error number: "NAME: cannot make a temporary file of N bytes in
+// DIRECTORY, where up to 256 MiB must stay free; set TMPDIR to another directory".
 absl::Status NoTemporaryFile(int error, const std::string& name, uint64_t bytes);
 
 }  // namespace shoal

@@ -116,8 +116,7 @@ std::string HintOfHeader(const std::vector<std::string>& names) {
   }
   const bool numbers = std::all_of(names.begin(), names.end(),
                                    [](const std::string& name) { return ParseNumber(name).ok(); });
-  return numbers ? "; is it a row of numbers, and no names are there? Then say \"header\": false"
-                 : "";
+  return numbers ? "; if the file has no row of names, give \"header\": false" : "";
 }
 
 absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const std::string& name) {
@@ -129,7 +128,7 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
   }
   const size_t shown = std::min(names.size(), kMaxShownNames);
   return absl::InvalidArgumentError(absl::StrCat(
-      "has no column \"", name, "\"; there is ",
+      "has no column \"", name, "\"; its columns are ",
       Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMaxReasonBytes),
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "",
       HintOfHeader(names)));
@@ -221,8 +220,8 @@ class TableReader {
     if (features > kMaxShownNames) absl::StrAppend(&names, ", ...");
     return absl::StrCat(
         "; all columns are taken as features: ", Printable(names, kMaxReasonBytes),
-        ". Name those that are features, in the job or by --set 'data.training.features=[...]', of "
-        "the test set by --set 'data.test.features=[...]'");
+        ". Name the features in the job or by --set 'data.training.features=[...]', for the test "
+        "set by --set 'data.test.features=[...]'");
   }
 
  private:
@@ -251,7 +250,7 @@ class TableReader {
               std::string(number.status().message()),
               // An error in the first row means that the column is not a feature. Later, a single
               // value may be missing.
-              first ? HintOfFeatures() : "; write what it is to count as, or leave the row out"));
+              first ? HintOfFeatures() : "; write a number in its place, or remove the row"));
         }
         row[i] = *number;
       }

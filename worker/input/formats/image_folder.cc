@@ -106,10 +106,11 @@ std::vector<std::string> WithoutClass(const std::vector<std::string>& folders,
 absl::Status OfNoClass(const std::string& folder, std::vector<std::string> unknown,
                        const std::vector<std::string>& classes) {
   for (std::string& name : unknown) name = (fs::path(folder) / name).string();
-  return absl::InvalidArgumentError(absl::StrCat(
-      SomeOf(unknown), unknown.size() == 1 ? ": is of no class" : ": are of no class",
-      " that is trained; the classes, by \"class_names\" or the training set's folders, are ",
-      SomeOf(classes), ". Call a folder as its class, take it out, or train with it"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(SomeOf(unknown),
+                   unknown.size() == 1 ? ": is not a trained class" : ": are not trained classes",
+                   "; \"class_names\" or the training set's folders name these: ", SomeOf(classes),
+                   ". Rename the folder, remove it, or train with it"));
 }
 
 // Returns the pictures below `path`, sorted. Their paths are relative to `base`. If `base` is
@@ -163,8 +164,8 @@ absl::Status CheckKinds(const std::string& folder, const PictureList& list) {
   if (count == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       first, count == 1 ? " is a picture" : absl::StrCat(" is one of ", count, " pictures"),
-      " of a kind that Shoal does not read; convert to PNG or JPEG, take out of the folder, or "
-      "give \"damaged\": \"skip\""));
+      " of a kind that Shoal does not read; convert to PNG or JPEG, remove from the folder, or "
+      "give \"damaged\": \"skip\" in the job's $.data"));
 }
 
 class ImageFolder : public Dataset {

@@ -70,7 +70,7 @@ absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory,
 absl::Status CannotHold(int64_t height, int64_t width, uint64_t file_bytes) {
   return absl::DataLossError(absl::StrCat("its header says ", width, " x ", height,
                                           " pixels; a file of ", file_bytes,
-                                          " bytes cannot hold so many"));
+                                          " bytes cannot hold that many"));
 }
 
 }  // namespace shoal

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/worker/input/formats/data_file_content.h"
 
 namespace shoal {
@@ -121,11 +122,10 @@ TEST_F(DatasetTest, ContentLargerThanEveryBuffer) {
 TEST_F(DatasetTest, ShapesThatDifferAreBothNamed) {
   EXPECT_TRUE(Open(Images(), Labels(), {2, 2}).ok());
   const absl::Status flat = ErrorOf(Images(), Labels(), {4});
-  EXPECT_EQ(flat.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(flat.message()),
-              AllOf(HasSubstr(Path("images")), HasSubstr("(None, 2, 2)"), HasSubstr("(None, 4)"),
-                    HasSubstr("Flatten")));
-  EXPECT_THAT(std::string(ErrorOf(Images(), Labels(), {1, 2, 2}).message()), HasSubstr("Reshape"));
+  EXPECT_THAT(flat, FailsWith(absl::StatusCode::kInvalidArgument,
+                              {Path("images"), "(None, 2, 2)", "(None, 4)", "Flatten"}));
+  EXPECT_THAT(ErrorOf(Images(), Labels(), {1, 2, 2}),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"Reshape"}));
   EXPECT_THAT(std::string(ErrorOf(Images(), Labels(), {2, 2, 3}).message()),
               AllOf(HasSubstr("(None, 2, 2, 3)"), testing::Not(HasSubstr("layer"))));
   EXPECT_FALSE(ErrorOf(Images(), Labels(), {0}).ok());
@@ -133,9 +133,8 @@ TEST_F(DatasetTest, ShapesThatDifferAreBothNamed) {
 
 TEST_F(DatasetTest, CountsThatDifferAreBothNamed) {
   const absl::Status status = ErrorOf(Images(), IdxHeader(0x08, {2}) + "ab");
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(Path("images") + " has 3 examples"),
-                                                   HasSubstr(Path("labels") + " has 2 labels")));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument,
+                                {Path("images"), "3 examples", Path("labels"), "2 labels"}));
 }
 
 TEST_F(DatasetTest, WhatIsNoFileIsNamed) {
@@ -144,12 +143,11 @@ TEST_F(DatasetTest, WhatIsNoFileIsNamed) {
     return OpenDataset({.images = Path(name), .labels = Path("labels")}, {{.shape = {2, 2}}})
         .status();
   };
-  EXPECT_EQ(error("missing").code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(error("missing").message()), HasSubstr(Path("missing")));
+  EXPECT_THAT(error("missing"), FailsWith(absl::StatusCode::kNotFound, {Path("missing")}));
   std::filesystem::create_directory(Path("folder"));
-  EXPECT_THAT(std::string(error("folder").message()), HasSubstr("is a directory"));
+  EXPECT_THAT(error("folder"), FailsWith(absl::StatusCode::kInvalidArgument, {Path("folder")}));
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
-  EXPECT_THAT(std::string(error("pipe").message()), HasSubstr("not a regular file"));
+  EXPECT_THAT(error("pipe"), FailsWith(absl::StatusCode::kInvalidArgument, {Path("pipe")}));
 }
 
 TEST_F(DatasetTest, BothFilesAreNamedWhenBothAreWrong) {
@@ -171,33 +169,25 @@ TEST_F(DatasetTest, TruncatedOrTooLongIsNamedWithTheOffset) {
   const std::string images = Images();
   for (const std::string& content : {images.substr(0, 20), Gzip(images.substr(0, 20))}) {
     const absl::Status status = ErrorOf(content);
-    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr(Path("images") + ": ends at byte 20"), HasSubstr("28")));
+    EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, {Path("images"), "byte 20", "28"}));
   }
-  EXPECT_THAT(std::string(ErrorOf(images + "x").message()),
-              AllOf(HasSubstr("ends at byte 29"), HasSubstr("28")));
-  EXPECT_THAT(std::string(ErrorOf(Gzip(images + "x")).message()),
-              HasSubstr("goes on after byte 28"));
-  EXPECT_THAT(std::string(ErrorOf(images.substr(0, 7)).message()),
-              AllOf(HasSubstr(Path("images")), HasSubstr("ends at byte 7")));
+  EXPECT_THAT(ErrorOf(images + "x"), FailsWith(absl::StatusCode::kDataLoss, {"byte 29", "28"}));
+  EXPECT_THAT(ErrorOf(Gzip(images + "x")), FailsWith(absl::StatusCode::kDataLoss, {"byte 28"}));
+  EXPECT_THAT(ErrorOf(images.substr(0, 7)),
+              FailsWith(absl::StatusCode::kDataLoss, {Path("images"), "byte 7"}));
 }
 
 TEST_F(DatasetTest, DamagedGzipIsNamedWithTheOffset) {
   const std::string gzip = Gzip(Images());
   const absl::Status early = ErrorOf(gzip.substr(0, gzip.size() - 9));
-  EXPECT_EQ(early.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(early.message()),
-              AllOf(HasSubstr(Path("images") + ": the gzip data ends early at byte " +
-                              std::to_string(gzip.size() - 9)),
-                    HasSubstr("decoded")));
+  EXPECT_THAT(early, FailsWith(absl::StatusCode::kDataLoss,
+                               {Path("images"), "byte " + std::to_string(gzip.size() - 9)}));
   std::string damaged = gzip;
   damaged[damaged.size() - 6] ^= 1;  // in the checksum
-  EXPECT_THAT(std::string(ErrorOf(damaged).message()),
-              AllOf(HasSubstr("damaged gzip data, incorrect data check"), HasSubstr("byte")));
+  EXPECT_THAT(ErrorOf(damaged), FailsWith(absl::StatusCode::kDataLoss, {Path("images"), "byte"}));
   damaged = gzip;
   damaged[10] = '\xff';  // an invalid block type
-  EXPECT_THAT(std::string(ErrorOf(damaged).message()), HasSubstr("invalid block type"));
+  EXPECT_THAT(ErrorOf(damaged), FailsWith(absl::StatusCode::kDataLoss, {Path("images"), "byte"}));
 }
 
 TEST_F(DatasetTest, GzipNeedsATemporaryFileButPlainFilesDoNot) {
@@ -251,11 +241,9 @@ TEST_F(DatasetTest, LargeFileShortenedWhileItIsReadIsAnError) {
   const absl::Status status =
       (*dataset)->Read(1000, std::vector<FeatureSpan>{example}, std::span(&label, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(
-      std::string(status.message()),
-      AllOf(HasSubstr(path),
-            HasSubstr("ends at byte " + std::to_string(header.size() + 1000 * kRowBytes + 100)),
-            HasSubstr("when it was opened")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(path),
+                    HasSubstr("byte " + std::to_string(header.size() + 1000 * kRowBytes + 100))));
   EXPECT_TRUE((*dataset)->Read(999, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
 }
 

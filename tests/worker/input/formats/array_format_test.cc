@@ -1,4 +1,5 @@
-// What the heads of IDX and NPY files say, and how their numbers become float32.
+// What the heads of IDX and NPY files say, and how their numbers become float32. Of the tests of
+// worker/input, this one asserts the sentences of messages.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -109,13 +110,13 @@ TEST(NpyFormatTest, WhatIsNotReadIsRefusedByName) {
   const std::string records =
       NpyHeader(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }");
   EXPECT_EQ(CodeOf(records), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(ErrorOf(records), HasSubstr("element type of several fields; can be read: "));
+  EXPECT_THAT(ErrorOf(records), HasSubstr("element type of several fields; expected one of "));
   const auto error = [](const char* descr) {
     return ErrorOf(NpyHeader(1, NpyDict(descr, "(3,)")));
   };
   EXPECT_EQ(error("<f2"),
-            "at byte 20: element type '<f2' (float16); can be read: '|u1' '|i1' '<i2' '<i4' '<i8' "
-            "'<f4' '<f8' (array.astype('<f4') makes one)");
+            "at byte 20: element type '<f2' (float16); expected one of '|u1' '|i1' '<i2' '<i4' "
+            "'<i8' '<f4' '<f8' (array.astype('<f4') makes one)");
   EXPECT_THAT(error("|b1"), HasSubstr("element type '|b1' (bool);"));
   EXPECT_THAT(error("<U5"), HasSubstr("element type '<U5' (str);"));
   EXPECT_THAT(error("<c8"), HasSubstr("element type '<c8' (complex64);"));

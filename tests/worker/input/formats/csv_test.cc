@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/worker/input/formats/format_test.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/formats/csv_reader.h"
@@ -47,13 +48,12 @@ TEST(CsvReaderTest, ReadsWhatRfc4180Has) {
 }
 
 TEST(CsvReaderTest, SaysOnWhichLineSomethingIsWrong) {
-  EXPECT_THAT(ReadAll("a\nb\"c\n"), HasSubstr("line 2: a quote within"));
-  EXPECT_THAT(ReadAll("a\n\"b\nc"), AllOf(HasSubstr("line 3: the file ends within quotes"),
-                                          HasSubstr("began on line 2")));
-  EXPECT_THAT(ReadAll("\"a\"b"), HasSubstr("line 1: text after the quote"));
-  EXPECT_THAT(ReadAll("a\rb"), HasSubstr("line 1: a carriage return"));
-  EXPECT_THAT(ReadAll("\"" + std::string(kMaxCsvRowBytes, 'x')), HasSubstr("16777216 bytes"));
-  EXPECT_THAT(ReadAll(std::string(kMaxCsvFields, ',')), HasSubstr("1048576 fields"));
+  EXPECT_THAT(ReadAll("a\nb\"c\n"), HasSubstr("line 2: "));
+  EXPECT_THAT(ReadAll("a\n\"b\nc"), AllOf(HasSubstr("line 3: "), HasSubstr("line 2")));
+  EXPECT_THAT(ReadAll("\"a\"b"), HasSubstr("line 1: "));
+  EXPECT_THAT(ReadAll("a\rb"), HasSubstr("line 1: "));
+  EXPECT_THAT(ReadAll("\"" + std::string(kMaxCsvRowBytes, 'x')), HasSubstr("16777216"));
+  EXPECT_THAT(ReadAll(std::string(kMaxCsvFields, ',')), HasSubstr("1048576"));
 }
 
 class CsvTest : public FormatTest {
@@ -93,38 +93,42 @@ TEST_F(CsvTest, AColumnMaySayWhatARowCounts) {
   source_.features = {{"", {"b", "a"}}};
   EXPECT_THAT(Rows(), ElementsAre("2 1 | 0.5 : 7", "4 3 | 2 : 8"));
   source_.weights = "v";
-  EXPECT_THAT(ErrorOf(), HasSubstr("has no column \"v\"; there is a, y, w, b"));
+  EXPECT_THAT(ErrorOf(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"data.csv", "\"v\"", "a, y, w, b"}));
 }
 
 TEST_F(CsvTest, WhereNoFeaturesAreNamedTheColumnsTakenAre) {
   Write("data.csv", "a,b,y,kind\n1,2,3,4\n");
-  const auto hint = AllOf(HasSubstr("all columns are taken as features: a, b, kind. "),
-                          HasSubstr("data.training.features=[...]"));
-  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("(None, 3)"), hint));
+  const std::string features = ": a, b, kind. ", flag = "--set 'data.training.features=[...]'";
+  EXPECT_THAT(ErrorOf(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"(None, 3)", features, flag}));
   Write("data.csv", "a,b,y,kind\n1,2,3,red\n");
-  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("column kind: \"red\" is no number"), hint));
+  EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kDataLoss,
+                                   {"line 2, column kind: \"red\"", features, flag}));
   source_.features = {{"", {"a", "kind"}}};
-  EXPECT_THAT(ErrorOf(), testing::Not(HasSubstr("features=")));
+  EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kDataLoss, {"line 2, column kind"}));
+  EXPECT_THAT(ErrorOf().ToString(), testing::Not(HasSubstr("features=")));
 }
 
 TEST_F(CsvTest, OneValueThatIsMissingIsNoQuestionOfFeatures) {
   for (const char* value : {"", "?"}) {
     Write("data.csv", std::string("a,b,y\n1,2,3\n1,") + value + ",3\n");
-    EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("line 3, column b: "), HasSubstr("leave the row out"),
-                                 testing::Not(HasSubstr("features"))));
+    EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kDataLoss, {"line 3, column b: "}));
+    EXPECT_THAT(ErrorOf().ToString(), testing::Not(HasSubstr("features")));
   }
 }
 
 TEST_F(CsvTest, AFirstRowWithoutTheNamesIsExplained) {
   Write("data.csv", "1,2,3\n4,5,6\n");
-  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("has no column \"y\"; there is 1, 2, 3"),
-                               HasSubstr("\"header\": false")));
+  EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kInvalidArgument,
+                                   {"\"y\"", "1, 2, 3", "\"header\": false"}));
   for (const auto& [delimiter, shown] : {std::pair(";", ";"), {"\t", "\\t"}}) {
     Write("data.csv", absl::StrCat("a", delimiter, "b", delimiter, "y\n"));
-    EXPECT_THAT(ErrorOf(), HasSubstr(absl::StrCat("\"delimiter\": \"", shown, "\"?")));
+    EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kInvalidArgument,
+                                     {absl::StrCat("\"delimiter\": \"", shown, "\"")}));
   }
   Write("data.csv", "a,b,c\n4,5,6\n");
-  EXPECT_THAT(ErrorOf(),
+  EXPECT_THAT(ErrorOf().ToString(),
               AllOf(testing::Not(HasSubstr("header")), testing::Not(HasSubstr("delimiter"))));
 }
 
@@ -138,9 +142,8 @@ TEST_F(CsvTest, ColumnsAreThoseOfTheInputWhereNoneAreNamed) {
 
 TEST_F(CsvTest, FilesThatAreMissingAreAllNamed) {
   source_.paths = {Path("1.csv"), Path("2.csv"), Path("*.tsv")};
-  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(ErrorOf(),
-              AllOf(HasSubstr(Path("1.csv")), HasSubstr(Path("2.csv")), HasSubstr("*.tsv")));
+              FailsWith(absl::StatusCode::kNotFound, {Path("1.csv"), Path("2.csv"), "*.tsv"}));
 }
 
 TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
@@ -156,10 +159,8 @@ TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
 TEST_F(CsvTest, ANameThatTwoColumnsHaveIsRefused) {
   const std::string path = Write("data.csv", "y,a,b,y\n1,2,3,1\n");
   inputs_[0].shape = {3};
-  EXPECT_EQ(ErrorOf(), path +
-                           ": columns 0 and 3, counted from 0, are both called \"y\"; give each "
-                           "a name of its own");
-  EXPECT_EQ(Open().status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(ErrorOf(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {path, "columns 0 and 3", "\"y\""}));
   Write("data.csv", ",a,,y\n1,2,3,7\n");
   EXPECT_THAT(Rows(), ElementsAre("1 2 3 : 7"));  // these have none
 }
@@ -176,25 +177,30 @@ TEST_F(CsvTest, WithoutAHeaderColumnsHaveNumbers) {
 
 TEST_F(CsvTest, WrongFilesAreNamedWithTheLine) {
   const std::string path = Write("data.csv", "a,y,b\n1,2,3\n1,2\n");
-  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": line 3: 2 fields; expected 3"));
+  const auto is_damaged = [](const std::string& where) {
+    return FailsWith(absl::StatusCode::kDataLoss, {where});
+  };
+  EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kDataLoss, {path + ": line 3: 2 ", "3"}));
   Write("data.csv", "a,y,b\n1,2,3\n1,2,red\n");
-  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": line 3, column b: \"red\" is no number"));
+  EXPECT_THAT(ErrorOf(), is_damaged(path + ": line 3, column b: \"red\""));
   for (const char* bad : {"", "nan", "inf", "1e99", "1 2", "0x10"}) {
     Write("data.csv", std::string("a,y,b\n") + bad + ",2,3\n");
-    EXPECT_THAT(ErrorOf(), HasSubstr(path + ": line 2, column a: ")) << bad;
+    EXPECT_THAT(ErrorOf(), is_damaged(path + ": line 2, column a: ")) << bad;
   }
   Write("data.csv", "a,z,b\n1,2,3\n");
-  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": has no column \"y\"; there is a, z, b"));
+  EXPECT_THAT(ErrorOf(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {path + ": ", "\"y\"", "a, z, b"}));
   Write("data.csv", "a,y,b\n");
-  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": has no row of numbers"));
+  EXPECT_THAT(ErrorOf(), is_damaged(path + ": "));
   Write("data.csv", "");
-  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": has no row"));
+  EXPECT_THAT(ErrorOf(), is_damaged(path + ": "));
   Write("data.csv", "a,y\n1,2\n");
-  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr(path), HasSubstr("(None, 1)"), HasSubstr("(None, 2)")));
+  EXPECT_THAT(ErrorOf(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {path, "(None, 1)", "(None, 2)"}));
   Write("data.csv", "a,y,b\n1,2,3\n");
   Write("other.csv", "a,y,c\n1,2,3\n");
   source_.paths.push_back(Path("other.csv"));
-  EXPECT_THAT(ErrorOf(), HasSubstr(Path("other.csv") + ": has other columns"));
+  EXPECT_THAT(ErrorOf(), is_damaged(Path("other.csv") + ": "));
 }
 
 }  // namespace

@@ -14,15 +14,15 @@ namespace shoal {
 class FormatTest : public DataFileTest {
  protected:
   absl::StatusOr<std::unique_ptr<Dataset>> Open() const { return OpenDataset(source_, inputs_); }
-  // Returns the error of opening, or else of the first unreadable example; empty if there is none.
-  std::string ErrorOf() const {
+  // Returns the error of opening, or else of the first unreadable example.
+  absl::Status ErrorOf() const {
     const auto dataset = Open();
-    if (!dataset.ok()) return std::string(dataset.status().message());
+    if (!dataset.ok()) return dataset.status();
     for (uint64_t i = 0; i < (*dataset)->size(); ++i) {
       const absl::Status status = Read(**dataset, i, nullptr);
-      if (!status.ok()) return std::string(status.message());
+      if (!status.ok()) return status;
     }
-    return "";
+    return absl::OkStatus();
   }
   // Returns "0 1 | 7 : label" for each example.
   std::vector<std::string> Rows() const {

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "common/log/logging.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/worker/input/formats/data_file_content.h"
 #include "tests/worker/input/pictures/picture_files.h"
 #include "worker/input/dataset/dataset.h"
@@ -35,7 +36,7 @@ class ImageFolderTest : public DataFileTest {
   absl::StatusOr<std::unique_ptr<Dataset>> Open() const {
     return OpenDataset(source_, {{.name = "x", .shape = {4, 4, 3}}});
   }
-  std::string ErrorOfOpening() const { return std::string(Open().status().message()); }
+  absl::Status ErrorOfOpening() const { return Open().status(); }
 
   // "level label..." of an example whose pixels are all equal.
   static std::string Row(const Dataset& dataset, uint64_t index) {
@@ -72,7 +73,7 @@ TEST_F(ImageFolderTest, LabelsAreAsTheModeSays) {
   EXPECT_THAT(Rows(), ElementsAre("40 0", "50 0", "10 1", "20 1"));
   std::filesystem::create_directory(Path("set/c"));
   source_.class_names = {};
-  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("set")), HasSubstr("3 classes")));
+  EXPECT_THAT(ErrorOfOpening(), FailsWith(absl::StatusCode::kInvalidArgument, {Path("set"), "3"}));
 }
 
 // As a test set has it, whose classes are those of the training set.
@@ -83,7 +84,7 @@ TEST_F(ImageFolderTest, AFolderMayLackClassesButHaveNoOthers) {
   EXPECT_THAT(Rows()[2], "40 0 0 0 1");
   source_.class_names = {"aa", "b"};
   EXPECT_THAT(ErrorOfOpening(),
-              AllOf(HasSubstr(Path("set/a") + ": is of no class"), HasSubstr("are aa, b. ")));
+              FailsWith(absl::StatusCode::kInvalidArgument, {Path("set/a") + ": ", ": aa, b. "}));
   // Of predictions nobody asks for the class.
   source_.unlabelled = true;
   EXPECT_EQ((*Open())->size(), 4u);
@@ -91,8 +92,8 @@ TEST_F(ImageFolderTest, AFolderMayLackClassesButHaveNoOthers) {
 
 TEST_F(ImageFolderTest, ADamagedPictureFailsByName) {
   const std::string path = Write("set/b/1.jpeg", PlainJpeg(90, 90, 40).substr(0, 700));
-  EXPECT_THAT(Rows()[2], AllOf(HasSubstr(path + ": ends early, at byte 700"),
-                               HasSubstr("with \"damaged\": \"skip\"")));
+  EXPECT_THAT(Rows()[2], AllOf(HasSubstr(path + ": "), HasSubstr("byte 700"),
+                               HasSubstr("\"damaged\": \"skip\"")));
   Write("set/b/1.jpeg", "GIF89a");
   EXPECT_THAT(Rows()[2], AllOf(HasSubstr(path), HasSubstr("GIF")));
   std::filesystem::remove(path);
@@ -110,8 +111,7 @@ TEST_F(ImageFolderTest, FractionalPixelsAreRefusedWhereTheInputTakesNone) {
   const auto dataset = OpenDataset(source_, {whole});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_THAT(Row(**dataset, 2),
-              AllOf(HasSubstr(path + ": the input \"x\" takes integers, but this is "),
-                    HasSubstr("expected a whole number from 0 to 255")));
+              AllOf(HasSubstr(path + ": the input \"x\""), HasSubstr("0 to 255")));
 }
 
 TEST_F(ImageFolderTest, DamagedPicturesAreSkippedNamedAndCounted) {
@@ -125,11 +125,10 @@ TEST_F(ImageFolderTest, DamagedPicturesAreSkippedNamedAndCounted) {
   // The next whole one in its place; of the last, the first.
   EXPECT_THAT(Rows(), ElementsAre("10 0", "40 1", "40 1", "10 0"));
   SendLogTo({});
-  EXPECT_THAT(lines,
-              ElementsAre(AllOf(HasSubstr(first), HasSubstr("ends early"), HasSubstr("skipped=1")),
-                          AllOf(HasSubstr(second), HasSubstr("skipped=2"))));
+  EXPECT_THAT(lines, ElementsAre(AllOf(HasSubstr(first), HasSubstr("skipped=1")),
+                                 AllOf(HasSubstr(second), HasSubstr("skipped=2"))));
   for (const char* file : {"set/a/1.jpg", "set/b/1.jpeg"}) Write(file, "");
-  EXPECT_THAT(Rows()[0], AllOf(HasSubstr(Path("set/a/1.jpg")), HasSubstr("99 after it")));
+  EXPECT_THAT(Rows()[0], AllOf(HasSubstr(Path("set/a/1.jpg")), HasSubstr("99")));
 }
 
 // Of a file that was read for nothing, too.
@@ -139,20 +138,20 @@ TEST_F(ImageFolderTest, KeepsNoLargeFileInMemory) {
   const auto dataset = Open();
   ASSERT_TRUE(dataset.ok());
   const size_t before = mallinfo2().hblkhd;
-  EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("neither a JPEG nor a PNG")));
+  EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("byte 0")));
   EXPECT_LE(mallinfo2().hblkhd, before + (8 << 20));
   std::filesystem::resize_file(path, 129 << 20);
-  EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("at most 134217728")));
+  EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("134217728")));
 }
 
 TEST_F(ImageFolderTest, KindsThatAreNotReadAreRefusedAtOnce) {
   Write("set/a/jpeg.gif", PlainJpeg(9, 9, 30));
   EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "30 0", "40 1", "50 1"));
   const std::string gif = Write("set/a/x.GIF", "GIF89a");
-  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(gif + " is a picture"), HasSubstr("to PNG or JPEG"),
-                                      HasSubstr("\"damaged\": \"skip\"")));
+  EXPECT_THAT(ErrorOfOpening(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {gif, "\"damaged\": \"skip\""}));
   Write("set/b/x.bmp", "BM");
-  EXPECT_THAT(ErrorOfOpening(), HasSubstr(gif + " is one of 2 pictures"));
+  EXPECT_THAT(ErrorOfOpening(), FailsWith(absl::StatusCode::kInvalidArgument, {gif, " 2 "}));
   source_.damaged = "skip";
   SendLogTo([](const std::string&, const LogFields&) {});
   EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "30 0", "40 1", "40 1", "50 1", "10 0"));
@@ -169,25 +168,24 @@ TEST_F(ImageFolderTest, LinksInACircleAreBadConfiguration) {
   const std::string picture = link_to_itself("set/a/2.png");
   std::vector<float> pixels(48), label(1);
   const absl::Status read = (*Open())->Read(1, std::vector<FeatureSpan>{pixels}, label);
-  EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(read.message()), HasSubstr(picture + ": Too many levels of symbolic"));
+  EXPECT_THAT(read, FailsWith(absl::StatusCode::kInvalidArgument, {picture + ": "}));
   source_.paths = {link_to_itself("circle")};
-  EXPECT_EQ(Open().status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(ErrorOfOpening(), HasSubstr(Path("circle") + ": Too many levels of symbolic"));
+  EXPECT_THAT(ErrorOfOpening(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {Path("circle") + ": "}));
 }
 
 TEST_F(ImageFolderTest, WhatIsNoSuchFolderIsNamed) {
   source_.paths = {Path("missing")};
-  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(ErrorOfOpening(), HasSubstr(Path("missing")));
+  EXPECT_THAT(ErrorOfOpening(), FailsWith(absl::StatusCode::kNotFound, {Path("missing")}));
   source_.paths = {Path("set/a")};
-  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("set/a")), HasSubstr("no folder")));
+  EXPECT_THAT(ErrorOfOpening(), FailsWith(absl::StatusCode::kInvalidArgument, {Path("set/a")}));
   std::filesystem::create_directories(Path("empty/c"));
   source_.paths = {Path("empty")};
-  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("empty")), HasSubstr("no picture")));
+  EXPECT_THAT(ErrorOfOpening(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {Path("empty"), ".jpg"}));
   source_.paths = {Path("set")};
-  EXPECT_THAT(std::string(OpenDataset(source_, {{"x", {4, 4, 3}}, {"y", {2}}}).status().message()),
-              HasSubstr("one input"));
+  EXPECT_THAT(OpenDataset(source_, {{"x", {4, 4, 3}}, {"y", {2}}}).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {Path("set"), "2"}));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ absl::Status ArrayFile::ReadBytes(uint64_t offset, void* out, size_t size) const
   const absl::Status read = ReadAt(file_, path_, offset, out, size);
   if (!absl::IsDataLoss(read)) return read;
   return absl::DataLossError(absl::StrCat(std::string(read.message()), "; ", Describe(header_),
-                                          ", and so it was when it was opened"));
+                                          "; it was whole when it was opened"));
 }
 
 }  // namespace shoal

@@ -16,8 +16,8 @@ absl::StatusOr<ArrayHeader> ParseArrayHeader(std::string_view head) {
   if (head.empty()) return absl::DataLossError("the file is empty; expected IDX or NPY");
   if (head.substr(0, 4) == "PK\x03\x04") {
     return absl::DataLossError(
-        "is a zip archive; of an .npz the job says \"format\": \"npz\", \"path\": the file, and "
-        "which of its arrays are \"features\" and \"labels\"");
+        "is a zip archive; for an .npz, write \"format\": \"npz\", \"path\": the file, and its "
+        "arrays' names as \"features\" and \"labels\" in the job's $.data");
   }
   return absl::DataLossError(absl::StrCat("at byte 0: \"",
                                           absl::CHexEscape(std::string(head.substr(0, 6))),

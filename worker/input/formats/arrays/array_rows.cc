@@ -18,12 +18,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> ArrayRows::Make(Arrays arrays,
     if (const ArrayFile& first = *arrays.features[0]; array.rows() != first.rows()) {
       return absl::InvalidArgumentError(absl::StrCat(array.path(), " has ", array.rows(),
                                                      " examples, but ", first.path(), " has ",
-                                                     first.rows(), "; expected as many of both"));
+                                                     first.rows(), "; expected equal numbers"));
     }
     if (arrays.labels != nullptr && array.rows() != arrays.labels->rows()) {
       return absl::InvalidArgumentError(absl::StrCat(
           array.path(), " has ", array.rows(), " examples, but ", arrays.labels->path(), " has ",
-          arrays.labels->rows(), " labels; expected as many of both"));
+          arrays.labels->rows(), " labels; expected equal numbers"));
     }
     SHOAL_ASSIGN_OR_RETURN(shaped[i].shape,
                            ShapeForInput(array.row_shape(), inputs[i], array.path()));

@@ -91,7 +91,7 @@ class HeaderParser {
           "at byte ", offset, ": element type ",
           records ? "of several fields"
                   : absl::StrCat("'", Printable(descr, 24), "'", NumPyName(descr)),
-          "; can be read: '|u1' '|i1' '<i2' '<i4' '<i8' '<f4' '<f8' (array.astype('<f4') makes "
+          "; expected one of '|u1' '|i1' '<i2' '<i4' '<i8' '<f4' '<f8' (array.astype('<f4') makes "
           "one)"));
     }
     header_.format = {.type = *type, .order = big ? std::endian::big : std::endian::little};

@@ -211,7 +211,7 @@ std::string Joined(std::vector<std::string> keys) {
   std::sort(keys.begin(), keys.end());
   std::string text;
   for (const std::string& key : keys) absl::StrAppend(&text, text.empty() ? "" : ", ", key);
-  return text.empty() ? "nothing" : Printable(text, kMaxNameBytes);
+  return text.empty() ? "none" : Printable(text, kMaxNameBytes);
 }
 
 // Finds the values of `key` in `example`, and writes numbers into `out`.
@@ -226,7 +226,7 @@ absl::StatusOr<ValueList> FindValues(Bytes example, const std::string& key, std:
       if (keys.size() < kMaxKeysShown) keys.emplace_back(each.substr(0, kMaxNameBytes));
     }));
     return absl::DataLossError(
-        absl::StrCat("has no key \"", key, "\"; there is ", Joined(std::move(keys))));
+        absl::StrCat("has no key \"", key, "\"; its keys: ", Joined(std::move(keys))));
   }
   ValueList values;
   SHOAL_RETURN_IF_ERROR(values.Read(*found, out));

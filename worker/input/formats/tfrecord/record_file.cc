@@ -35,8 +35,8 @@ absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path) {
   if (magic[0] == 0x1f && magic[1] == 0x8b) {
     return absl::UnimplementedError(absl::StrCat(
         path,
-        ": is compressed by gzip; expected a TFRecord file that is not, whose records can "
-        "be read in any order"));
+        ": is compressed by gzip; expected a plain TFRecord file, whose records can be read in "
+        "any order"));
   }
   return RecordFile(path, std::move(file), size);
 }
