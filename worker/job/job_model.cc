@@ -13,8 +13,8 @@ absl::Status CheckClassWeights(const std::map<int64_t, double>& weights, const L
   if (weights.empty()) return absl::OkStatus();
   if (output.size() > 2) {
     return absl::UnimplementedError(absl::StrCat(
-        "$.class_weight: is of examples with one label each, but the loss ", loss.class_name(),
-        " takes several of each for the model's output of shape ", ShapeToString(output)));
+        "$.class_weight: needs one label for each example, but the loss ", loss.class_name(),
+        " takes several for the model's output of shape ", ShapeToString(output)));
   }
   const int64_t last = output.size() == 2 ? output.back() : 1;
   const bool numbered = loss.target() == Loss::Target::kClassNumber;

@@ -40,7 +40,7 @@ absl::Status CheckItHasColumns(const DataSource& data) {
   if (!absl::IsInvalidArgument(found)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(std::string(found.message()),
-                   "; it is a column of the training set: say which are the features here, in the "
+                   "; it is a column of the training set: name the features of this set in the "
                    "same order, in the job or by --set 'data.test.features=[...]'"));
 }
 

@@ -51,9 +51,9 @@ TEST_F(JobNamesTest, TheTrainingSetNumbersTheClassesOfAllData) {
   EXPECT_THAT(WithNamesOfJob(job_, job_.test)->class_names, ElementsAre("dog", "cat", "bee"));
   EXPECT_TRUE(WithNamesOfJob(job_, job_.training).ok());
   job_.test.class_names = {"dog"};
-  EXPECT_THAT(std::string(WithNamesOfJob(job_, job_.test).status().message()),
-              AllOf(HasSubstr(directory_ / "test: \"class_names\""),
-                    HasSubstr(directory_ / "training"), HasSubstr("leave them out")));
+  EXPECT_THAT(
+      std::string(WithNamesOfJob(job_, job_.test).status().message()),
+      AllOf(HasSubstr(directory_ / "test: \"class_names\""), HasSubstr(directory_ / "training")));
 }
 
 TEST_F(JobNamesTest, TheJobKeepsThemWithoutItsData) {
@@ -70,7 +70,7 @@ TEST_F(JobNamesTest, TheTrainingSetHasAFolderForEach) {
   EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
   job_.training.class_names.push_back("eel");
   EXPECT_THAT(std::string(CheckClassesOfTraining(job_).message()),
-              HasSubstr(directory_ / "training: has no folder \"eel\""));
+              AllOf(HasSubstr(directory_ / "training: "), HasSubstr("\"eel\"")));
   std::filesystem::remove_all(directory_ / "training");
   EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
 }
@@ -150,7 +150,7 @@ TEST_F(JobNamesTest, ATestSetThatCallsThemOtherwiseIsToldWhatToSay) {
   };
   job_.test = Table("test.csv", "A,B,y");
   EXPECT_THAT(std::string(open(job_.test).message()),
-              AllOf(HasSubstr("test.csv: has no column \"a\"; there is A, B, y"),
+              AllOf(HasSubstr("test.csv: "), HasSubstr("\"a\""), HasSubstr("A, B, y"),
                     HasSubstr("--set 'data.test.features=[...]'")));
   job_.test.features = {{.from = {"A", "B"}}};
   EXPECT_TRUE(open(job_.test).ok());

@@ -57,7 +57,7 @@ TEST(CheckLabelShapeTest, TheErrorNamesFileShapesAndWhatWouldBeRight) {
                 ", one class number an example; these have shape " + ShapeToString({10}) +
                 "; a number for each class (one-hot) is for categorical_crossentropy");
   EXPECT_THAT(std::string(Check(kCategorical, {kBatch, 10}, {}).message()),
-              testing::HasSubstr("class numbers are for sparse_categorical_crossentropy"));
+              testing::HasSubstr("sparse_categorical_crossentropy"));
   const absl::Status number = Check(kMeanSquared, {kBatch, 10}, {});
   EXPECT_TRUE(absl::IsInvalidArgument(number));
   EXPECT_EQ(number.message(),
