@@ -230,19 +230,18 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
 // Some overflows at the beginning, and one now and then, are normal, because the scale grows as
 // high as it can. So this logs a warning only for the least scale, and only once in a row.
 void ComputeThread::NoteOverflow(uint64_t batch, double loss_scale) {
-  const std::string what = absl::StrCat("the gradient of batch ", batch, " overflowed float16");
+  const std::string what =
+      absl::StrFormat("skipped the gradient of batch %d: it overflowed float16 at loss scale %.0f",
+                      batch, loss_scale);
   if (loss_scale > 1) {
     least_scale_overflowed_ = false;
-    return LogInfo(
-        absl::StrFormat("%s with the loss times %.0f, and is dropped; the next one is with "
-                        "half of that",
-                        what, loss_scale));
+    return LogInfo(absl::StrCat(what, "; the next batch uses half of that"));
   }
   if (std::exchange(least_scale_overflowed_, true)) return;
   LogWarning(absl::StrCat(what,
-                          " with the loss as it is, and is dropped, as the next ones are that do: "
-                          "the model diverges, or has numbers beyond 65504, for which "
-                          "\"mixed_bfloat16\" is the policy"));
+                          ", the least; overflows that follow at once are not logged. The model "
+                          "diverges, or has numbers beyond 65504: give its layers the policy "
+                          "\"mixed_bfloat16\""));
 }
 
 void ComputeThread::NoteExamples(uint64_t step, const LoadedBatch& batch) {

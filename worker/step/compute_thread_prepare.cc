@@ -25,8 +25,8 @@ absl::Status CheckLossScale(const Job& job, const ModelRunner& runner) {
   if (!job.strategy.in_rounds() || !runner.scales_loss()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "this worker computes the layers under \"mixed_float16\" in float16, with a loss scale that "
-      "follows from what it has computed before. In synchronous rounds the variables would then "
-      "depend on who computes which step. Give the layers the policy \"mixed_bfloat16\", take the "
+      "depends on its own earlier steps. In synchronous rounds the variables would then depend on "
+      "which worker computes a step. Give the layers the policy \"mixed_bfloat16\", take the "
       "strategy \"",
       job.strategy.local() ? "local\" without $.strategy.gradients_per_update" : "async\"",
       ", or start the workers with --device=cpu, which computes them in float32"));
@@ -197,8 +197,8 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
   gradients_ = std::make_shared<const GradientMemory>(size);
   if (gradients_->shared() == nullptr) {
     LogWarning(
-        "gradients are copied for the ps of this machine, which takes longer: the system gives no "
-        "memory that processes can share (look at `ulimit -f`)");
+        "the worker copies gradients for the ps of this machine, which takes longer: the system "
+        "gives no memory that processes can share (look at `ulimit -f`)");
   }
   for (const std::span<float> buffer :
        {std::span(parameters_), std::span(cut_parameters_), gradients()})
@@ -213,7 +213,7 @@ void ComputeThread::Pin(std::span<float> buffer) {
   if (pinned.ok()) {
     pinned_.push_back(*std::move(pinned));
   } else {
-    LogWarning("copies of the model from and to the device hold the worker up: " +
+    LogWarning("cannot pin the model's memory, so copies from and to the device are slower: " +
                std::string(pinned.status().message()));
   }
 }

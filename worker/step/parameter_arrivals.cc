@@ -57,8 +57,9 @@ absl::Status ParameterArrivals::AwaitNone(const int& missing) {
     while (missing > 0 && !given_up_) arrived_.Wait(&mutex_);
     if (--waiting_ == 0) waited_ += std::chrono::steady_clock::now() - waiting_since_;
   }
-  return given_up_ ? absl::CancelledError("the parameters of the step do not come")
-                   : absl::OkStatus();
+  return given_up_
+             ? absl::CancelledError("the worker has stopped waiting for the step's parameters")
+             : absl::OkStatus();
 }
 
 }  // namespace shoal
