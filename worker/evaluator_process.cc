@@ -19,7 +19,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                           const std::vector<ComputeDevice>& devices) {
   if (!flags.step_records.empty()) {
     return absl::InvalidArgumentError(
-        "--step_records is of steps, and an evaluator does none; leave it out");
+        "--step_records: an evaluator computes no steps; leave the flag out");
   }
   const Address& chief = cluster.chief_address();
   // The cluster spec need not list the evaluator. It then serves its metrics on the same loopback,

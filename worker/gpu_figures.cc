@@ -16,8 +16,8 @@ GpuFigures GpuFigures::Of(const std::vector<ComputeDevice>& devices) {
     if (status.ok()) {
       gpus.push_back({device.name, device.uuid});
     } else {
-      LogWarning(absl::StrCat("nothing is known of how busy ", device.name,
-                              " is: ", std::string(status.message())));
+      LogWarning(absl::StrCat("no metrics of the load of ", device.name, ": ",
+                              std::string(status.message())));
     }
   }
   if (gpus.empty()) return {{}, nullptr};

@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
   daemon.settings().AddForms(
       "device", &flags.device, shoal::DeviceNames(),
       [](const std::string& name) { return shoal::CheckDeviceName(name); },
-      "What computes; auto: a GPU where there is one, else the cpu; several, "
-      "separated by commas, compute a part of each batch each");
+      "Device that computes; auto: a GPU where there is one, else the cpu; several, "
+      "separated by commas, each compute a part of each batch");
   daemon.settings().AddSwitch("tf32", &flags.tf32,
                               "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
   daemon.settings().AddSwitch("deterministic", &flags.deterministic,

@@ -50,8 +50,8 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          NameOf(*devices)));
   }
   if (flags.tf32 && devices->front().uuid.empty()) {
-    LogInfo(absl::StrCat("--tf32 is for GPUs: the ", devices->front().name,
-                         " computes float32 as ever"));
+    LogInfo(absl::StrCat("--tf32 has no effect: it is for GPUs, and this worker computes on ",
+                         devices->front().name));
   }
   std::string chief = flags.chief;
   std::optional<uint32_t> index;

@@ -39,7 +39,7 @@ TEST(GpuFiguresTest, AreNoneOfAGpuThatTheDriverDoesNotKnow) {
   ASSERT_TRUE(nvml.ok()) << nvml.status();
   const absl::Status status = (*nvml)->Read("GPU-5").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(status.message(), HasSubstr("GPU-5: Not Found"));
+  EXPECT_THAT(status.message(), HasSubstr("GPU-5"));
   MetricSamples samples;
   GpuFigures({{"cuda:0", "GPU-5"}}, *std::move(nvml)).Collect(&samples);
   EXPECT_TRUE(samples.samples().empty());
@@ -62,7 +62,7 @@ TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
   const absl::Status status = cuda::Nvml::LoadFrom(kLibrary).status();
   unsetenv("FAKE_NVML_INIT");
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(), HasSubstr("nvmlInit: Driver Not Loaded"));
+  EXPECT_THAT(status.message(), HasSubstr("nvmlInit"));
   EXPECT_EQ(cuda::Nvml::LoadFrom("/nowhere/libnvidia-ml.so.1").status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
