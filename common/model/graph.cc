@@ -120,7 +120,7 @@ absl::Status CheckElementCount(const Shape& shape) {
     }
     if (extent > 0 && count > kMaxElements / extent) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "shape ", ShapeToString(shape), " has more than 2^40 elements, the most of one tensor"));
+          "shape ", ShapeToString(shape), " has more than 2^40 elements, the max of one tensor"));
     }
     count *= extent;
   }

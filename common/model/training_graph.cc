@@ -48,7 +48,8 @@ class ReversePass {
   // Starts from the mean of `loss` over the examples.
   absl::Status Run(ValueId loss) {
     while (node_count_ > 0 && graph_->nodes()[node_count_ - 1].outputs[0] != loss) --node_count_;
-    if (node_count_ == 0) return absl::InvalidArgumentError("the loss does not depend on anything");
+    if (node_count_ == 0)
+      return absl::InvalidArgumentError("the loss depends on no value of the model");
     const Node last = graph_->nodes()[node_count_ - 1];
     if (dynamic_cast<const LossOp*>(last.op.get()) == nullptr) {
       SHOAL_ASSIGN_OR_RETURN(gradients_[loss],
