@@ -66,14 +66,15 @@ ComputeDevice ChooseFor(const DeviceQuestions& questions) {
     if (claim.ok()) {
       chosen.claim = *std::move(claim);
     } else {
-      absl::StrAppend(&chosen.reason, "; other workers are not kept off it: ",
+      absl::StrAppend(&chosen.reason, "; other workers may choose it, too: ",
                       std::string(claim.status().message()));
     }
     return chosen;
   }
   std::sort(names.begin(), names.end());
   return TheCpu(absl::StrCat("other workers of this machine compute on ",
-                             absl::StrJoin(names, ", "), "; to share one, ask for it by its name"));
+                             absl::StrJoin(names, ", "),
+                             "; to share one, start with --device=", names[0]));
 }
 
 ComputeDevice TheGpu(const std::string& name, const cuda::DeviceInfo& device,
@@ -94,7 +95,7 @@ absl::Status CheckSeveral(const std::string& name, const std::vector<std::string
     std::vector<std::string> named = devices;
     std::erase(named, "");
     return absl::InvalidArgumentError(absl::StrCat(
-        "\"", name, "\" has a comma without a device beside it",
+        "\"", name, "\" has no device on one side of a comma",
         named.empty() ? "" : absl::StrCat("; did you mean \"", absl::StrJoin(named, ","), "\"?")));
   }
   std::set<std::string> kinds;
@@ -103,8 +104,8 @@ absl::Status CheckSeveral(const std::string& name, const std::vector<std::string
     if (device == "auto") {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", name,
-                       "\": auto is one device, which a worker chooses for itself; of several name "
-                       "each, as in \"cuda:0,cuda:1\""));
+                       "\": auto is one device, which a worker chooses for itself; name each of "
+                       "several, as in \"cuda:0,cuda:1\""));
     }
     SHOAL_RETURN_IF_ERROR(CheckDeviceName(device, {.automatic = false}));
     const std::optional<int> index = CudaIndexOf(device);
@@ -117,8 +118,8 @@ absl::Status CheckSeveral(const std::string& name, const std::vector<std::string
   if (kinds.size() == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", name,
-      "\": the devices of one worker are of one kind, as each computes an equal part of "
-      "each batch and waits for the others; give each kind workers of its own"));
+      "\": the devices of one worker must be of one kind, because each computes an equal part "
+      "of each batch and waits for the others; start a worker for each kind"));
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ absl::Status CheckDeviceName(const std::string& name, const DeviceNameRules& rul
   if (several.size() > 1) {
     if (rules.several) return CheckSeveral(name, several);
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", name, "\" are several devices; one is wanted here"));
+        absl::StrCat("\"", name, "\" names several devices; expected one"));
   }
   const std::vector<std::string> backends = BackendNames();
   if ((rules.automatic && name == "auto") || CudaIndexOf(name).has_value() ||

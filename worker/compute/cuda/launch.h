@@ -56,9 +56,9 @@ absl::Status Launch(const Kernel& kernel, const Stream& stream, const NodeName& 
     blocks = (kernel.items() + kItemThreads - 1) / kItemThreads;
     if (kernel.items() > INT32_MAX) {
       return absl::FailedPreconditionError(
-          absl::StrCat(kernel.items(), " items of ", std::string(node.op), " in the layer ",
-                       std::string(node.layer), " are more than a kernel takes, ", INT32_MAX,
-                       "; a smaller \"micro_batch_size\" has fewer, if they are not a variable's"));
+          absl::StrCat(std::string(node.op), " in the layer ", std::string(node.layer), " has ",
+                       kernel.items(), " items; a kernel takes at most ", INT32_MAX,
+                       "; reduce \"micro_batch_size\" if they are not a variable's"));
     }
   } else {
     blocks = kernel.blocks();

@@ -153,7 +153,7 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
       // If the device is lost, the steps themselves will report it again.
       records_ = false;
       if (!absl::IsUnimplemented(recording.status())) {
-        on_warning_("a step is given to the device kernel by kernel, as it cannot be recorded: " +
+        on_warning_("cannot record a step, so the device gets it kernel by kernel: " +
                     std::string(recording.status().message()));
       }
       return GiveSteps(buffers, /*timed=*/false);

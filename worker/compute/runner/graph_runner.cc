@@ -242,13 +242,13 @@ absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int6
                             return smaller->device_bytes();
                           }));
   const std::string advice =
-      fits == 0 ? "not even one example would fit: take a device with more memory, or the cpu"
+      fits == 0 ? "not even one example would fit: take a device with more memory, or --device=cpu"
                 : absl::StrCat(fits, " would fit: set \"micro_batch_size\" to ", fits,
-                               ", which computes a batch in parts, or a \"batch_size\" of no more");
+                               ", which computes a batch in parts, or reduce \"batch_size\" to it");
   return absl::FailedPreconditionError(absl::StrCat(
-      "the device has not the memory to ", VerbOf(mode), " ", examples,
+      "the device has too little memory to ", VerbOf(mode), " ", examples,
       " examples at once: they need ", FormatBytes(needed), ", and ", FormatBytes(available),
-      " are to be had (", std::string(taken.message()), "); ", advice));
+      " are free (", std::string(taken.message()), "); ", advice));
 }
 
 int64_t GraphRunner::ExamplesAtOnce(int64_t examples) const {

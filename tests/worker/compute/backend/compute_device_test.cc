@@ -138,8 +138,9 @@ TEST_F(ComputeDeviceTest, WorkersThatChooseForThemselvesTakeAGpuEach) {
     EXPECT_EQ(device->name, name);
     workers.push_back(*std::move(device));
   }
-  EXPECT_THAT(workers[2].reason, AllOf(HasSubstr("computes on the cpu: other workers"),
-                                       HasSubstr("cuda:0, cuda:1; to share one")));
+  EXPECT_THAT(workers[2].reason,
+              AllOf(HasSubstr("computes on the cpu: other workers"),
+                    HasSubstr("cuda:0, cuda:1; to share one, start with --device=cuda:0")));
   workers[1] = {};  // it has ended
   EXPECT_EQ(Choose("auto", Machine(2))->name, "cuda:0");
 }
@@ -159,7 +160,7 @@ TEST_F(ComputeDeviceTest, WhatCannotBeClaimedIsUsedAllTheSame) {
   const auto device = Choose("auto", Machine(1));
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->name, "cuda:0");
-  EXPECT_THAT(device->reason, HasSubstr("other workers are not kept off it: the name of a GPU"));
+  EXPECT_THAT(device->reason, HasSubstr("other workers may choose it, too: the name of a GPU"));
 }
 
 TEST_F(ComputeDeviceTest, AutoIsTheCpuWhereALibraryIsMissing) {
@@ -223,14 +224,14 @@ TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRefusedByName) {
   const std::map<std::string, std::string> said_of = {
       {"cuda:0,cuda:0", "names cuda:0 twice"},
       {"cuda:0,cuda:00", "names cuda:00 twice"},
-      {"cpu,cuda:0", "are of one kind"},
-      {"cpu,reference", "are of one kind"},
+      {"cpu,cuda:0", "must be of one kind"},
+      {"cpu,reference", "must be of one kind"},
       {"auto,auto", "auto is one device"},
       {"cuda:0,auto", "auto is one device"},
       {"cuda:0,cuda", "device \"cuda\" is not"},
       {"cpu,", "did you mean \"cpu\"?"},
       {"cuda:0,,cuda:1", "did you mean \"cuda:0,cuda:1\"?"},
-      {",", "a comma without a device"},
+      {",", "no device on one side of a comma"},
       {"cpu,cpus", "did you mean \"cpu\"?"}};
   for (const auto& [name, said] : said_of) {
     const absl::Status status = ChooseSeveral(name, Machine(2)).status();
@@ -239,7 +240,7 @@ TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRefusedByName) {
   }
   EXPECT_EQ(surveys_, 0);
   EXPECT_THAT(CheckDeviceName("cpu,cpu", {.several = false}).message(),
-              HasSubstr("are several devices; one is wanted"));
+              HasSubstr("names several devices; expected one"));
 }
 
 TEST_F(ComputeDeviceTest, WhoOnlyAsksWhetherAGpuIsHereClaimsNone) {

@@ -135,8 +135,8 @@ TEST_F(ByteInputsTest, ABatchOfTheOtherKindIsAnError) {
   const auto error = [&](GraphRunner& runner, const Batch& batch) {
     return std::string(runner.Train(batch, 1, parameters, gradients, nullptr).status().message());
   };
-  EXPECT_THAT(error(*device, DrawnBatch(*host)), HasSubstr("has floats; this backend takes bytes"));
-  EXPECT_THAT(error(*host, DrawnBatch(*device)), HasSubstr("has bytes; this backend takes floats"));
+  EXPECT_THAT(error(*device, DrawnBatch(*host)), HasSubstr("takes bytes"));
+  EXPECT_THAT(error(*host, DrawnBatch(*device)), HasSubstr("takes floats"));
 }
 
 }  // namespace

@@ -305,13 +305,12 @@ TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
     const absl::Status status = runner->MemoryOfBatch(micro_batch_size > 0 ? 300 : 100).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;  // exit code 78
     EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("train with 100 examples at once: they need "),
-                      HasSubstr("bytes of the fake's); 40 would fit: set \"micro_batch_size\" to "
-                                "40, which")));
+                AllOf(HasSubstr("100 examples"), HasSubstr("bytes of the fake's"),
+                      HasSubstr("\"micro_batch_size\" to 40")));
     EXPECT_TRUE(runner->MemoryOfBatch(40).ok());
   }
   EXPECT_THAT(std::string(MakeRunnerWith(1000)->MemoryOfBatch(100).status().message()),
-              HasSubstr("not even one example would fit"));
+              HasSubstr("--device=cpu"));
 }
 
 // They are computed in parts, too.
@@ -334,9 +333,8 @@ TEST_F(DeviceBackendTest, WhatDoesNotFitIsRefusedInEachMode) {
     const auto runner = MakeRunnerWith(of_40 + of_40 / 50);
     const absl::Status status = compute(*runner, many.batch());
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;  // exit code 78
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr(absl::StrCat("to ", what, " 100 examples at once: they need ")),
-                      HasSubstr("40 would fit: set \"micro_batch_size\" to 40, which")));
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(absl::StrCat(what, " 100 examples")),
+                                                     HasSubstr("\"micro_batch_size\" to 40")));
     EXPECT_TRUE(compute(*runner, few.batch()).ok());
   }
 }

@@ -18,6 +18,7 @@
 #include "common/model/ops/dense.h"
 #include "common/model/ops/gather.h"
 #include "common/model/ops/reshape.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
@@ -27,6 +28,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
@@ -513,8 +515,8 @@ TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
   EXPECT_NEAR(result->loss_sum, evaluated, 1e-5 * evaluated);
   EXPECT_EQ(result->metric_sums[2], 8);
   batch.weights = std::span(weights).first(3);
-  EXPECT_THAT(weighted->Evaluate(batch, parameters).status().ToString(),
-              HasSubstr("the weights of 4 examples has 3 values; 4 are needed"));
+  EXPECT_THAT(weighted->Evaluate(batch, parameters).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"weights", "4", "3"}));
 }
 
 TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
@@ -529,19 +531,21 @@ TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
   };
   Batch batch = data.batch();
   batch.examples = 4;
-  EXPECT_THAT(error(batch), HasSubstr("input \"input\" of 4 examples has 486 values; 648"));
+  EXPECT_THAT(error(batch),
+              AllOf(HasSubstr("input \"input\""), HasSubstr("486"), HasSubstr("648")));
   batch.examples = 0;
-  EXPECT_THAT(error(batch), HasSubstr("at least 1"));
+  EXPECT_THAT(error(batch), HasSubstr("0 examples"));
   batch = data.batch();
   batch.target = batch.target.subspan(1);
-  EXPECT_THAT(error(batch), HasSubstr("the target of 3 examples has 2 values; 3"));
+  EXPECT_THAT(error(batch),
+              AllOf(HasSubstr("target"), HasSubstr("3 examples"), HasSubstr("2 values")));
   batch = data.batch();
   batch.inputs.clear();
-  EXPECT_THAT(error(batch), HasSubstr("0 inputs; the model has 1"));
+  EXPECT_THAT(error(batch), HasSubstr("0 inputs"));
   const std::vector<float> labels = {0, 3, 4};
   batch = data.batch();
   batch.target = labels;
-  EXPECT_THAT(error(batch), HasSubstr("example 2 of the batch has the label 4"));
+  EXPECT_THAT(error(batch), AllOf(HasSubstr("example 2"), HasSubstr("label 4")));
   EXPECT_FALSE(runner->Train(data.batch(), 0, {}, gradients, nullptr).ok());
   EXPECT_FALSE(runner->Train(data.batch(), 0, parameters, {}, nullptr).ok());
 }
@@ -600,10 +604,12 @@ TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {
   options.model = PooledModel();
   options.loss = kSparse;
   options.backend = "cpus";
-  EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("did you mean \"cpu\"?"));
+  EXPECT_THAT(ModelRunner::Create(options).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"\"cpus\"", "\"cpu\""}));
   options.backend = "reference";
   options.threads = 0;
-  EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("at least one thread"));
+  EXPECT_THAT(ModelRunner::Create(options).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"0"}));
 }
 
 }  // namespace

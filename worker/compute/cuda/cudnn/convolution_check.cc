@@ -179,8 +179,8 @@ absl::Status ConvolutionCheck::Check(const Trial& trial) {
     const double bound = trial.tolerance * std::max(std::abs(right), double{largest});
     if (std::abs(trial.sample[which] - right) <= bound) continue;
     return absl::DataLossError(absl::StrCat("element ", static_cast<int64_t>(which) * sampled.apart,
-                                            " is ", trial.sample[which], " where ", right,
-                                            " is right: ", GraphText(graph_)));
+                                            " is ", trial.sample[which], "; expected ", right, ": ",
+                                            GraphText(graph_)));
   }
   return absl::OkStatus();
 }

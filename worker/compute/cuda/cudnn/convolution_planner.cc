@@ -15,9 +15,7 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionG
                                                               Engine engine,
                                                               const NodeName& node) const {
   if (!MayCompute(engine.notes, graph.x.type, demands)) {
-    return absl::UnimplementedError(
-        "what there is of engines is less precise or deterministic "
-        "than the job asks");
+    return absl::UnimplementedError("no engine is as precise and deterministic as the job asks");
   }
   SHOAL_ASSIGN_OR_RETURN(
       ConvolutionPlan plan,

@@ -25,7 +25,7 @@ absl::StatusOr<std::string> NameOf(const std::string& properties) {
                         json["multiProcessorCount"].get<int>());
   }
   return absl::InternalError(
-      absl::StrCat("cuDNN describes a GPU in a way that is not known: ", properties));
+      absl::StrCat("cuDNN describes the GPU in an unknown form: ", properties));
 }
 
 }  // namespace

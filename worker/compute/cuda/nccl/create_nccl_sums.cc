@@ -29,7 +29,7 @@ std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>& indices) {
     LogInfo("the GPUs add up their gradients by NCCL");
     return *std::move(sums);
   }
-  LogWarning(absl::StrCat("the gradients of the GPUs are added up by the host, which is slower: ",
+  LogWarning(absl::StrCat("the host adds up the gradients of the GPUs, which is slower: ",
                           std::string(sums.status().message())));
   return nullptr;
 }

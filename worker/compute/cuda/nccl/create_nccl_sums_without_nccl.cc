@@ -5,8 +5,8 @@ namespace shoal::cuda {
 
 std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>&) {
   LogWarning(
-      "the gradients of the GPUs are added up by the host, which is slower: this program was built "
-      "without NCCL");
+      "the host adds up the gradients of the GPUs, which is slower: this program was built without "
+      "NCCL");
   return nullptr;
 }
 

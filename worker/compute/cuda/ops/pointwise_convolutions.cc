@@ -89,7 +89,7 @@ class PointwiseConvolutions : public Convolutions {
     }
     if (choice != PointwisePlan::kProduct)
       return absl::InvalidArgumentError(
-          absl::StrCat("no way to compute it: ", std::string(choice)));
+          absl::StrCat("unknown way to compute it: ", std::string(choice)));
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel,
                            options_.products->Make(product, trains, node));
     return PointwisePlan{

@@ -17,7 +17,7 @@ absl::Status CheckDriver(const DeviceSurvey& survey) {
   if (survey.driver_version == 0) {
     return absl::FailedPreconditionError(
         "there is no NVIDIA driver on this machine: install one and see that nvidia-smi lists the "
-        "GPU (in a container, that the GPUs are passed in), or ask for the device cpu");
+        "GPU (in a container, that the GPUs are passed in), or start with --device=cpu");
   }
   // Within a major version a program may run with an older driver. A driver that cannot run it
   // reports an error.
@@ -67,7 +67,7 @@ absl::StatusOr<DeviceInfo> FindDevice(const DeviceSurvey& survey, int index) {
   if (!survey.built_with_cuda) {
     return absl::UnimplementedError(
         "this program was built without CUDA: build Shoal with `cmake --preset cuda && cmake "
-        "--build --preset cuda` (docs/gpu.md), or ask for the device cpu");
+        "--build --preset cuda` (docs/gpu.md), or start with --device=cpu");
   }
   if (absl::Status status = CheckDriver(survey); !status.ok()) return status;
   if (survey.devices.empty()) {
@@ -87,7 +87,7 @@ absl::StatusOr<DeviceInfo> FindDevice(const DeviceSurvey& survey, int index) {
     return absl::Status(
         device.error.code(),
         absl::StrCat("cuda:", index, " cannot be used: ", device.error.message(),
-                     "; see what nvidia-smi says about it, or ask for another device"));
+                     "; see what nvidia-smi says about it, or name another with --device"));
   }
   if (absl::Status status = CheckCapability(survey, device); !status.ok()) return status;
   return device;

@@ -28,8 +28,8 @@ absl::Status CannotBeUsed(const LibraryPlaces& places, const std::vector<absl::S
   return absl::FailedPreconditionError(absl::StrCat(
       places.purpose, " cannot be used, looked for as ", absl::StrJoin(places.paths, " and "), " (",
       absl::StrJoin(errors, "; ", message), "): ", places.install,
-      ", and where it is in no folder of the system's, name that in LD_LIBRARY_PATH; or ask for "
-      "the device cpu"));
+      ", add its folder to LD_LIBRARY_PATH unless the system searches it, or start with "
+      "--device=cpu"));
 }
 
 }  // namespace shoal::cuda

@@ -98,14 +98,14 @@ PlanCache::PlanCache(std::string path) : path_(std::move(path)), writable_(!path
   absl::StatusOr<std::optional<Entries>> read = ReadEntries(path_);
   if (!read.ok()) {
     writable_ = false;
-    warning_ =
-        absl::StrCat("the file of plans is not used: ", std::string(read.status().message()));
+    warning_ = absl::StrCat("cannot read the file of plans, so it is not used: ",
+                            std::string(read.status().message()));
   } else if (read->has_value()) {
     entries_ = **std::move(read);
   } else {
     warning_ = absl::StrCat(path_,
-                            " is no whole file of plans: it is ignored, and the next "
-                            "plan that is chosen replaces it");
+                            ": not a whole file of plans; it is ignored, and the next "
+                            "chosen plan replaces it");
   }
 }
 

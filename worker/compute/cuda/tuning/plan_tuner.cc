@@ -6,7 +6,7 @@ namespace shoal::cuda {
 
 absl::Status NoneComputes(const std::string& libraries, const std::string& work) {
   return absl::UnimplementedError(
-      absl::StrCat("all that ", libraries, " names for it compute something else: ", work));
+      absl::StrCat("every plan of ", libraries, " computes something else: ", work));
 }
 
 PlanTuner::PlanTuner(Options options) : options_(std::move(options)), cache_(options_.cache_path) {
@@ -16,15 +16,15 @@ PlanTuner::PlanTuner(Options options) : options_(std::move(options)), cache_(opt
 void PlanTuner::Keep(const PlanKey& key, const std::string& choice) {
   const absl::Status kept = cache_.Keep(key, choice);
   if (kept.ok()) return;
-  options_.on_warning(absl::StrCat(
-      "what was measured to be the fastest is not kept, and each start measures anew: ",
-      std::string(kept.message()), "; let XDG_CACHE_HOME name a directory that can be written to"));
+  options_.on_warning(
+      absl::StrCat("cannot keep which plan is the fastest, so each start measures again: ",
+                   std::string(kept.message()), "; set XDG_CACHE_HOME to a writable directory"));
 }
 
 void PlanTuner::WarnOfNoMeasure(const absl::Status& why) {
   if (std::exchange(warned_of_no_measure_, true)) return;
   options_.on_warning(
-      absl::StrCat("what is the fastest cannot be measured, and the first is taken: ",
+      absl::StrCat("cannot measure which plan is the fastest, so the first is taken: ",
                    std::string(why.message())));
 }
 

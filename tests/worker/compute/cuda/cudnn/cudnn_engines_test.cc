@@ -199,7 +199,7 @@ TEST_F(CudnnEnginesTest, WhatComputesSomethingElseIsNotTaken) {
        {ConvolutionDemands{}, ConvolutionDemands{.deterministic = true, .checked = true}}) {
     const absl::Status status = ConvolutionPlanner(options).Plan(graph, demands, kNode).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_THAT(status.message(), HasSubstr("something else: " + GraphText(graph)));
+    EXPECT_THAT(status.message(), HasSubstr(GraphText(graph)));
   }
 }
 

@@ -22,14 +22,13 @@ TEST(CudnnLibraryTest, SaysWhatIsMissing) {
   EXPECT_THAT(none.message(), HasSubstr("/nowhere/libcudnn.so.9"));
   const absl::Status other = CudnnLibrary::LoadFrom("libm.so.6").status();
   EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(other.message(), AllOf(HasSubstr("libm.so.6"), HasSubstr("no function cudnn")));
+  EXPECT_THAT(other.message(), AllOf(HasSubstr("libm.so.6"), HasSubstr("cudnn")));
 }
 
 TEST(CudnnLibraryTest, KnowsWhichVersionsWillDo) {
   EXPECT_TRUE(CheckCudnnVersion(90800).ok());
   EXPECT_TRUE(CheckCudnnVersion(91900).ok());
-  EXPECT_THAT(CheckCudnnVersion(90701).message(),
-              AllOf(HasSubstr("is 9.7.1"), HasSubstr("9.8.0 or a later 9")));
+  EXPECT_THAT(CheckCudnnVersion(90701).message(), AllOf(HasSubstr("9.7.1"), HasSubstr("9.8.0")));
   EXPECT_FALSE(CheckCudnnVersion(8907).ok());
   EXPECT_FALSE(CheckCudnnVersion(100000).ok());
 }

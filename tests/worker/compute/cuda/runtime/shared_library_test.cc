@@ -52,17 +52,15 @@ TEST(SharedLibraryTest, TheFirstThatLoadsIsTaken) {
 }
 
 TEST(SharedLibraryTest, SaysWhereItWasLookedForAndWhatCameOfIt) {
-  const absl::Status status = LoadFirst<Mathematics>({.purpose = "libm, which reckons,",
+  const absl::Status status = LoadFirst<Mathematics>({.purpose = "libm, which computes,",
                                                       .paths = {"libnowhere.so.1", "libdl.so.2"},
                                                       .install = "install it"})
                                   .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(
-      status.message(),
-      AllOf(HasSubstr("libm, which reckons, cannot be used, looked for as libnowhere.so.1 and "
-                      "libdl.so.2 (libnowhere.so.1: "),
-            HasSubstr("libdl.so.2 has no function cosh"), HasSubstr("): install it, and where"),
-            HasSubstr("LD_LIBRARY_PATH"), HasSubstr("device cpu")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("libm, which computes, "),
+                                      HasSubstr("libnowhere.so.1 and libdl.so.2"),
+                                      HasSubstr("cosh"), HasSubstr("): install it, "),
+                                      HasSubstr("LD_LIBRARY_PATH"), HasSubstr("--device=cpu")));
 }
 
 }  // namespace

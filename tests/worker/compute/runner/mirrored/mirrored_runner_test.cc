@@ -368,11 +368,11 @@ TEST_F(MirroredDevicesTest, WhatIsWrongWithTheBatchIsSaidOfTheWholeBatch) {
   target[5] = 4;
   batch.target = target;
   EXPECT_THAT(runner->Train(batch, 1, parameters, gradients, nullptr).status().ToString(),
-              HasSubstr("INVALID_ARGUMENT: example 5 of the batch has the label 4"));
+              AllOf(HasSubstr("INVALID_ARGUMENT: example 5 "), HasSubstr("label 4")));
   batch = data.batch();
   batch.inputs[0] = batch.inputs[0].Part(2, batch.inputs[0].size() - 2);
   EXPECT_THAT(runner->Evaluate(batch, parameters).status().ToString(),
-              HasSubstr("of 6 examples has 430 values; 432 are needed"));
+              AllOf(HasSubstr("6 examples"), HasSubstr("430"), HasSubstr("432")));
 }
 
 // Neither parameters and gradients nor the buffers that are added up.
@@ -427,9 +427,8 @@ TEST_F(MirroredDevicesTest, EachAwaitsTheParametersThatItReads) {
 TEST_F(MirroredDevicesTest, ADeviceThatIsTooSmallIsNamedWithItsPart) {
   const absl::Status status = Make({false, false}, 20 << 10)->MemoryOfBatch(64).status();
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("replica 0 on fake:0: the device has not the memory to train with 32 "
-                              "examples at once"),
-                    HasSubstr("set \"micro_batch_size\" to ")));
+              AllOf(HasSubstr("replica 0 on fake:0: "), HasSubstr("32 examples"),
+                    HasSubstr("\"micro_batch_size\" to ")));
 }
 
 std::unique_ptr<ModelRunner> MakeReference(const std::string& devices, int64_t micro_batch_size,
@@ -459,7 +458,8 @@ TEST(MirroredMemoryTest, IsThatOfAllReplicas) {
 TEST(MirroredCreationTest, ErrorsAreByName) {
   ModelRunner::Options options = OptionsOf(Model(false));
   options.backend = "reference,cpu";
-  EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("are of one kind"));
+  EXPECT_THAT(ModelRunner::Create(options).status().ToString(),
+              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("\"reference,cpu\"")));
   const auto fails = [] {
     return absl::StatusOr<std::unique_ptr<Backend>>(absl::NotFoundError("it is not there"));
   };
