@@ -10,6 +10,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // A convolution whose kernel that initializer makes.
@@ -71,15 +72,14 @@ TEST(FourierKernelTest, WhatItCannotMakeIsNamed) {
   };
   const std::string path = "$.config.layers[1].config.kernel_initializer";
   EXPECT_THAT(error({{"window", "hanning"}}, 4),
-              HasSubstr(path + ".config.window: Shoal has no window \"hanning\"; did you mean "
-                               "\"hamming\"?"));
+              AllOf(HasSubstr(path + ".config.window: "), HasSubstr("\"hanning\""),
+                    HasSubstr("\"hamming\"")));
   EXPECT_THAT(error({{"window", {1, 2}}}, 4),
-              HasSubstr(path + ".config.window: has 2 values; the variable of shape (5, 1, 4) "
-                               "needs 5"));
-  EXPECT_THAT(error({{"window", Json::array()}}, 4), HasSubstr("a window of no values"));
+              AllOf(HasSubstr(path + ".config.window: "), HasSubstr("(5, 1, 4)")));
+  EXPECT_THAT(error({{"window", Json::array()}}, 4), HasSubstr(path + ".config.window"));
   EXPECT_THAT(error({{"side", "left"}}, 4), HasSubstr(path + ".config.side"));
-  EXPECT_THAT(error(Json::object(), 1), HasSubstr(path + ": this initializer makes a variable"));
-  EXPECT_THAT(error(Json::object(), 4, 3), HasSubstr("the variable has shape (5, 3, 4)"));
+  EXPECT_THAT(error(Json::object(), 1), HasSubstr(path + ": "));
+  EXPECT_THAT(error(Json::object(), 4, 3), HasSubstr("(5, 3, 4)"));
 }
 
 }  // namespace

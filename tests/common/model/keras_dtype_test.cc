@@ -12,6 +12,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Json Policy(const std::string& name, const std::string& class_name = "DTypePolicy") {
@@ -82,14 +83,13 @@ TEST(KerasDtypeTest, PoliciesThatChangeVariablesAreRefusedByName) {
   };
   for (const char* dtype : {"float16", "bfloat16", "float64"}) {
     EXPECT_THAT(error(Policy(dtype)),
-                HasSubstr("$.config.layers[1].config.dtype.config.name: variables are float32 "
-                          "here, under \"" +
-                          std::string(dtype) + "\" they are not; \"float32\" would be right, or"));
+                AllOf(HasSubstr("$.config.layers[1].config.dtype.config.name: "),
+                      HasSubstr("\"" + std::string(dtype) + "\""), HasSubstr("\"float32\"")));
   }
   EXPECT_THAT(error("float16"), HasSubstr("$.config.layers[1].config.dtype: "));
   Json quantized = Policy("int8_from_mixed_bfloat16", "QuantizedDTypePolicy");
-  EXPECT_THAT(error(quantized), HasSubstr("dtype.class_name: Shoal has no policy "
-                                          "\"QuantizedDTypePolicy\""));
+  EXPECT_THAT(error(quantized),
+              AllOf(HasSubstr("dtype.class_name: "), HasSubstr("\"QuantizedDTypePolicy\"")));
   // It has no name, and read as float32 once.
   EXPECT_THAT(error({{"class_name", "DTypePolicyMap"}, {"config", Json::object()}}),
               HasSubstr("\"DTypePolicyMap\""));
@@ -122,7 +122,7 @@ TEST(KerasDtypeTest, AnInputSaysWhichWholeNumbersItTakes) {
   const Graph graph = Parse(OnInput("float32", {dense}));
   EXPECT_FALSE(graph.value(graph.inputs()[0]).whole_numbers.has_value());
   EXPECT_THAT(std::string(ParseKerasModel(OnInput("bool", {dense}).dump()).status().message()),
-              HasSubstr("$.config.layers[0].config.dtype: Shoal has no inputs of \"bool\"; "));
+              AllOf(HasSubstr("$.config.layers[0].config.dtype: "), HasSubstr("\"bool\"")));
 }
 
 // Keras rounds what these layers make of integers.
@@ -150,7 +150,7 @@ TEST(KerasDtypeTest, LayersThatRoundWholeNumbersAreRefused) {
     EXPECT_TRUE(ParseKerasModel(OnInput("float32", layers).dump()).ok());
     const absl::Status status = ParseKerasModel(OnInput("uint8", layers).dump()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("put a Rescaling layer before this one"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Rescaling"));
   }
   // What Keras computes of int32 is int32 still.
   EXPECT_EQ(ParseKerasModel(OnInput("int32", {relu, normalize}).dump()).status().code(),
@@ -176,11 +176,9 @@ TEST(KerasDtypeTest, LayersThatWouldOverflowAreRefused) {
     for (const char* dtype : {"uint8", "int8", "int16", "uint32"}) {
       const absl::Status status = ParseKerasModel(OnInput(dtype, {layer}).dump()).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << layer << dtype;
-      EXPECT_THAT(
-          std::string(status.message()),
-          HasSubstr("$.config.layers[1]: layer \"x\" (" + layer["class_name"].get<std::string>() +
-                    ") computes in Keras in the integers that the model's input is of, "
-                    "and wraps around"));
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("$.config.layers[1]: layer \"x\" (" +
+                            layer["class_name"].get<std::string>() + ")"));
     }
     EXPECT_TRUE(ParseKerasModel(OnInput("uint8", {rescale, layer}).dump()).ok()) << layer;
     EXPECT_TRUE(ParseKerasModel(OnInput("int32", {layer}).dump()).ok()) << layer;
@@ -210,9 +208,9 @@ TEST(KerasDtypeTest, MergingOverflowsByTheFirstTwoInputs) {
     return ParseKerasModel(json.dump()).status();
   };
   for (const char* merge : {"Add", "Subtract", "Multiply", "Average"}) {
-    EXPECT_THAT(std::string(status(merge, {"uint8", "uint8"}).message()),
-                HasSubstr("wraps around where they end"))
-        << merge;
+    const absl::Status integers = status(merge, {"uint8", "uint8"});
+    EXPECT_EQ(integers.code(), absl::StatusCode::kUnimplemented) << merge;
+    EXPECT_THAT(std::string(integers.message()), HasSubstr("\"merge\" (")) << merge;
     EXPECT_TRUE(status(merge, {"int32", "int32"}).ok()) << merge;
     EXPECT_TRUE(status(merge, {"uint8", "float32"}).ok()) << merge;
     EXPECT_TRUE(status(merge, {"uint8", "int32"}).ok()) << merge;

@@ -139,11 +139,11 @@ TEST(KerasFunctionalTest, CyclesAreNamed) {
   absl::Status status = ParseKerasModel(json.dump()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("the layers form a cycle: \"one\" -> \"two\" -> \"three\" -> \"one\""));
+              HasSubstr("\"one\" -> \"two\" -> \"three\" -> \"one\""));
 
   json["config"]["layers"][2]["inbound_nodes"][0][0][0] = "two";
   status = ParseKerasModel(json.dump()).status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("cycle: \"two\" -> \"two\""));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"two\" -> \"two\""));
 }
 
 }  // namespace
