@@ -4,7 +4,7 @@
 
 #include "common/base/shape.h"
 #include "common/model/keras/layer.h"
-#include "common/model/keras/layer_options.h"
+#include "common/model/keras/options/layer_options.h"
 
 namespace shoal {
 

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_node.h"
 #include "common/json/json_text.h"
-#include "common/model/keras/json_node.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/keras/model_config.h"
 

@@ -7,8 +7,8 @@
 #include "common/base/status_macros.h"
 #include "common/json/json_errors.h"
 #include "common/model/keras/layer_call.h"
-#include "common/model/keras/layer_options.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/keras/options/layer_options.h"
 
 namespace shoal {
 namespace {

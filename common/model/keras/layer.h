@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
+#include "common/json/json_node.h"
 #include "common/model/graph.h"
-#include "common/model/keras/json_node.h"
 
 namespace shoal {
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/model/graph.h"
 #include "common/model/keras/layer.h"
-#include "common/model/keras/layer_options.h"
+#include "common/model/keras/options/layer_options.h"
 
 namespace shoal {
 

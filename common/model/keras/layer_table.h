@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/model/keras/layer.h"
-#include "common/model/keras/layer_options.h"
+#include "common/model/keras/options/layer_options.h"
 
 namespace shoal {
 

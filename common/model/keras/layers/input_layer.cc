@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/dtype_config.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/keras/options/dtype_config.h"
 
 namespace shoal {
 

@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/keras/number_list.h"
+#include "common/model/keras/options/number_list.h"
 #include "common/model/ops/binary.h"
 #include "common/model/ops/rescale.h"
 #include "common/model/ops/unary.h"

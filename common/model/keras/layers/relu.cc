@@ -1,8 +1,8 @@
 #include <memory>
 
-#include "common/model/keras/activation_config.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/keras/options/activation_config.h"
 
 namespace shoal {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/keras/number_list.h"
+#include "common/model/keras/options/number_list.h"
 #include "common/model/ops/rescale.h"
 
 namespace shoal {

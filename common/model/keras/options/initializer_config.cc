@@ -1,4 +1,4 @@
-#include "common/model/keras/initializer_config.h"
+#include "common/model/keras/options/initializer_config.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/number_list.h"
+#include "common/model/keras/options/number_list.h"
 #include "common/model/keras_layers.h"
 
 namespace shoal {

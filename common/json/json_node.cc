@@ -1,4 +1,4 @@
-#include "common/model/keras/json_node.h"
+#include "common/json/json_node.h"
 
 #include <algorithm>
 #include <cmath>

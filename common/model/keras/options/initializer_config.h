@@ -5,8 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
+#include "common/json/json_node.h"
 #include "common/model/initializer.h"
-#include "common/model/keras/json_node.h"
 
 namespace shoal {
 

@@ -1,4 +1,4 @@
-#include "common/model/keras/dtype_config.h"
+#include "common/model/keras/options/dtype_config.h"
 
 #include <cstdint>
 #include <string>

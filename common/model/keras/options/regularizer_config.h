@@ -3,7 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
-#include "common/model/keras/json_node.h"
+#include "common/json/json_node.h"
 #include "common/model/regularizer.h"
 
 namespace shoal {

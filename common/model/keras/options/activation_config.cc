@@ -1,4 +1,4 @@
-#include "common/model/keras/activation_config.h"
+#include "common/model/keras/options/activation_config.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/json/json_errors.h"
-#include "common/model/keras/dtype_config.h"
+#include "common/model/keras/options/dtype_config.h"
 #include "common/model/keras_layers.h"
 #include "common/model/ops/glu.h"
 #include "common/model/ops/softmax.h"

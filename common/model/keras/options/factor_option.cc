@@ -1,4 +1,4 @@
-#include "common/model/keras/factor_option.h"
+#include "common/model/keras/options/factor_option.h"
 
 #include <algorithm>
 #include <cmath>

@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/json/json_errors.h"
-#include "common/model/keras/initializer_config.h"
-#include "common/model/keras/json_node.h"
+#include "common/json/json_node.h"
 #include "common/model/keras/layer.h"
-#include "common/model/keras/regularizer_config.h"
+#include "common/model/keras/options/initializer_config.h"
+#include "common/model/keras/options/regularizer_config.h"
 #include "common/model/ops/resize.h"
 #include "common/model/ops/window.h"
 

@@ -1,4 +1,4 @@
-#include "common/model/keras/number_list.h"
+#include "common/model/keras/options/number_list.h"
 
 #include "common/base/status_macros.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "common/model/keras/json_node.h"
+#include "common/json/json_node.h"
 #include "common/model/keras/layer.h"
 #include "common/model/ops/activation.h"
 

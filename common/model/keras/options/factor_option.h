@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/model/keras/layer_options.h"
+#include "common/model/keras/options/layer_options.h"
 #include "common/model/ops/random_uniform.h"
 
 namespace shoal {

@@ -1,9 +1,9 @@
-#include "common/model/keras/layer_options.h"
+#include "common/model/keras/options/layer_options.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/model/keras/activation_config.h"
-#include "common/model/keras/dtype_config.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/keras/options/activation_config.h"
+#include "common/model/keras/options/dtype_config.h"
 
 namespace shoal {
 

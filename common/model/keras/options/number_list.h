@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/model/keras/json_node.h"
+#include "common/json/json_node.h"
 
 namespace shoal {
 

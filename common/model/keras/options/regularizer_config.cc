@@ -1,4 +1,4 @@
-#include "common/model/keras/regularizer_config.h"
+#include "common/model/keras/options/regularizer_config.h"
 
 #include <cmath>
 #include <string>

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "common/json/json_node.h"
 #include "common/model/compute_dtype.h"
 #include "common/model/graph.h"
-#include "common/model/keras/json_node.h"
 
 namespace shoal {
 
