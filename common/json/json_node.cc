@@ -1,12 +1,9 @@
 #include "common/json/json_node.h"
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/nearest_name.h"
 #include "common/json/json_text.h"
@@ -48,18 +45,7 @@ std::vector<std::string> JsonNode::keys() const {
 absl::StatusOr<int64_t> JsonNode::Integer(IntegerRange range, std::optional<int64_t> absent) const {
   if (is_null() && absent.has_value()) return *absent;
   int64_t number = 0;
-  if (value_ != nullptr && value_->is_number_unsigned()) {
-    number = static_cast<int64_t>(std::min(value_->get<uint64_t>(), uint64_t{INT64_MAX}));
-  } else if (value_ != nullptr && value_->is_number_integer()) {
-    number = value_->get<int64_t>();
-  } else if (value_ != nullptr && value_->is_number_float() &&
-             std::abs(value_->get<double>()) < 0x1p53 &&
-             std::trunc(value_->get<double>()) == value_->get<double>()) {
-    number =
-        static_cast<int64_t>(value_->get<double>());  // Python writes 6.0 for a float in a model
-  } else {
-    return WrongType("a whole number");
-  }
+  if (value_ == nullptr || !ReadKerasInteger(*value_, &number)) return WrongType("a whole number");
   if (number < range.min || number > range.max) {
     return Invalid(absl::StrCat(Text(), " is too ", number < range.min ? "small" : "large",
                                 "; it must be ", range.min, " to ", range.max));
@@ -83,17 +69,6 @@ absl::StatusOr<std::string> JsonNode::String(std::optional<std::string> absent) 
   if (is_null() && absent.has_value()) return *std::move(absent);
   if (!is_string()) return WrongType("a string");
   return value_->get<std::string>();
-}
-
-absl::StatusOr<size_t> JsonNode::OneOf(const std::vector<std::string>& names,
-                                       std::optional<size_t> absent) const {
-  if (is_null() && absent.has_value()) return *absent;
-  if (!is_string()) return WrongType(absl::StrCat("one of ", absl::StrJoin(names, ", ")));
-  const std::string name = value_->get<std::string>();
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return i;
-  }
-  return Invalid(absl::StrCat(Text(), " is unknown", SuggestName(name, names)));
 }
 
 absl::StatusOr<std::array<int64_t, 2>> JsonNode::Pair(
@@ -148,24 +123,6 @@ absl::Status JsonNode::WrongType(const std::string& needed) const {
       nearest.empty() ? ""
                       : absl::StrCat("; there is \"", nearest, "\", did you mean \"", key_, "\"?");
   return Invalid(absl::StrCat("is missing, needs ", needed, hint));
-}
-
-JsonNode ConfigReader::operator[](const std::string& key) {
-  if (std::find(read_.begin(), read_.end(), key) == read_.end()) read_.push_back(key);
-  return config_[key];
-}
-
-absl::Status ConfigReader::RefuseUnread() const {
-  std::vector<std::string> known = read_;
-  std::sort(known.begin(), known.end());
-  for (const std::string& key : config_.keys()) {
-    const JsonNode option = config_[key];
-    if (option.is_null() || std::binary_search(known.begin(), known.end(), key)) continue;
-    return option.Unimplemented(absl::StrCat("is ", option.Text(),
-                                             ", and Shoal has no such option of ", owner_,
-                                             SuggestName(key, known)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace shoal

@@ -13,14 +13,18 @@
 
 namespace shoal {
 
-// A place in a JSON document and its path, so that every error says where:
-// "$.config.layers[3].name". What is absent is a null node with a path. Typed reads return
-// `absent`, when given, for null. Cheap to copy; the document must outlive it. Thread-safe.
+// A place in a JSON document that Keras wrote, and its path. Every error begins with the path:
+// "$.config.layers[3].name". An absent place is a null node with a path. Typed reads return
+// `absent`, if it is given, for null. Cheap to copy; the document must outlive it. Thread-safe.
 class JsonNode {
  public:
   explicit JsonNode(const nlohmann::json& root);
+  // `value` stands at `path`; null if it is absent.
+  JsonNode(const nlohmann::json* value, std::string path) : value_(value), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
+  // Returns null if it is absent.
+  const nlohmann::json* value() const { return value_; }
   bool is_null() const;
   bool is_array() const;
   bool is_object() const;
@@ -37,16 +41,13 @@ class JsonNode {
   absl::StatusOr<double> Number(std::optional<double> absent = {}) const;
   absl::StatusOr<bool> Bool(std::optional<bool> absent = {}) const;
   absl::StatusOr<std::string> String(std::optional<std::string> absent = {}) const;
-  // Which of `names` this string is.
-  absl::StatusOr<size_t> OneOf(const std::vector<std::string>& names,
-                               std::optional<size_t> absent = {}) const;
   // One integer for both axes, or a list of two.
   absl::StatusOr<std::array<int64_t, 2>> Pair(
       IntegerRange range, std::optional<std::array<int64_t, 2>> absent = {}) const;
   absl::Status ExpectObject() const;
   absl::Status ExpectArray() const;
-  // OK where this is no object or one of Keras's own; kUnimplemented for a class or function of the
-  // user's own (common/json/keras_class.h), whatever its name.
+  // Returns OK unless this is an object of the user's own, a class or a function
+  // (common/json/keras_class.h). Returns kUnimplemented for these.
   absl::Status ExpectKerasOwn() const;
 
   // The value as JSON, cut short, for messages; "nothing" where it is absent.
@@ -56,36 +57,14 @@ class JsonNode {
   absl::Status Unimplemented(const std::string& message) const;
 
  private:
-  JsonNode(const nlohmann::json* value, std::string path) : value_(value), path_(std::move(path)) {}
   // "needs a whole number, got ..."
   absl::Status WrongType(const std::string& needed) const;
 
   const nlohmann::json* value_;  // null where it is absent; the document outlives this
   std::string path_;
-  // Of an absent member: the object it is missing in, and its key.
+  // If this is an absent member: the object that lacks it, and its key.
   const nlohmann::json* owner_ = nullptr;
   std::string key_;
-};
-
-// Reads a Keras config and remembers which options were asked for: what nobody asked for and is not
-// null would change the model in a way Shoal knows nothing of, and is refused.
-class ConfigReader {
- public:
-  // `owner` is whose config it is, for messages: "Dense".
-  ConfigReader(JsonNode config, std::string owner)
-      : config_(std::move(config)), owner_(std::move(owner)) {}
-
-  JsonNode operator[](const std::string& key);
-  const JsonNode& config() const { return config_; }
-  // What was asked for, in order.
-  const std::vector<std::string>& read() const { return read_; }
-  // kUnimplemented for an option that is set and was never asked for.
-  absl::Status RefuseUnread() const;
-
- private:
-  JsonNode config_;
-  std::string owner_;
-  std::vector<std::string> read_;
 };
 
 }  // namespace shoal

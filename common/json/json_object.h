@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -23,6 +24,23 @@ struct NumberRange {
   bool below_max = false;
 };
 
+inline constexpr NumberRange kAllNumbers = {-std::numeric_limits<double>::infinity(),
+                                            std::numeric_limits<double>::infinity()};
+inline constexpr NumberRange kNonNegativeNumbers = {0, std::numeric_limits<double>::infinity()};
+
+// The author of an object, which decides how strictly it is read.
+enum class JsonAuthor {
+  // A person. Null is a value like others, and every unknown key is an error.
+  kPerson,
+  // Keras, which writes all options of a class, also those without effect. Null means absent, and
+  // 6.0 is an integer. An unknown key that is not null is an option that Shoal lacks.
+  kKeras,
+};
+
+// Gets an integer that Keras wrote, 6 or 6.0, limited to what int64 holds. Returns false if `value`
+// is no integer. Thread-safe.
+bool ReadKerasInteger(const nlohmann::json& value, int64_t* out);
+
 // Reads one JSON object field by field. An absent field leaves its variable unchanged. A field of a
 // wrong type or out of range does too, and adds an error. Each read makes its key known.
 // RejectUnknownKeys() at the end adds an error for every other key. Not thread-safe.
@@ -30,7 +48,8 @@ class JsonObject {
  public:
   // A `value` that is not an object adds an error and reads as an empty object. `value` and
   // `errors` must outlive this.
-  JsonObject(const nlohmann::json& value, std::string path, JsonErrors* errors);
+  JsonObject(const nlohmann::json& value, std::string path, JsonErrors* errors,
+             JsonAuthor author = JsonAuthor::kPerson);
 
   // Returns null if the field is absent.
   const nlohmann::json* Find(const char* key);
@@ -46,8 +65,13 @@ class JsonObject {
   // Makes a key known without reading it.
   void Ignore(const char* key);
 
+  // The code is kInvalidArgument for a person's object, kUnimplemented for one of Keras.
   void RejectUnknownKeys();
 
+  // Whether the field is there, whatever its value. Does not make the key known.
+  bool Contains(const char* key) const;
+  // The known keys, in the order of the first reads.
+  const std::vector<std::string>& known() const { return known_; }
   // False if the value is not an object. Errors about its fields are then meaningless.
   bool valid() const { return valid_; }
   std::string PathOf(const std::string& key) const;
@@ -60,6 +84,7 @@ class JsonObject {
   const std::string path_;
   JsonErrors* const errors_;
   const bool valid_;
+  const JsonAuthor author_;
   std::vector<std::string> known_;
 };
 

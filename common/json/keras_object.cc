@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/base/text/nearest_name.h"
 #include "common/json/json_text.h"
 #include "common/json/keras_class.h"
@@ -70,6 +71,21 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
   out->class_name = class_name->get<std::string>();
   if (out->config != nullptr && out->config->is_null()) out->config = nullptr;
   return true;
+}
+
+absl::StatusOr<KerasObject> ReadModelPart(const JsonNode& json,
+                                          std::optional<std::string> default_name) {
+  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
+  const JsonNode name = json.is_object() ? json["class_name"] : json;
+  const JsonNode config = json["config"];
+  KerasObject object = {.class_name = "",
+                        .name_path = name.path(),
+                        .plain_name = !json.is_object(),
+                        .config = config.is_null() ? nullptr : config.value(),
+                        .config_path = config.path(),
+                        .author = JsonAuthor::kKeras};
+  SHOAL_ASSIGN_OR_RETURN(object.class_name, name.String(std::move(default_name)));
+  return object;
 }
 
 void RejectUnlessNull(JsonObject& config, const char* key, const char* what) {

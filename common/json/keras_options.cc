@@ -1,8 +1,12 @@
 #include "common/json/keras_options.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/text/nearest_name.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -13,7 +17,9 @@ using nlohmann::json;
 constexpr char kRequired[] = "required";
 
 std::string RangeText(const NumberRange& range) {
+  if (std::isinf(range.min)) return "any number";
   const std::string min = NumberText(range.min);
+  if (std::isinf(range.max)) return absl::StrCat(range.above_min ? "above " : "at least ", min);
   const std::string max = NumberText(range.max);
   if (range.above_min)
     return absl::StrCat("above ", min, range.below_max ? ", below " : ", to ", max);
@@ -34,7 +40,9 @@ std::string Described(const char* key, const std::string& otherwise, const Range
 
 KerasOptions::KerasOptions(const KerasObject& object, JsonErrors* errors)
     : none_(std::make_unique<const json>(json::object())),
-      given_(object.config == nullptr ? *none_ : *object.config, object.config_path, errors),
+      given_(object.config == nullptr ? *none_ : *object.config, object.config_path, errors,
+             object.author),
+      config_(object.config, object.config_path),
       resolved_(std::make_unique<json>(json::object())) {}
 
 KerasOptions::~KerasOptions() = default;
@@ -68,8 +76,8 @@ std::optional<double> KerasOptions::NumberOrNull(const char* key, std::optional<
   return value;
 }
 
-uint64_t KerasOptions::Integer(const char* key, uint64_t otherwise, IntegerRange range) {
-  uint64_t value = otherwise;
+int64_t KerasOptions::Integer(const char* key, int64_t otherwise, IntegerRange range) {
+  int64_t value = otherwise;
   given_.ReadInteger(key, range, &value);
   Resolve(key, value, Described(key, absl::StrCat(otherwise), range));
   return value;
@@ -92,6 +100,37 @@ bool KerasOptions::Flag(const char* key, bool otherwise) {
   return value;
 }
 
+size_t KerasOptions::OneOf(const char* key, const std::vector<std::string>& names,
+                           size_t otherwise) {
+  size_t index = otherwise;
+  if (const json* given = given_.Find(key); given != nullptr) {
+    const auto found = std::find(names.begin(), names.end(), *given);
+    if (found != names.end()) {
+      index = static_cast<size_t>(found - names.begin());
+    } else {
+      std::string expected = absl::StrCat("\"", absl::StrJoin(names, "\" or \""), "\"");
+      if (given->is_string()) {
+        const std::string nearest = NearestName(given->get<std::string>(), names);
+        if (!nearest.empty()) absl::StrAppend(&expected, "; did you mean \"", nearest, "\"?");
+      }
+      given_.AddWrong(key, *given, expected);
+    }
+  }
+  Resolve(key, names[index],
+          absl::StrCat("`", key, "` (", names[otherwise], "; ", absl::StrJoin(names, ", "), ")"));
+  return index;
+}
+
+JsonNode KerasOptions::operator[](const std::string& key) {
+  given_.Ignore(key.c_str());
+  return config_[key];
+}
+
+absl::Status KerasOptions::Finish() {
+  if (given_.errors()->empty()) RejectUnknown();
+  return given_.errors()->ToStatus();
+}
+
 double KerasOptions::RequiredNumber(const char* key, NumberRange range) {
   double value = range.max;
   if (given_.Require(key, absl::StrCat("a number, ", RangeText(range)).c_str()) != nullptr) {
@@ -101,8 +140,8 @@ double KerasOptions::RequiredNumber(const char* key, NumberRange range) {
   return value;
 }
 
-uint64_t KerasOptions::RequiredInteger(const char* key, IntegerRange range) {
-  auto value = static_cast<uint64_t>(range.max);
+int64_t KerasOptions::RequiredInteger(const char* key, IntegerRange range) {
+  int64_t value = range.min;
   if (given_.Require(key, absl::StrCat("an ", RangeText(range)).c_str()) != nullptr) {
     given_.ReadInteger(key, range, &value);
   }

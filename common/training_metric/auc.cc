@@ -4,7 +4,6 @@
 // positive and negative targets. Keras's confusion counts follow from them.
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/json/keras_object.h"
 #include "common/training_metric/metric.h"
@@ -12,36 +11,19 @@
 namespace shoal {
 namespace {
 
-using nlohmann::json;
-
 double Ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-std::string ReadWord(KerasOptions& options, const char* key, const char* otherwise,
-                     const std::vector<std::string>& words) {
-  std::string value = otherwise, expected, described;
-  for (const std::string& word : words) {
-    expected += (expected.empty() ? "\"" : " or \"") + word + "\"";
-    described += (described.empty() ? "" : ", ") + word;
-  }
-  if (const json* given = options.given().Find(key); given != nullptr) {
-    if (given->is_string() && std::count(words.begin(), words.end(), *given) > 0) {
-      value = given->get<std::string>();
-    } else {
-      options.given().AddWrong(key, *given, expected);
-    }
-  }
-  options.Resolve(key, value, std::string("`") + key + "` (" + otherwise + "; " + described + ")");
-  return value;
-}
+// Values of "summation_method", in the order of its names.
+enum class Summation { kInterpolation, kMinoring, kMajoring };
 
 class Auc : public Metric {
  public:
   explicit Auc(KerasOptions& options)
       : Metric(options),
         thresholds_(options.Integer("num_thresholds", 200, {2, 2000})),
-        precision_recall_(ReadWord(options, "curve", "ROC", {"ROC", "PR"}) == "PR"),
-        summation_(ReadWord(options, "summation_method", "interpolation",
-                            {"interpolation", "minoring", "majoring"})),
+        precision_recall_(options.OneOf("curve", {"ROC", "PR"}, 0) == 1),
+        summation_(static_cast<Summation>(
+            options.OneOf("summation_method", {"interpolation", "minoring", "majoring"}, 0))),
         from_logits_(options.Flag("from_logits", false)) {
     RejectUnlessFalse(options.given(), "multi_label", "AUC of each label");
     for (const char* key : {"thresholds", "num_labels", "label_weights"}) {
@@ -70,7 +52,7 @@ class Auc : public Metric {
     std::vector<double> tp = Above(sums.first(thresholds_));
     std::vector<double> fp = Above(sums.subspan(thresholds_));
     const double positives = tp[0], negatives = fp[0];
-    if (precision_recall_ && summation_ == "interpolation") {
+    if (precision_recall_ && summation_ == Summation::kInterpolation) {
       return InterpolatedPrecisionRecall(tp, fp, positives);
     }
     std::vector<double> x, y;
@@ -81,9 +63,9 @@ class Auc : public Metric {
     }
     double area = 0;
     for (size_t i = 0; i + 1 < thresholds_; ++i) {
-      const double height = summation_ == "interpolation" ? (y[i] + y[i + 1]) / 2
-                            : summation_ == "minoring"    ? std::min(y[i], y[i + 1])
-                                                          : std::max(y[i], y[i + 1]);
+      const double height = summation_ == Summation::kInterpolation ? (y[i] + y[i + 1]) / 2
+                            : summation_ == Summation::kMinoring    ? std::min(y[i], y[i + 1])
+                                                                    : std::max(y[i], y[i + 1]);
       area += (x[i] - x[i + 1]) * height;
     }
     return area;
@@ -114,7 +96,7 @@ class Auc : public Metric {
 
   const size_t thresholds_;
   const bool precision_recall_;
-  const std::string summation_;
+  const Summation summation_;
   const bool from_logits_;
 };
 

@@ -32,7 +32,7 @@ struct CallNode {
 class Functional : public ModelConfig {
  public:
   explicit Functional(LayerOptions& options)
-      : config_(options.config().config()), keras2_(options.traits().keras2) {
+      : config_(options.config()), keras2_(options.traits().keras2) {
     options.Take(Read(options));
   }
 

@@ -132,7 +132,8 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits)
 
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std::string name,
                                 const ModelTraits& traits) {
-  LayerOptions options(json, type, name, traits);
+  JsonErrors errors("");
+  LayerOptions options(json, type, name, traits, &errors);
   std::unique_ptr<LayerConfig> config = type.read(options);
   CheckActivityRegularizer(type, options);
   SHOAL_RETURN_IF_ERROR(options.Finish());

@@ -1,5 +1,6 @@
 #include "common/model/keras/layer_table.h"
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "common/model/keras_layers.h"
@@ -87,11 +88,11 @@ namespace {
 // The options that a layer reads if none is set, without those common to all layers.
 std::vector<std::string> OptionNames(const LayerType& type) {
   const nlohmann::json empty = {{"config", nlohmann::json::object()}};
-  LayerOptions options(JsonNode(empty), type, "", {});
-  const size_t common = options.config().read().size();
+  JsonErrors errors("");
+  LayerOptions options(JsonNode(empty), type, "", {}, &errors);
+  const auto common = static_cast<std::ptrdiff_t>(options.known().size());
   type.read(options);
-  const std::vector<std::string>& read = options.config().read();
-  return {read.begin() + common, read.end()};
+  return {options.known().begin() + common, options.known().end()};
 }
 
 }  // namespace

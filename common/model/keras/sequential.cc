@@ -16,7 +16,7 @@ namespace {
 
 class Sequential : public ModelConfig {
  public:
-  explicit Sequential(LayerOptions& options) : config_(options.config().config()) {
+  explicit Sequential(LayerOptions& options) : config_(options.config()) {
     const JsonNode built_shape = options["build_input_shape"];
     options.Take(ReadLayers(options["layers"], options));
     if (!layers_.empty()) options.Take(ReadInput(built_shape, options.traits_of_layers()));

@@ -72,8 +72,8 @@ TEST(KerasImageErrorsTest, NormalizationEmbeddingAndResizing) {
   };
   const Json image = {nullptr, 6, 6, 3};
   const Json norm = LayerJson("BatchNormalization", "norm", {{"axis", {3}}});
-  expect(image, norm, "momentum", 1.5, kInvalid, {path + "momentum: 1.5 must be from 0 to 1"});
-  expect(image, norm, "epsilon", -1, kInvalid, {path + "epsilon: -1 is negative"});
+  expect(image, norm, "momentum", 1.5, kInvalid, {path + "momentum: is 1.5"});
+  expect(image, norm, "epsilon", -1, kInvalid, {path + "epsilon: is -1"});
   expect(image, norm, "axis", 1, kLacking, {path + "axis", "last axis only", "(None, 6, 6, 3)"});
   expect(image, norm, "axis", {1, 2}, kLacking, {path + "axis: Shoal takes one axis"});
   expect(image, norm, "synchronized", true, kLacking, {path + "synchronized", "own batch"});
@@ -82,7 +82,7 @@ TEST(KerasImageErrorsTest, NormalizationEmbeddingAndResizing) {
 
   const Json rows = LayerJson("LayerNormalization", "rows", {{"axis", {-1}}});
   expect(image, rows, "axis", 2, kLacking, {path + "axis", "last axis only"});
-  expect(image, rows, "epsilon", -0.5, kInvalid, {path + "epsilon: -0.5 is negative"});
+  expect(image, rows, "epsilon", -0.5, kInvalid, {path + "epsilon: is -0.5"});
   expect(image, rows, "rms_scaling", true, kLacking, {path + "rms_scaling"});
 
   const Json ids = {nullptr, 4};

@@ -163,7 +163,7 @@ TEST(KerasNestedTest, ErrorsInside) {
 
   Json wrong = inner;
   wrong["config"]["layers"][1]["config"]["units"] = 0;
-  ExpectError(around(wrong), {path + "layers[1].config.units: 0 is too small"});
+  ExpectError(around(wrong), {path + "layers[1].config.units: is 0"});
   wrong = inner;
   wrong["config"]["output_layers"].push_back({"i", 0, 0});
   ExpectError(around(wrong), {"layer \"inner\" (Functional) has 2 outputs"});

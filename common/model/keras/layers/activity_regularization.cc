@@ -8,7 +8,7 @@ class ActivityRegularization : public LayerConfig {
  public:
   explicit ActivityRegularization(LayerOptions& options) {
     RegularizerConfig regularizer = options.activity_regularizer();
-    options.Take(ReadPenaltyFactors(options.config(), &regularizer.regularizer));
+    ReadPenaltyFactors(options, &regularizer.regularizer);
     options.set_activity_regularizer(regularizer);
   }
 

@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
@@ -15,22 +14,16 @@ class BatchNormalization : public LayerConfig {
  public:
   explicit BatchNormalization(LayerOptions& options)
       : axis_(options.Axis("axis", -1)),
-        momentum_(options.Number("momentum", 0.99)),
+        momentum_(options.Number("momentum", 0.99, {.min = 0, .max = 1})),
         beta_(options.Variable("beta", "zeros")),
         gamma_(options.Variable("gamma", "ones")),
         mean_(options.MovingAverage("moving_mean", "zeros", momentum_)),
         variance_(options.MovingAverage("moving_variance", "ones", momentum_)) {
-    if (momentum_ < 0 || momentum_ > 1) {
-      options.Take(options["momentum"].Invalid(absl::StrCat(momentum_, " must be from 0 to 1")));
-    }
-    op_.epsilon = options.Number("epsilon", 1e-3);
-    if (op_.epsilon < 0) {
-      options.Take(options["epsilon"].Invalid(absl::StrCat(op_.epsilon, " is negative")));
-    }
-    op_.center = options.Bool("center", true);
-    op_.scale = options.Bool("scale", true);
+    op_.epsilon = options.Number("epsilon", 1e-3, kNonNegativeNumbers);
+    op_.center = options.Flag("center", true);
+    op_.scale = options.Flag("scale", true);
     options.ExpectFalse("renorm", "Shoal has no renormalisation");
-    options["renorm_momentum"];  // has no effect without renorm
+    options.Ignore("renorm_momentum");  // has no effect without renorm
     options.ExpectFalse("synchronized", "Shoal takes the statistics of each worker's own batch");
   }
 

@@ -16,12 +16,12 @@ template <int kRank>
 class Conv : public LayerConfig {
  public:
   explicit Conv(LayerOptions& options)
-      : filters_(options.Integer("filters", kCounts)),
+      : filters_(options.RequiredInteger("filters", kCounts)),
         groups_json_(options["groups"]),
         kernel_(options.Variable("kernel", "glorot_uniform")),
         bias_(options.Bias()),
         activation_(options.Activation()) {
-    op_.groups = options.Integer("groups", kCounts, 1);
+    op_.groups = options.Integer("groups", 1, kCounts);
     op_.window.size = options.WindowExtents("kernel_size", {}, kRank);
     op_.window.strides = options.WindowExtents("strides", {{1, 1}}, kRank);
     op_.window.dilation = options.WindowExtents("dilation_rate", {{1, 1}}, kRank);

@@ -14,7 +14,7 @@ namespace {
 class Conv2DTranspose : public LayerConfig {
  public:
   explicit Conv2DTranspose(LayerOptions& options)
-      : filters_(options.Integer("filters", kCounts)),
+      : filters_(options.RequiredInteger("filters", kCounts)),
         kernel_(options.Variable("kernel", "glorot_uniform")),
         bias_(options.Bias()),
         activation_(options.Activation()) {
@@ -23,7 +23,7 @@ class Conv2DTranspose : public LayerConfig {
     op_.window.dilation = options.WindowExtents("dilation_rate", {{1, 1}});
     op_.window.padding = options.WindowPadding();
     options.ExpectChannelsLast();
-    if (options.traits().keras2) options["groups"];  // from its base class: always 1
+    if (options.traits().keras2) options.Ignore("groups");  // from its base class: always 1
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {

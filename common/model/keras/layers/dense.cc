@@ -14,7 +14,7 @@ namespace {
 class Dense : public LayerConfig {
  public:
   explicit Dense(LayerOptions& options)
-      : units_(options.Integer("units", kCounts)),
+      : units_(options.RequiredInteger("units", kCounts)),
         kernel_(options.Variable("kernel", "glorot_uniform")),
         bias_(options.Bias()),
         activation_(options.Activation()) {}

@@ -16,7 +16,7 @@ template <int kRank>
 class Depthwise : public LayerConfig {
  public:
   Depthwise(LayerOptions& options, const char* kernel)
-      : multiplier_(options.Integer("depth_multiplier", kCounts, 1)),
+      : multiplier_(options.Integer("depth_multiplier", 1, kCounts)),
         kernel_(options.Variable(kernel, "glorot_uniform", "depthwise")),
         bias_(options.Bias()),
         activation_(options.Activation()) {
@@ -29,7 +29,7 @@ class Depthwise : public LayerConfig {
   // For DepthwiseConv, whose kernel has another name in Keras 2.
   explicit Depthwise(LayerOptions& options)
       : Depthwise(options, options.traits().keras2 ? "depthwise_kernel" : "kernel") {
-    if (options.traits().keras2) options["groups"];  // from its base class: always 1
+    if (options.traits().keras2) options.Ignore("groups");  // from its base class: always 1
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
@@ -73,9 +73,9 @@ class SeparableConv : public Depthwise<kRank> {
  public:
   explicit SeparableConv(LayerOptions& options)
       : Depthwise<kRank>(options, "depthwise_kernel"),
-        filters_(options.Integer("filters", kCounts)),
+        filters_(options.RequiredInteger("filters", kCounts)),
         kernel_(options.Variable("pointwise_kernel", "glorot_uniform", "pointwise")) {
-    if (options.traits().keras2) options["groups"];  // always 1
+    if (options.traits().keras2) options.Ignore("groups");  // always 1
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {

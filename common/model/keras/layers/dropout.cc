@@ -35,14 +35,10 @@ class Dropout : public LayerConfig {
   // `noise_shape` is 1 for axes along which elements are dropped together. For other axes it is
   // their extent or kEachByItself. If it is empty, all elements are dropped one by one.
   Dropout(LayerOptions& options, const JsonNode& noise_json, Shape noise_shape)
-      : rate_(options.Number("rate")),
+      : rate_(options.RequiredNumber("rate", {.min = 0, .max = 1, .below_max = true})),
         seed_(options.Seed()),
         noise_json_(noise_json),
-        noise_shape_(std::move(noise_shape)) {
-    if (rate_ >= 0 && rate_ < 1) return;
-    const JsonNode rate = options["rate"];
-    options.Take(rate.Invalid(absl::StrCat(rate.Text(), " must be at least 0 and below 1")));
-  }
+        noise_shape_(std::move(noise_shape)) {}
 
  private:
   static absl::StatusOr<Shape> ReadNoiseShape(const JsonNode& json) {

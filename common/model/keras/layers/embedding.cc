@@ -16,15 +16,15 @@ constexpr int64_t kMaxIds = 1 << 24;
 class Embedding : public LayerConfig {
  public:
   explicit Embedding(LayerOptions& options)
-      : ids_(options.Integer("input_dim", kCounts)),
-        width_(options.Integer("output_dim", kCounts)),
+      : ids_(options.RequiredInteger("input_dim", kCounts)),
+        width_(options.RequiredInteger("output_dim", kCounts)),
         table_(options.Variable("embeddings", "uniform")) {
     if (ids_ > kMaxIds) {
       options.Take(options["input_dim"].Unimplemented(absl::StrCat(
           ids_, " ids are more than 2^24: Shoal holds ids as float32, which tells no more apart")));
     }
     options.ExpectFalse("mask_zero", "Shoal has no masks: every step of a sequence counts");
-    options["input_length"];  // written by Keras 2; equals the input's shape
+    options.Ignore("input_length");  // written by Keras 2; equals the input's shape
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {

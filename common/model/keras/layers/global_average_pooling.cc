@@ -13,7 +13,7 @@ template <int kRank>
 class GlobalAveragePooling : public LayerConfig {
  public:
   explicit GlobalAveragePooling(LayerOptions& options) {
-    op_.keep_dims = options.Bool("keepdims", false);
+    op_.keep_dims = options.Flag("keepdims", false);
     options.ExpectChannelsLast();
   }
 

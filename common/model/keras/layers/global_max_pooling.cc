@@ -13,7 +13,7 @@ namespace {
 template <int kAxes>
 class GlobalMaxPooling : public LayerConfig {
  public:
-  explicit GlobalMaxPooling(LayerOptions& options) : keep_dims_(options.Bool("keepdims", false)) {
+  explicit GlobalMaxPooling(LayerOptions& options) : keep_dims_(options.Flag("keepdims", false)) {
     options.ExpectChannelsLast();
   }
 

@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
@@ -17,12 +16,9 @@ class LayerNormalization : public LayerConfig {
       : axis_(options.Axis("axis", -1)),
         beta_(options.Variable("beta", "zeros")),
         gamma_(options.Variable("gamma", "ones")) {
-    op_.epsilon = options.Number("epsilon", 1e-3);
-    if (op_.epsilon < 0) {
-      options.Take(options["epsilon"].Invalid(absl::StrCat(op_.epsilon, " is negative")));
-    }
-    op_.center = options.Bool("center", true);
-    op_.scale = options.Bool("scale", true);
+    op_.epsilon = options.Number("epsilon", 1e-3, kNonNegativeNumbers);
+    op_.center = options.Flag("center", true);
+    op_.scale = options.Flag("scale", true);
     options.ExpectFalse("rms_scaling", "Shoal has the scaling by mean and deviation alone");
   }
 

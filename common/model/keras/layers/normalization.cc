@@ -35,7 +35,7 @@ class Normalization : public LayerConfig {
         mean_(options.Frozen("mean", "zeros")),
         variance_(options.Frozen("variance", "ones")),
         count_(options.Frozen("count", "zeros")),
-        invert_(options.Bool("invert", false)) {
+        invert_(options.Flag("invert", false)) {
     const JsonNode variance_json = options["variance"];
     if (mean_json_.is_null() && variance_json.is_null()) return;
     const std::vector<double> mean = options.Take(ReadStatistics(mean_json_));

@@ -55,7 +55,7 @@ class RandomWarp : public LayerConfig {
     attributes_.fill =
         kFills[options.OneOf("fill_mode", {"reflect", "wrap", "constant", "nearest"}, 0)];
     attributes_.interpolation = options.Interpolation("bilinear");
-    attributes_.fill_value = options.Number("fill_value", 0);
+    attributes_.fill_value = options.Number("fill_value", 0, kAllNumbers);
   }
 
   WarpAttributes attributes_;
@@ -114,8 +114,8 @@ class RandomZoom : public RandomWarp {
 class RandomCrop : public LayerConfig {
  public:
   explicit RandomCrop(LayerOptions& options)
-      : height_(options.Integer("height", kWindowExtents)),
-        width_(options.Integer("width", kWindowExtents)),
+      : height_(options.RequiredInteger("height", kWindowExtents)),
+        width_(options.RequiredInteger("width", kWindowExtents)),
         seed_(options.Seed()) {
     options.ExpectChannelsLast();
   }

@@ -10,9 +10,7 @@ namespace {
 template <auto kRead>
 class ActivationLayer : public LayerConfig {
  public:
-  explicit ActivationLayer(LayerOptions& options) {
-    op_.attributes = options.Take(kRead(options.config()));
-  }
+  explicit ActivationLayer(LayerOptions& options) { op_.attributes = kRead(options); }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     return call.Add(std::make_shared<ActivationOp>(op_));

@@ -38,13 +38,13 @@ class UpSampling2D : public LayerConfig {
 class Resizing : public LayerConfig {
  public:
   explicit Resizing(LayerOptions& options) {
-    op_.height = options.Integer("height", kWindowExtents);
-    op_.width = options.Integer("width", kWindowExtents);
+    op_.height = options.RequiredInteger("height", kWindowExtents);
+    op_.width = options.RequiredInteger("width", kWindowExtents);
     op_.interpolation = options.Interpolation("bilinear");
     for (const char* key : {"crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"}) {
       options.ExpectFalse(key, "Shoal resizes each axis by itself, without smoothing");
     }
-    for (const char* of_padding : {"fill_mode", "fill_value"}) options[of_padding];
+    for (const char* of_padding : {"fill_mode", "fill_value"}) options.Ignore(of_padding);
     options.ExpectChannelsLast();
   }
 

@@ -1,9 +1,6 @@
 #include "common/model/ops/softmax.h"
 
-#include <algorithm>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
@@ -16,8 +13,7 @@ class SoftmaxConfig : public LayerConfig {
  public:
   explicit SoftmaxConfig(LayerOptions& options) : axis_(options.Axis("axis", -1)) {
     // Null does not select the default. It means all axes at once.
-    const std::vector<std::string> keys = options.config().config().keys();
-    if (!axis_.json.is_null() || std::find(keys.begin(), keys.end(), "axis") == keys.end()) return;
+    if (!axis_.json.is_null() || !options.given().Contains("axis")) return;
     options.Take(axis_.json.Unimplemented(
         "Shoal has softmax along the last axis only, not over all that there is; -1 would be "
         "right, got null"));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/json/json_errors.h"
+#include "common/json/keras_object.h"
 #include "common/model/keras/options/dtype_config.h"
 #include "common/model/keras_layers.h"
 #include "common/model/ops/glu.h"
@@ -91,7 +92,7 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
 }
 
 // The layer of that class as an activation; null where none of them is.
-using ActivationReader = absl::StatusOr<ActivationAttributes> (*)(ConfigReader& config);
+using ActivationReader = ActivationAttributes (*)(KerasOptions& options);
 ActivationReader FindActivationLayer(const std::string& class_name) {
   if (class_name == "ReLU") return ReadRelu;
   if (class_name == "LeakyReLU") return ReadLeakyRelu;
@@ -115,58 +116,47 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
   if (!json.is_object()) return ReadNamed(json, traits);
   // {"class_name": "function", "config": "relu"}, or a layer in place of a function, or a bare
   // name.
-  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
-  const JsonNode config = json["config"];
-  SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
-  if (class_name == "function") return ReadNamed(config, traits);
-  if (!config.is_null()) SHOAL_RETURN_IF_ERROR(config.ExpectObject());
-  ConfigReader options(config, class_name);
-  for (const char* common : {"name", "trainable"}) options[common];
+  SHOAL_ASSIGN_OR_RETURN(const KerasObject object, ReadModelPart(json));
+  if (object.class_name == "function") return ReadNamed(json["config"], traits);
+  JsonErrors errors("");
+  KerasOptions options(object, &errors);
+  for (const char* common : {"name", "trainable"}) options.Ignore(common);
   // It computes in the precision of the layer that it is in.
-  SHOAL_RETURN_IF_ERROR(ReadDtypePolicy(options["dtype"]).status());
+  options.Take(ReadDtypePolicy(options["dtype"]).status());
   std::shared_ptr<const Op> activation;
-  if (const ActivationReader read = FindActivationLayer(class_name); read != nullptr) {
+  if (const ActivationReader read = FindActivationLayer(object.class_name); read != nullptr) {
     auto op = std::make_shared<ActivationOp>();
-    SHOAL_ASSIGN_OR_RETURN(op->attributes, read(options));
+    op->attributes = read(options);
     activation = std::move(op);
   } else {
-    SHOAL_ASSIGN_OR_RETURN(activation, ReadNamed(json["class_name"], traits));
+    activation = options.Take(ReadNamed(json["class_name"], traits));
   }
-  SHOAL_RETURN_IF_ERROR(options.RefuseUnread());
+  SHOAL_RETURN_IF_ERROR(options.Finish());
   return activation;
 }
 
-absl::StatusOr<ActivationAttributes> ReadRelu(ConfigReader& config) {
+ActivationAttributes ReadRelu(KerasOptions& options) {
   ActivationAttributes relu;
-  if (const JsonNode max_value = config["max_value"]; !max_value.is_null()) {
-    SHOAL_ASSIGN_OR_RETURN(relu.max_value, max_value.Number());
-    if (relu.max_value < 0) return max_value.Invalid(absl::StrCat(relu.max_value, " is negative"));
-  }
-  const JsonNode slope = config["negative_slope"];
-  SHOAL_ASSIGN_OR_RETURN(relu.negative_slope, slope.Number(0));
-  if (relu.negative_slope < 0) {
-    return slope.Invalid(absl::StrCat(relu.negative_slope, " is negative"));
-  }
-  SHOAL_ASSIGN_OR_RETURN(relu.threshold, config["threshold"].Number(0));
-  if (relu.threshold < 0) {
-    return config["threshold"].Invalid(absl::StrCat(relu.threshold, " is negative"));
-  }
+  relu.max_value =
+      options.NumberOrNull("max_value", {}, kNonNegativeNumbers).value_or(relu.max_value);
+  relu.negative_slope = options.Number("negative_slope", 0, kNonNegativeNumbers);
+  relu.threshold = options.Number("threshold", 0, kNonNegativeNumbers);
   return relu;
 }
 
-absl::StatusOr<ActivationAttributes> ReadLeakyRelu(ConfigReader& config) {
+ActivationAttributes ReadLeakyRelu(KerasOptions& options) {
   ActivationAttributes leaky;
   leaky.kind = Kind::kLeakyRelu;
-  // Keras 3 and Keras 2.
-  SHOAL_ASSIGN_OR_RETURN(const double alpha, config["alpha"].Number(0.3));
-  SHOAL_ASSIGN_OR_RETURN(leaky.negative_slope, config["negative_slope"].Number(alpha));
+  // Keras 2 writes "alpha", Keras 3 "negative_slope".
+  const double alpha = options.Number("alpha", 0.3, kAllNumbers);
+  leaky.negative_slope = options.Number("negative_slope", alpha, kAllNumbers);
   return leaky;
 }
 
-absl::StatusOr<ActivationAttributes> ReadElu(ConfigReader& config) {
+ActivationAttributes ReadElu(KerasOptions& options) {
   ActivationAttributes elu;
   elu.kind = Kind::kElu;
-  SHOAL_ASSIGN_OR_RETURN(elu.negative_slope, config["alpha"].Number(1));
+  elu.negative_slope = options.Number("alpha", 1, kAllNumbers);
   return elu;
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/json/json_node.h"
+#include "common/json/keras_options.h"
 #include "common/model/keras/layer.h"
 #include "common/model/ops/activation.h"
 
@@ -15,8 +16,8 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
                                                          const ModelTraits& traits);
 
 // Read the options of layers that Keras also accepts as activations.
-absl::StatusOr<ActivationAttributes> ReadRelu(ConfigReader& config);
-absl::StatusOr<ActivationAttributes> ReadLeakyRelu(ConfigReader& config);
-absl::StatusOr<ActivationAttributes> ReadElu(ConfigReader& config);
+ActivationAttributes ReadRelu(KerasOptions& options);
+ActivationAttributes ReadLeakyRelu(KerasOptions& options);
+ActivationAttributes ReadElu(KerasOptions& options);
 
 }  // namespace shoal

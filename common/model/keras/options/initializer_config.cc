@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_text.h"
+#include "common/json/keras_object.h"
+#include "common/json/keras_options.h"
 #include "common/model/keras/options/number_list.h"
 #include "common/model/keras_layers.h"
 
@@ -22,56 +26,51 @@ using Distribution = Initializer::Distribution;
 // The most elements of an orthogonal matrix: making one takes its size times its shorter side.
 constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 24;
 
-absl::Status ReadConstant(ConfigReader& config, Initializer* result) {
+void ReadConstant(KerasOptions& options, Initializer* result) {
   result->kind = InitializerKind::kConstant;
-  const JsonNode value = config["value"];
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<double> numbers, ReadNumbers(value, 0));
-  if (numbers.size() != 1) {
-    return value.Unimplemented(absl::StrCat(
-        "Shoal's constants are one number for all elements, got ", numbers.size(),
-        "; values of their own come with a model that is saved with its weights, as .keras"));
+  const JsonNode value = options["value"];
+  const std::vector<double> numbers = options.Take(ReadNumbers(value, 0), {0});
+  if (numbers.size() == 1) {
+    result->a = numbers[0];
+    return;
   }
-  result->a = numbers[0];
-  return absl::OkStatus();
+  options.Take(value.Unimplemented(absl::StrCat(
+      "Shoal's constants are one number for all elements, got ", numbers.size(),
+      "; values of their own come with a model that is saved with its weights, as .keras")));
 }
 
-absl::Status ReadUniform(ConfigReader& config, Initializer* result) {
+void ReadUniform(KerasOptions& options, Initializer* result) {
   result->kind = InitializerKind::kUniform;
-  SHOAL_ASSIGN_OR_RETURN(result->a, config["minval"].Number(-0.05));
-  SHOAL_ASSIGN_OR_RETURN(result->b, config["maxval"].Number(0.05));
-  if (result->a <= result->b) return absl::OkStatus();
-  return config["minval"].Invalid(absl::StrCat(result->a, " is above maxval ", result->b));
+  result->a = options.Number("minval", -0.05, kAllNumbers);
+  result->b = options.Number("maxval", 0.05, kAllNumbers);
+  if (result->a <= result->b) return;
+  options.Take(options["minval"].Invalid(absl::StrCat(result->a, " is above maxval ", result->b)));
 }
 
-absl::Status ReadNormal(ConfigReader& config, InitializerKind kind, Initializer* result) {
+void ReadNormal(KerasOptions& options, InitializerKind kind, Initializer* result) {
   result->kind = kind;
-  SHOAL_ASSIGN_OR_RETURN(result->a, config["mean"].Number(0));
-  SHOAL_ASSIGN_OR_RETURN(result->b, config["stddev"].Number(0.05));
-  if (result->b >= 0) return absl::OkStatus();
-  return config["stddev"].Invalid(absl::StrCat(result->b, " is negative"));
+  result->a = options.Number("mean", 0, kAllNumbers);
+  result->b = options.Number("stddev", 0.05, kNonNegativeNumbers);
 }
 
-absl::Status ReadVarianceScaling(ConfigReader& config, Initializer* result) {
+void ReadVarianceScaling(KerasOptions& options, Initializer* result) {
+  constexpr FanMode kFanModes[] = {FanMode::kFanIn, FanMode::kFanOut, FanMode::kFanAvg};
+  // "normal" is Keras's first name of the truncated one.
+  constexpr Distribution kDistributions[] = {
+      Distribution::kTruncatedNormal, Distribution::kTruncatedNormal,
+      Distribution::kUntruncatedNormal, Distribution::kUniform};
+  NumberRange scales = kNonNegativeNumbers;
+  scales.above_min = true;
   result->kind = InitializerKind::kVarianceScaling;
-  SHOAL_ASSIGN_OR_RETURN(result->a, config["scale"].Number(1));
-  if (result->a <= 0) return config["scale"].Invalid(absl::StrCat(result->a, " is not above 0"));
-  SHOAL_ASSIGN_OR_RETURN(const size_t mode,
-                         config["mode"].OneOf({"fan_in", "fan_out", "fan_avg"}, 0));
-  result->fan_mode = mode == 0 ? FanMode::kFanIn : mode == 1 ? FanMode::kFanOut : FanMode::kFanAvg;
-  // "normal" is what Keras called the truncated one first.
-  SHOAL_ASSIGN_OR_RETURN(const size_t distribution,
-                         config["distribution"].OneOf(
-                             {"truncated_normal", "normal", "untruncated_normal", "uniform"}, 0));
-  result->distribution = distribution == 2   ? Distribution::kUntruncatedNormal
-                         : distribution == 3 ? Distribution::kUniform
-                                             : Distribution::kTruncatedNormal;
-  return absl::OkStatus();
+  result->a = options.Number("scale", 1, scales);
+  result->fan_mode = kFanModes[options.OneOf("mode", {"fan_in", "fan_out", "fan_avg"}, 0)];
+  result->distribution = kDistributions[options.OneOf(
+      "distribution", {"truncated_normal", "normal", "untruncated_normal", "uniform"}, 0)];
 }
 
-absl::Status ReadMatrix(ConfigReader& config, InitializerKind kind, Initializer* result) {
+void ReadMatrix(KerasOptions& options, InitializerKind kind, Initializer* result) {
   result->kind = kind;
-  SHOAL_ASSIGN_OR_RETURN(result->a, config["gain"].Number(1));
-  return absl::OkStatus();
+  result->a = options.Number("gain", 1, kAllNumbers);
 }
 
 absl::Status ReadWindow(const JsonNode& json, FourierKernel* kernel) {
@@ -90,27 +89,21 @@ absl::Status ReadWindow(const JsonNode& json, FourierKernel* kernel) {
       absl::StrCat("Shoal has no window ", json.Text(), SuggestName(kernel->window, known)));
 }
 
-absl::Status ReadFourier(ConfigReader& config, Initializer* result) {
+void ReadFourier(KerasOptions& options, Initializer* result) {
   using Scaling = FourierKernel::Scaling;
   FourierKernel kernel;
-  SHOAL_ASSIGN_OR_RETURN(const size_t side, config["side"].OneOf({"real", "imag"}, 0));
-  kernel.imaginary = side == 1;
-  // Null is none of either; absent, they are what `kernel` has.
-  const JsonNode window = config["window"], scaling = config["scaling"];
-  const std::vector<std::string> written = config.config().keys();
-  const auto is_written = [&](const char* key) {
-    return std::find(written.begin(), written.end(), key) != written.end();
-  };
-  if (is_written("window")) SHOAL_RETURN_IF_ERROR(ReadWindow(window, &kernel));
-  SHOAL_ASSIGN_OR_RETURN(const size_t scaled, scaling.OneOf({"density", "spectrum"}, 0));
-  if (is_written("scaling")) {
-    kernel.scaling = scaling.is_null() ? Scaling::kNone
-                     : scaled == 0     ? Scaling::kDensity
-                                       : Scaling::kSpectrum;
+  kernel.imaginary = options.OneOf("side", {"real", "imag"}, 0) == 1;
+  // Null means no window and no scaling. Absent ones have the defaults of `kernel`.
+  const JsonNode window = options["window"];
+  if (options.given().Contains("window")) options.Take(ReadWindow(window, &kernel));
+  const size_t scaling = options.OneOf("scaling", {"density", "spectrum"}, 0);
+  if (options.given().Contains("scaling")) {
+    kernel.scaling = options["scaling"].is_null() ? Scaling::kNone
+                     : scaling == 0               ? Scaling::kDensity
+                                                  : Scaling::kSpectrum;
   }
-  SHOAL_ASSIGN_OR_RETURN(kernel.periodic, config["periodic"].Bool(false));
+  kernel.periodic = options.Flag("periodic", false);
   *result = {.kind = InitializerKind::kFourier, .fourier = std::make_shared<FourierKernel>(kernel)};
-  return absl::OkStatus();
 }
 
 // A name of variance scaling with everything fixed.
@@ -147,7 +140,7 @@ std::string Canonical(const std::string& name) {
 }
 
 // Sets everything but the seed. False when there is no initializer of that name.
-absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, Initializer* result) {
+bool ReadNamed(const std::string& name, KerasOptions& options, Initializer* result) {
   for (const NamedScaling& scaling : kNamedScalings) {
     if (name != scaling.name) continue;
     *result = {.kind = InitializerKind::kVarianceScaling,
@@ -156,30 +149,36 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, In
                .distribution = scaling.distribution};
     return true;
   }
-  absl::Status status;
   if (name == "zeros" || name == "ones") {
     result->a = name == "ones" ? 1 : 0;
   } else if (name == "constant") {
-    status = ReadConstant(config, result);
+    ReadConstant(options, result);
   } else if (name == "random_uniform") {
-    status = ReadUniform(config, result);
+    ReadUniform(options, result);
   } else if (name == "random_normal") {
-    status = ReadNormal(config, InitializerKind::kNormal, result);
+    ReadNormal(options, InitializerKind::kNormal, result);
   } else if (name == "truncated_normal") {
-    status = ReadNormal(config, InitializerKind::kTruncatedNormal, result);
+    ReadNormal(options, InitializerKind::kTruncatedNormal, result);
   } else if (name == "variance_scaling") {
-    status = ReadVarianceScaling(config, result);
+    ReadVarianceScaling(options, result);
   } else if (name == "orthogonal") {
-    status = ReadMatrix(config, InitializerKind::kOrthogonal, result);
+    ReadMatrix(options, InitializerKind::kOrthogonal, result);
   } else if (name == "identity") {
-    status = ReadMatrix(config, InitializerKind::kIdentity, result);
+    ReadMatrix(options, InitializerKind::kIdentity, result);
   } else if (name == "stft") {
-    status = ReadFourier(config, result);
+    ReadFourier(options, result);
   } else {
     return false;
   }
-  if (!status.ok()) return status;
   return true;
+}
+
+// A seed generator, which Keras writes as an object, has its seed inside.
+absl::StatusOr<int64_t> ReadSeed(JsonNode seed) {
+  SHOAL_RETURN_IF_ERROR(seed.ExpectKerasOwn());
+  if (seed.is_object()) seed = seed["config"]["seed"];
+  return seed.Integer({std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()},
+                      -1);
 }
 
 absl::Status CheckFourierShape(const InitializerConfig& initializer, const Shape& shape) {
@@ -207,26 +206,18 @@ std::vector<std::string> KerasInitializerNames() {
 
 absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
                                                   const std::string& default_name) {
-  SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
-  const JsonNode name_json = json.is_object() ? json["class_name"] : json;
-  SHOAL_ASSIGN_OR_RETURN(const std::string name, name_json.String(default_name));
-  ConfigReader config(json["config"], name);
-  if (!config.config().is_null()) SHOAL_RETURN_IF_ERROR(config.config().ExpectObject());
-
+  SHOAL_ASSIGN_OR_RETURN(const KerasObject object, ReadModelPart(json, default_name));
+  JsonErrors errors("");
+  KerasOptions options(object, &errors);
   Initializer result;
-  SHOAL_ASSIGN_OR_RETURN(const bool known, ReadNamed(Canonical(name), config, &result));
-  if (!known) {
-    return name_json.Unimplemented(absl::StrCat("Shoal has no initializer ", name_json.Text(),
-                                                SuggestName(name, KerasInitializerNames())));
+  if (!ReadNamed(Canonical(object.class_name), options, &result)) {
+    errors.AddUnimplemented(object.name_path,
+                            absl::StrCat("Shoal has no initializer ", ShortJson(object.class_name),
+                                         SuggestName(object.class_name, KerasInitializerNames())));
+    return errors.ToStatus();
   }
-  // A seed generator, which Keras writes as an object, has its seed inside.
-  JsonNode seed = config["seed"];
-  SHOAL_RETURN_IF_ERROR(seed.ExpectKerasOwn());
-  if (seed.is_object()) seed = seed["config"]["seed"];
-  SHOAL_ASSIGN_OR_RETURN(
-      result.seed,
-      seed.Integer({std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}, -1));
-  SHOAL_RETURN_IF_ERROR(config.RefuseUnread());
+  result.seed = options.Take(ReadSeed(options["seed"]), int64_t{-1});
+  SHOAL_RETURN_IF_ERROR(options.Finish());
   return InitializerConfig{.json = json, .initializer = result};
 }
 

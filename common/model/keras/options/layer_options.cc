@@ -8,21 +8,26 @@
 namespace shoal {
 
 LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const std::string& name,
-                           ModelTraits traits)
-    : json_(json),
+                           ModelTraits traits, JsonErrors* errors)
+    : KerasOptions({.class_name = type.class_name,
+                    .name_path = json["class_name"].path(),
+                    .plain_name = false,
+                    .config = json["config"].value(),
+                    .config_path = json["config"].path(),
+                    .author = JsonAuthor::kKeras},
+                   errors),
+      json_(json),
       path_(traits.path + name),
       traits_(std::move(traits)),
-      config_(json["config"], type.class_name),
-      activity_regularizer_{json["config"][""]},
-      errors_("") {
+      activity_regularizer_{config()[""]} {
   // The name is known. The first layer of a Keras 2 model has batch_input_shape, which the model's
   // reader reads.
-  for (const char* common : {"name", "batch_input_shape"}) config_[common];
-  const JsonNode dtype = config_["dtype"];
+  for (const char* common : {"name", "batch_input_shape"}) Ignore(common);
+  const JsonNode dtype = (*this)["dtype"];
   if (type.inputs != LayerType::Inputs::kOfModel) compute_dtype_ = Take(ReadDtypePolicy(dtype));
-  const JsonNode regularizer = config_["activity_regularizer"];
+  const JsonNode regularizer = (*this)["activity_regularizer"];
   activity_regularizer_ = Take(ReadRegularizer(regularizer), {regularizer});
-  trainable_ = Bool("trainable", true);
+  trainable_ = Flag("trainable", true);
 }
 
 ModelTraits LayerOptions::traits_of_layers() const {
@@ -31,39 +36,21 @@ ModelTraits LayerOptions::traits_of_layers() const {
   return traits;
 }
 
-int64_t LayerOptions::Integer(const std::string& key, IntegerRange range,
-                              std::optional<int64_t> absent) {
-  return Take(config_[key].Integer(range, absent), absent.value_or(range.min));
-}
-
-double LayerOptions::Number(const std::string& key, std::optional<double> absent) {
-  return Take(config_[key].Number(absent), absent.value_or(0));
-}
-
-bool LayerOptions::Bool(const std::string& key, bool absent) {
-  return Take(config_[key].Bool(absent), absent);
-}
-
-size_t LayerOptions::OneOf(const std::string& key, const std::vector<std::string>& names,
-                           size_t absent) {
-  return Take(config_[key].OneOf(names, absent), absent);
-}
-
-void LayerOptions::ExpectFalse(const std::string& key, const std::string& lack) {
-  if (!Bool(key, false)) return;
-  Take(config_[key].Unimplemented(lack + "; false would be right"));
+void LayerOptions::ExpectFalse(const char* key, const std::string& lack) {
+  if (!Flag(key, false)) return;
+  Take(config()[key].Unimplemented(lack + "; false would be right"));
 }
 
 int64_t LayerOptions::Seed() {
-  return Integer("seed", {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()},
-                 -1);
+  return Integer("seed", -1,
+                 {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()});
 }
 
 std::array<int64_t, 2> LayerOptions::WindowExtents(const std::string& key,
                                                    std::optional<std::array<int64_t, 2>> absent,
                                                    int rank) {
   const std::array<int64_t, 2> otherwise = absent.value_or(std::array<int64_t, 2>{1, 1});
-  JsonNode json = config_[key];
+  JsonNode json = (*this)[key];
   if (rank == 2) return Take(json.Pair(kWindowExtents, absent), otherwise);
   if (json.is_array() && json.size() == 1) json = json.at(0);
   std::optional<int64_t> one;
@@ -80,7 +67,7 @@ Padding LayerOptions::WindowPadding(bool* causal) {
 }
 
 AxisOption LayerOptions::Axis(const std::string& key, int64_t absent) {
-  JsonNode json = config_[key];
+  JsonNode json = (*this)[key];
   if (json.is_array() && json.size() == 1) json = json.at(0);
   if (json.is_array()) {
     Take(json.Unimplemented(
@@ -94,12 +81,12 @@ AxisOption LayerOptions::Axis(const std::string& key, int64_t absent) {
 
 void LayerOptions::ExpectChannelsLast() {
   if (OneOf("data_format", {"channels_last", "channels_first"}, 0) == 0) return;
-  Take(config_["data_format"].Unimplemented(
+  Take(config()["data_format"].Unimplemented(
       "Shoal has no \"channels_first\"; build the model with data_format=\"channels_last\""));
 }
 
 ResizeOp::Interpolation LayerOptions::Interpolation(const std::string& absent) {
-  const JsonNode json = config_["interpolation"];
+  const JsonNode json = (*this)["interpolation"];
   const std::string name = Take(json.String(absent), absent);
   if (name == "nearest") return ResizeOp::Interpolation::kNearest;
   if (name != "bilinear") {
@@ -110,15 +97,15 @@ ResizeOp::Interpolation LayerOptions::Interpolation(const std::string& absent) {
 }
 
 std::shared_ptr<const Op> LayerOptions::Activation(const std::string& key) {
-  return Take(ReadActivation(config_[key], traits_));
+  return Take(ReadActivation((*this)[key], traits_));
 }
 
 VariableOptions LayerOptions::Variable(const std::string& name,
                                        const std::string& default_initializer,
                                        const std::string& option) {
   const std::string& word = option.empty() ? name : option;
-  const JsonNode initializer = config_[word + "_initializer"];
-  const JsonNode regularizer = config_[word + "_regularizer"];
+  const JsonNode initializer = (*this)[word + "_initializer"];
+  const JsonNode regularizer = (*this)[word + "_regularizer"];
   return {.name = name,
           .initializer = Take(ReadInitializer(initializer, default_initializer), {initializer}),
           .regularizer = Take(ReadRegularizer(regularizer), {regularizer})};
@@ -127,17 +114,17 @@ VariableOptions LayerOptions::Variable(const std::string& name,
 VariableOptions LayerOptions::MovingAverage(const std::string& name,
                                             const std::string& default_initializer,
                                             double momentum) {
-  const JsonNode json = config_[name + "_initializer"];
+  const JsonNode json = (*this)[name + "_initializer"];
   return {.name = name,
           .initializer = Take(ReadInitializer(json, default_initializer), {json}),
-          .regularizer = {config_.config()[""]},
+          .regularizer = {config()[""]},
           .rule = UpdateRule::kMovingAverage,
           .momentum = momentum};
 }
 
 VariableOptions LayerOptions::Frozen(const std::string& name, const std::string& initializer) {
   // An option with an empty name is null, which selects the default.
-  const JsonNode none = config_.config()[""];
+  const JsonNode none = config()[""];
   return {.name = name,
           .initializer = Take(ReadInitializer(none, initializer), {none}),
           .regularizer = {none},
@@ -145,14 +132,10 @@ VariableOptions LayerOptions::Frozen(const std::string& name, const std::string&
 }
 
 std::optional<VariableOptions> LayerOptions::Bias() {
-  const bool use_bias = Bool("use_bias", true);
+  const bool use_bias = Flag("use_bias", true);
   VariableOptions bias = Variable("bias", "zeros");  // Keras writes it without a bias too
   if (!use_bias) return std::nullopt;
   return bias;
-}
-
-absl::Status LayerOptions::Finish() const {
-  return errors_.empty() ? config_.RefuseUnread() : errors_.ToStatus();
 }
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/json/json_errors.h"
 #include "common/json/json_node.h"
+#include "common/json/keras_options.h"
 #include "common/model/keras/layer.h"
 #include "common/model/keras/options/initializer_config.h"
 #include "common/model/keras/options/regularizer_config.h"
@@ -42,14 +43,15 @@ struct AxisOption {
   int64_t axis = -1;
 };
 
-// Reads a layer's config. An invalid option is recorded as an error and reads as its default. This
-// lets Finish() report all errors of a layer at once. Options that the layer does not read must be
-// null or absent. Lives while the layer is read.
-class LayerOptions {
+// Reads a layer's config: options as those of every Keras object, and those that many layers have.
+// An invalid option reads as a placeholder. This lets Finish() report all errors of a layer at
+// once. Options that the layer does not read must be null or absent. Lives while the layer is read.
+class LayerOptions : public KerasOptions {
  public:
   // `json` is {"class_name": ..., "config": ...}. `traits` are those of the model around the layer.
+  // `errors` is for this layer alone and must outlive this.
   LayerOptions(const JsonNode& json, const LayerType& type, const std::string& name,
-               ModelTraits traits);
+               ModelTraits traits, JsonErrors* errors);
 
   const JsonNode& json() const { return json_; }
   // The layer's name with the names of the nested models around it.
@@ -69,17 +71,9 @@ class LayerOptions {
     activity_regularizer_ = std::move(regularizer);
   }
 
-  // Returns an option, or a null node if it is absent.
-  JsonNode operator[](const std::string& key) { return config_[key]; }
-  ConfigReader& config() { return config_; }
-
-  int64_t Integer(const std::string& key, IntegerRange range, std::optional<int64_t> absent = {});
-  double Number(const std::string& key, std::optional<double> absent = {});
-  bool Bool(const std::string& key, bool absent);
-  size_t OneOf(const std::string& key, const std::vector<std::string>& names, size_t absent);
   // Rejects an option unless it is absent, null or false. `lack` is the message about what Shoal
   // lacks.
-  void ExpectFalse(const std::string& key, const std::string& lack);
+  void ExpectFalse(const char* key, const std::string& lack);
   // Reads "seed"; -1 if it is absent.
   int64_t Seed();
   // Reads extents of windows. For images: one number for both axes, or a list of two. For sequences
@@ -111,30 +105,13 @@ class LayerOptions {
   // The variable "bias", unless "use_bias" is false.
   std::optional<VariableOptions> Bias();
 
-  // Returns the value of `read`. If it is an error, records the error and returns `otherwise`.
-  template <typename T>
-  T Take(absl::StatusOr<T> read, T otherwise = T()) {
-    if (read.ok()) return *std::move(read);
-    errors_.Add(read.status());
-    return otherwise;
-  }
-  void Take(const absl::Status& status) {
-    if (!status.ok()) errors_.Add(status);
-  }
-
-  // Returns all errors. If there are none, returns an error about an option that the layer did not
-  // read.
-  absl::Status Finish() const;
-
  private:
   const JsonNode json_;
   const std::string path_;
   const ModelTraits traits_;
-  ConfigReader config_;
   bool trainable_ = true;
   ComputeDtype compute_dtype_ = ComputeDtype::kFloat32;
   RegularizerConfig activity_regularizer_;
-  JsonErrors errors_;
 };
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
 #include "common/json/json_node.h"
+#include "common/json/keras_options.h"
 #include "common/model/regularizer.h"
 
 namespace shoal {
@@ -19,7 +20,7 @@ struct RegularizerConfig {
 absl::StatusOr<RegularizerConfig> ReadRegularizer(const JsonNode& json);
 
 // Reads the options l1 and l2. Absent ones are 0.
-absl::Status ReadPenaltyFactors(ConfigReader& config, Regularizer* regularizer);
+void ReadPenaltyFactors(KerasOptions& options, Regularizer* regularizer);
 
 // Returns an error unless the regularizer fits a variable of this shape.
 absl::Status CheckShape(const RegularizerConfig& regularizer, const Shape& shape);
