@@ -22,7 +22,7 @@ import time
 
 import grpc
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster/fixtures"))
 from real_cluster import BIN, SOURCE, Cluster, Process, children_of, wait_for, write_job  # noqa: E402
 
 EXAMPLES, BATCH_SIZE = 8000, 16

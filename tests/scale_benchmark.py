@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster/fixtures"))
 from real_cluster import Cluster, wait_for, write_job  # noqa: E402
 
 ROLES = {"worker": "workers", "chief": "coordinator", "ps": "ps"}

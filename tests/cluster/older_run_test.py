@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from real_cluster import shoal
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "fixtures"))  # run by hand, there is no conftest.py
+from real_cluster import shoal  # noqa: E402
 
 RUNS = pathlib.Path(__file__).resolve().parent / "older_runs"
 DATA = "/proc/self/cwd"  # a run goes on with the data that it began with, by their absolute paths: these are wherever a test is

@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import sys
 
-TESTS = pathlib.Path(__file__).resolve().parent
+FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures"
 
 FAILING = """
 from real_cluster import Process
@@ -31,7 +31,7 @@ def test_a_failure_comes_with_the_end_of_every_log(tmp_path):
     (tmp_path / "conftest.py").write_text("from process_logs import pytest_runtest_makereport, pytest_runtest_setup\n")
     (tmp_path / "failing_test.py").write_text(FAILING)
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "failing_test.py"], cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": str(TESTS)}, capture_output=True, text=True, check=False)
+                          env={**os.environ, "PYTHONPATH": str(FIXTURES)}, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     lines = done.stdout.splitlines()
 

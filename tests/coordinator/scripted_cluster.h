@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "coordinator/training_run.h"
-#include "tests/cluster/small_job.h"
+#include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests/cluster"))
+sys.path.insert(0, str(SOURCE / "tests/cluster/fixtures"))
 from real_cluster import BIN, Process, wait_for  # noqa: E402
 
 USER = 65532

@@ -6,7 +6,7 @@ import pytest
 
 from programs import Log, Programs
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cluster/fixtures"))
 from real_cluster import wait_for  # noqa: E402
 
 

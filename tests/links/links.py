@@ -4,7 +4,7 @@ import os
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster/fixtures"))
 from namespaces import delete_namespaces, ip  # noqa: E402
 from real_cluster import BIN, PATIENCE_SECONDS, Cluster, Process  # noqa: E402
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from links import LAN, MOBILE, VPN, Link, Star, StarCluster  # first: it says where the modules of tests/cluster are
+from links import LAN, MOBILE, VPN, Link, Star, StarCluster  # first: it finds the modules of tests/cluster/fixtures
 from namespaces import can_make_namespaces
 from real_cluster import BIN, PATIENCE_SECONDS, Process, write_job
 

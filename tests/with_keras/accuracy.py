@@ -17,7 +17,7 @@ import tempfile
 import keras
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster/fixtures"))
 from real_cluster import BIN, SOURCE  # noqa: E402
 
 EXAMPLE = SOURCE / "examples/fashion_mnist"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/model/model_layout.h"
-#include "tests/cluster/small_job.h"
+#include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "worker/job/job_data.h"
 #include "worker/job/job_model.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/daemon/exit_code.h"
-#include "tests/cluster/small_job.h"
+#include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"

@@ -12,7 +12,7 @@
 
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
-#include "tests/cluster/small_job.h"
+#include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/worker/step/posted_loop.h"
 #include "worker/step/compute_thread.h"

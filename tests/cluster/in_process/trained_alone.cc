@@ -1,4 +1,4 @@
-#include "tests/cluster/trained_alone.h"
+#include "tests/cluster/in_process/trained_alone.h"
 
 #include <gtest/gtest.h>
 

@@ -20,7 +20,8 @@ import time
 
 import numpy as np
 
-from real_cluster import BIN, Process, children_of, shoal, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
+from real_cluster import BIN, Process, children_of, shoal, wait_for  # noqa: E402
 
 UNITS = 8192  # a layer of them on as many inputs: 256 MiB
 STEPS = 3  # trained before the checkpoint, and after the restore

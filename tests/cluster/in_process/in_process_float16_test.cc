@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/cluster/in_process_cluster.h"
-#include "tests/cluster/small_job.h"
-#include "tests/cluster/trained_alone.h"
+#include "tests/cluster/in_process/in_process_cluster.h"
+#include "tests/cluster/in_process/small_job.h"
+#include "tests/cluster/in_process/trained_alone.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"

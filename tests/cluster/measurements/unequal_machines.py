@@ -14,12 +14,14 @@ import json
 import pathlib
 import signal
 import socket
+import sys
 import tempfile
 import time
 
-from large_models import PAUSE
-from part_of_a_core import part_of_a_core
-from real_cluster import SOURCE, Cluster, Process, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
+from large_models import PAUSE  # noqa: E402
+from part_of_a_core import part_of_a_core  # noqa: E402
+from real_cluster import SOURCE, Cluster, Process, wait_for  # noqa: E402
 
 SYNC = {"name": "sync", "gradients_per_update": 8}
 LOCAL = {"name": "local", "batches_per_step": 10}

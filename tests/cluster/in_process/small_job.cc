@@ -1,4 +1,4 @@
-#include "tests/cluster/small_job.h"
+#include "tests/cluster/in_process/small_job.h"
 
 #include <gtest/gtest.h>
 

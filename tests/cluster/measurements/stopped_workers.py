@@ -17,10 +17,11 @@ import sys
 import tempfile
 import time
 
-import large_models
-from real_cluster import BIN, Cluster, Process, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
+import large_models  # noqa: E402
+from real_cluster import BIN, Cluster, Process, wait_for  # noqa: E402
 
-WORKER = BIN.parent / "tests/cluster/pushing_worker"
+WORKER = BIN.parent / "tests/cluster/measurements/pushing_worker"
 PATIENCE_SECONDS = 900
 
 

@@ -12,9 +12,11 @@ import json
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 
-from real_cluster import BIN, SOURCE
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
+from real_cluster import BIN, SOURCE  # noqa: E402
 
 BATCH = 64  # for which the rows are
 STEPS_OF_AN_EPOCH = 938

@@ -1,6 +1,6 @@
 // Whole clusters inside one process, with the reference kernels.
 
-#include "tests/cluster/in_process_cluster.h"
+#include "tests/cluster/in_process/in_process_cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/run/evaluations.h"
 #include "common/run/history.h"
-#include "tests/cluster/small_job.h"
-#include "tests/cluster/trained_alone.h"
+#include "tests/cluster/in_process/small_job.h"
+#include "tests/cluster/in_process/trained_alone.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
 

@@ -1,4 +1,4 @@
-#include "tests/cluster/in_process_cluster.h"
+#include "tests/cluster/in_process/in_process_cluster.h"
 
 #include <gtest/gtest.h>
 

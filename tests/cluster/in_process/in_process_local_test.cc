@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tests/cluster/in_process_cluster.h"
-#include "tests/cluster/small_job.h"
-#include "tests/cluster/trained_alone.h"
+#include "tests/cluster/in_process/in_process_cluster.h"
+#include "tests/cluster/in_process/small_job.h"
+#include "tests/cluster/in_process/trained_alone.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
