@@ -10,9 +10,9 @@
 
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
-#include "tests/simulation/simulated_disk.h"
-#include "tests/simulation/simulated_job.h"
-#include "tests/simulation/simulated_network.h"
+#include "tests/simulation/simulated/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_job.h"
+#include "tests/simulation/simulated/simulated_network.h"
 
 namespace shoal {
 

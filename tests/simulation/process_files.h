@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/files/file_system.h"
-#include "tests/simulation/simulated_disk.h"
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_process.h"
 
 namespace shoal {
 

@@ -10,9 +10,9 @@
 #include "common/job/job_strategy.h"
 #include "common/model/keras_model.h"
 #include "common/step_plan/step_plan.h"
-#include "tests/simulation/simulated_disk.h"
-#include "tests/simulation/simulated_network.h"
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_network.h"
+#include "tests/simulation/simulated/simulated_process.h"
 #include "tests/simulation/workload.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/model_export.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
-#include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_disk.h"
 
 namespace shoal {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
 #include "tests/fakes/passing_file_system.h"
-#include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_disk.h"
 
 namespace shoal {
 namespace {

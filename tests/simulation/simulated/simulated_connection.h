@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/network.h"
-#include "tests/simulation/simulated_network.h"
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_network.h"
+#include "tests/simulation/simulated/simulated_process.h"
 
 namespace shoal {
 

@@ -8,10 +8,10 @@
 
 #include "tests/simulation/checks.h"
 #include "tests/simulation/process_files.h"
-#include "tests/simulation/simulated_disk.h"
-#include "tests/simulation/simulated_job.h"
-#include "tests/simulation/simulated_network.h"
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_job.h"
+#include "tests/simulation/simulated/simulated_network.h"
+#include "tests/simulation/simulated/simulated_process.h"
 
 namespace shoal {
 

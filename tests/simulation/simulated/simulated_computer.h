@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/simulation/simulated_job.h"
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_job.h"
+#include "tests/simulation/simulated/simulated_process.h"
 #include "worker/step/fragments.h"
 #include "worker/step/step_computer.h"
 

@@ -1,4 +1,4 @@
-#include "tests/simulation/simulated_cluster.h"
+#include "tests/simulation/simulated/simulated_cluster.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "common/files/durable_file.h"
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
-#include "tests/simulation/simulated_computer.h"
+#include "tests/simulation/simulated/simulated_computer.h"
 #include "worker/session/worker_session.h"
 
 namespace shoal {

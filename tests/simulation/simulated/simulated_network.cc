@@ -1,8 +1,8 @@
-#include "tests/simulation/simulated_network.h"
+#include "tests/simulation/simulated/simulated_network.h"
 
 #include <algorithm>
 
-#include "tests/simulation/simulated_connection.h"
+#include "tests/simulation/simulated/simulated_connection.h"
 
 namespace shoal {
 

@@ -1,4 +1,4 @@
-#include "tests/simulation/simulated_connection.h"
+#include "tests/simulation/simulated/simulated_connection.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated/simulated_disk.h"
 
 #include <algorithm>
 #include <cerrno>

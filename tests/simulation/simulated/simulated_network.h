@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/rpc/network.h"
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_process.h"
 #include "tests/simulation/world.h"
 
 namespace shoal {

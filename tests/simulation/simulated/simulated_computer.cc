@@ -1,4 +1,4 @@
-#include "tests/simulation/simulated_computer.h"
+#include "tests/simulation/simulated/simulated_computer.h"
 
 #include <algorithm>
 #include <cstring>

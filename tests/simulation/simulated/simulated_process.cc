@@ -1,6 +1,6 @@
-#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/simulated/simulated_process.h"
 
-#include "tests/simulation/simulated_network.h"
+#include "tests/simulation/simulated/simulated_network.h"
 
 namespace shoal {
 namespace {
