@@ -16,8 +16,8 @@
 
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
-#include "tests/worker/compute/model_building.h"
-#include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"

@@ -15,8 +15,8 @@
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
-#include "tests/worker/compute/model_building.h"
-#include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/random_batch.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 

@@ -13,9 +13,9 @@
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
-#include "tests/worker/compute/model_building.h"
-#include "tests/worker/compute/random_batch.h"
-#include "tests/worker/compute/small_models.h"
+#include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/small_models.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 

@@ -12,7 +12,7 @@
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 #include "tests/common/model/test_models.h"
-#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/suite_backends.h"
 
 namespace shoal {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/loss/loss_of.h"
-#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/models/model_building.h"
 
 namespace shoal {
 namespace {

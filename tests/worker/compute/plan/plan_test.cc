@@ -9,7 +9,7 @@
 
 #include "common/model/ops/dense.h"
 #include "tests/common/loss/loss_of.h"
-#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/models/model_building.h"
 
 namespace shoal {
 namespace {

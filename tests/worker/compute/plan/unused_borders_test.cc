@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "common/model/ops/conv2d.h"
-#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/models/model_building.h"
 
 namespace shoal {
 namespace {

@@ -21,8 +21,8 @@
 #include "tests/common/base/fails_with.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/expect_near.h"
-#include "tests/worker/compute/model_building.h"
-#include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
 
 namespace shoal {

@@ -9,8 +9,8 @@
 
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
-#include "tests/worker/compute/model_building.h"
-#include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/random_batch.h"
 #include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {

@@ -1,6 +1,6 @@
-#include "tests/worker/compute/small_models.h"
+#include "tests/worker/compute/models/small_models.h"
 
-#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/models/model_building.h"
 
 namespace shoal {
 

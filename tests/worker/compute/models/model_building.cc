@@ -1,4 +1,4 @@
-#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/models/model_building.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/models/random_batch.h"
 
 #include <algorithm>
 #include <cmath>
