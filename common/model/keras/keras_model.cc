@@ -20,7 +20,7 @@ absl::StatusOr<Layer> ReadModelLayer(const JsonNode& root) {
   SHOAL_ASSIGN_OR_RETURN(std::string class_name, root["class_name"].String());
   SHOAL_RETURN_IF_ERROR(root.ExpectKerasOwn());
   const bool sequential = class_name == "Sequential";
-  // Keras before 2.4 called Functional models so.
+  // Keras before 2.4 called Functional models "Model".
   if (!sequential && class_name != "Functional" && class_name != "Model") {
     return root["class_name"].Unimplemented(
         absl::StrCat(root["class_name"].Text(), " is no model that Shoal can read",
@@ -33,8 +33,8 @@ absl::StatusOr<Layer> ReadModelLayer(const JsonNode& root) {
   SHOAL_ASSIGN_OR_RETURN(const std::string version, root["keras_version"].String("3"));
   ModelTraits around;
   around.keras2 = absl::StartsWith(version, "2.") || absl::StartsWith(version, "1.");
-  // Of an outer model that is not trainable Keras trains nothing; but a Sequential one forgets that
-  // it is not when it is read.
+  // Keras trains nothing of an outer model that is not trainable. A Sequential model loses this
+  // flag when Keras reads it.
   SHOAL_ASSIGN_OR_RETURN(const bool trainable, config["trainable"].Bool(true));
   around.optimized = sequential || trainable;
   const LayerType* type = FindLayerType(sequential ? "Sequential" : "Functional");

@@ -13,19 +13,19 @@
 namespace shoal {
 namespace {
 
-// Far beyond any model that can be trained: what is larger comes of models nested in models that
-// are called twice, and twice, and twice.
+// Far beyond any model that can be trained. Nested models that are called several times can reach
+// it, because their calls multiply.
 constexpr int64_t kMaxCalls = 100'000;
-// The most of a layer's name and those of the models around it.
+// Max bytes of a layer's name and those of the models around it.
 constexpr size_t kMaxPathLength = 1000;
 
-// A function of keras.ops called on tensors of a model, which Keras writes as it does a layer.
+// Whether this is a function of keras.ops that the model calls. Keras writes it like a layer.
 bool IsOperation(const JsonNode& json) {
   const std::string module = json["module"].String("").value_or("");
   return absl::StartsWith(module, "keras.src.ops.") || absl::StartsWith(module, "keras.ops.");
 }
 
-// Only some compute what the layer of the same name does.
+// Rejects operations that compute something else than the layer of the same name.
 absl::Status RefuseOtherOperation(const JsonNode& json, const std::string& class_name) {
   for (const char* alike :
        {"Add", "Concatenate", "Maximum", "Minimum", "Multiply", "Softmax", "Subtract"}) {
@@ -40,7 +40,7 @@ absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
   SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
   if (IsOperation(json)) SHOAL_RETURN_IF_ERROR(RefuseOtherOperation(json, class_name));
-  // Keras before 2.4 called Functional models so.
+  // Keras before 2.4 called Functional models "Model".
   const LayerType* type = FindLayerType(class_name == "Model" ? "Functional" : class_name);
   if (type != nullptr) return type;
   std::vector<std::string> names;
@@ -49,7 +49,7 @@ absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
       "Shoal has no layer ", json["class_name"].Text(), SuggestName(class_name, names)));
 }
 
-// What an example's output adds to the loss must be its own.
+// Rejects penalties that depend on several examples, and those of a whole model.
 void CheckActivityRegularizer(const LayerType& type, LayerOptions& options) {
   const RegularizerConfig& regularizer = options.activity_regularizer();
   if (!regularizer.regularizer.used()) return;
@@ -100,7 +100,7 @@ absl::Status CheckOperation(const Layer& layer, const std::vector<ValueId>& inpu
   return absl::OkStatus();
 }
 
-// That Shoal's floats are what Keras makes of inputs of whole numbers.
+// Rejects inputs of whole numbers from which Keras computes other numbers than Shoal's floats.
 absl::Status CheckIntegers(const Layer& layer, const LayerCall& call) {
   using Integers = LayerType::Integers;
   switch (layer.type->integers) {
@@ -166,7 +166,7 @@ absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inpu
   for (size_t i = variables_before; i < variables.size(); ++i) {
     layer.parameters += ElementCount(variables[i].shape);
   }
-  // Of each call. Keras on JAX forgets those of a shared layer but the last.
+  // Each call adds its penalty. For a shared layer, Keras on JAX counts only the last call.
   if (layer.activity_regularizer.used()) {
     SHOAL_RETURN_IF_ERROR(call.ExpectNoOverflow({output}));
     graph->graph.AddActivityPenalty(output, layer.activity_regularizer);

@@ -20,13 +20,13 @@ namespace {
 
 using Kind = ActivationAttributes::Kind;
 
-// Activations by Keras's name, with the constants that the name alone stands for.
+// An activation by Keras's name, with the constants that the name implies.
 struct NamedActivation {
   const char* name;
   ActivationAttributes attributes;
 };
 constexpr NamedActivation kActivations[] = {
-    {"celu", {.kind = Kind::kElu, .negative_slope = 1}},  // of alpha 1, which a name stands for
+    {"celu", {.kind = Kind::kElu, .negative_slope = 1}},  // the name implies alpha 1
     {"elu", {.kind = Kind::kElu, .negative_slope = 1}},
     {"exponential", {.kind = Kind::kExponential}},
     {"gelu", {.kind = Kind::kGelu}},
@@ -54,7 +54,7 @@ constexpr NamedActivation kActivations[] = {
     {"tanh_shrink", {.kind = Kind::kTanhShrink}},
 };
 
-// Those along the last axis.
+// An activation along the last axis.
 struct NamedSoftmax {
   const char* name;
   SoftmaxOp::Kind kind;
@@ -91,7 +91,7 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
                                          SuggestName(name, KerasActivationNames())));
 }
 
-// The layer of that class as an activation; null where none of them is.
+// Returns the reader of the layer class, or null if no such layer is an activation.
 using ActivationReader = ActivationAttributes (*)(KerasOptions& options);
 ActivationReader FindActivationLayer(const std::string& class_name) {
   if (class_name == "ReLU") return ReadRelu;
@@ -114,8 +114,8 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
                                                          const ModelTraits& traits) {
   if (json.is_null()) return nullptr;
   if (!json.is_object()) return ReadNamed(json, traits);
-  // {"class_name": "function", "config": "relu"}, or a layer in place of a function, or a bare
-  // name.
+  // A function {"class_name": "function", "config": "relu"}, a layer, or an object whose class name
+  // is that of a function.
   SHOAL_ASSIGN_OR_RETURN(const KerasObject object, ReadModelPart(json));
   if (object.class_name == "function") return ReadNamed(json["config"], traits);
   JsonErrors errors("");

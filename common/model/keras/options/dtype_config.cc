@@ -17,7 +17,7 @@ constexpr std::pair<const char*, WholeNumbers> kWholeNumbers[] = {
     {"uint32", {0, kMax}},    {"uint64", {0, kMax}},
 };
 
-// Of a policy object, its name; Keras 2 calls the class Policy, Keras 3.0 FloatDTypePolicy.
+// Returns the name in a policy object. Keras 2 calls its class Policy, Keras 3.0 FloatDTypePolicy.
 absl::StatusOr<JsonNode> NameOf(const JsonNode& dtype) {
   if (!dtype.is_object()) return dtype;
   SHOAL_RETURN_IF_ERROR(dtype.ExpectKerasOwn());
@@ -55,7 +55,7 @@ absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype) {
 absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype) {
   SHOAL_ASSIGN_OR_RETURN(const JsonNode name, NameOf(dtype));
   SHOAL_ASSIGN_OR_RETURN(const std::string text, name.String("float32"));
-  // A Sequential model that is built by its first layer has an input in what that computes in.
+  // The first layer of a Sequential model may define its input, with its own compute dtype.
   for (const char* known : {"float32", "bfloat16", "float16"}) {
     if (text == known) return std::nullopt;
   }

@@ -23,7 +23,8 @@ using InitializerKind = Initializer::Kind;
 using FanMode = Initializer::FanMode;
 using Distribution = Initializer::Distribution;
 
-// The most elements of an orthogonal matrix: making one takes its size times its shorter side.
+// The max elements of an orthogonal matrix. Making one takes time in proportion to its size times
+// its shorter side.
 constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 24;
 
 void ReadConstant(KerasOptions& options, Initializer* result) {
@@ -106,7 +107,7 @@ void ReadFourier(KerasOptions& options, Initializer* result) {
   *result = {.kind = InitializerKind::kFourier, .fourier = std::make_shared<FourierKernel>(kernel)};
 }
 
-// A name of variance scaling with everything fixed.
+// An initializer that is variance scaling with fixed options.
 struct NamedScaling {
   const char* name;
   double scale;
@@ -122,8 +123,8 @@ constexpr NamedScaling kNamedScalings[] = {
     {"lecun_normal", 1, FanMode::kFanIn, Distribution::kTruncatedNormal},
 };
 
-// "GlorotUniform" and "glorot_uniform" alike; Keras's aliases resolved. What is unknown stays
-// itself.
+// Returns "glorot_uniform" for this name and for "GlorotUniform", and resolves Keras's aliases.
+// Returns an unknown name unchanged.
 std::string Canonical(const std::string& name) {
   std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", ""}});
   if (plain == "identityinitializer") plain = "identity";
@@ -139,7 +140,7 @@ std::string Canonical(const std::string& name) {
   return name;
 }
 
-// Sets everything but the seed. False when there is no initializer of that name.
+// Reads all options except the seed. Returns false if Shoal has no initializer of this name.
 bool ReadNamed(const std::string& name, KerasOptions& options, Initializer* result) {
   for (const NamedScaling& scaling : kNamedScalings) {
     if (name != scaling.name) continue;
@@ -173,7 +174,7 @@ bool ReadNamed(const std::string& name, KerasOptions& options, Initializer* resu
   return true;
 }
 
-// A seed generator, which Keras writes as an object, has its seed inside.
+// Reads a seed, or the seed in an object, which Keras writes for a seed generator. -1 if absent.
 absl::StatusOr<int64_t> ReadSeed(JsonNode seed) {
   SHOAL_RETURN_IF_ERROR(seed.ExpectKerasOwn());
   if (seed.is_object()) seed = seed["config"]["seed"];
