@@ -8,31 +8,26 @@
 
 namespace shoal {
 
-Reconciler::Reconciler(RunParts* parts)
-    : parts_(*parts),
-      wakeup_(parts_.options.loop, [this] { Reconcile(); }),
-      report_wakeup_(parts_.options.loop, [this] { ServeReported(); }) {}
-
 void Reconciler::OnReport(const Worker& worker) {
   reported_.insert(worker.key);
-  report_wakeup_.Raise();
+  wakeup_.Raise(Wakeup::Cause::kReports);
 }
 
-void Reconciler::Reconcile() {
-  reported_.clear();
-  if (!Plan()) return;
-  // 6. Serve all workers.
-  for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
-  parts_.scheduler->ServeLine();
-}
-
-void Reconciler::ServeReported() {
+void Reconciler::Turn(Wakeup::Cause cause) {
   const std::set<StepDispatcher::WorkerKey> reported = std::exchange(reported_, {});
-  if (reported.empty() || !Plan()) return;
-  // 6. Serve the workers that have reported.
-  for (const StepDispatcher::WorkerKey key : reported) {
-    const auto worker = parts_.membership->workers().find(key);
-    if (worker != parts_.membership->workers().end()) parts_.scheduler->Offer(*worker->second);
+  if (cause == Wakeup::Cause::kReports && reported.empty()) return;  // the tick served them
+  if (Plan()) Serve(cause, reported);
+}
+
+// 6. Serve the workers.
+void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::WorkerKey>& reported) {
+  if (cause == Wakeup::Cause::kFacts) {
+    for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
+  } else {
+    for (const StepDispatcher::WorkerKey key : reported) {
+      const auto worker = parts_.membership->workers().find(key);
+      if (worker != parts_.membership->workers().end()) parts_.scheduler->Offer(*worker->second);
+    }
   }
   parts_.scheduler->ServeLine();
 }

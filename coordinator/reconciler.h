@@ -13,27 +13,26 @@ namespace shoal {
 // The one place that decides what a run does next: end the job, run the callbacks, begin a cut, or
 // lease work.
 //
-//   a part reports a fact ──▶ wakeup raised ──▶ next turn: Reconcile
+//   a part reports a fact ──▶ wakeup raised ──▶ next turn of the loop: Turn
 //                                  ▲                 │
 //                                  └── a decision ───┘   changes a fact
 //
-// Reconcile never runs inside a part. If a decision changes a fact, the wakeup runs Reconcile again
-// in the next turn. Loop thread only.
+// A turn never runs inside a part. If a decision changes a fact, the wakeup runs another turn
+// later. Loop thread only.
 class Reconciler {
  public:
-  // `parts` must outlive this. All parts must exist before the first decision.
-  explicit Reconciler(RunParts* parts);
+  // Both must outlive this. `wakeup` calls Turn. All parts must exist before the first turn.
+  Reconciler(RunParts* parts, Wakeup* wakeup) : parts_(*parts), wakeup_(*wakeup) {}
 
-  // Raise it after every change of a fact. The next turn then runs Reconcile.
+  // Raise it after every change of a fact. The next turn then decides.
   Wakeup& wakeup() { return wakeup_; }
-  // A worker has reported. The next turn decides, and offers work only to the workers that have
-  // reported and to those in the queue. This keeps the cost of a report independent of the number
-  // of workers.
+  // A worker has reported. The next turn offers work to the worker.
   void OnReport(const Worker& worker);
 
-  // Decides now, and offers work to all ready workers. Only the tick calls it directly: no part
-  // calls the tick.
-  void Reconcile();
+  // Decides now, and offers work to the workers in the queue. Before that offers it to all ready
+  // workers, or after kReports only to those that have reported. Only the wakeup and the tick call
+  // it, and no part calls the tick.
+  void Turn(Wakeup::Cause cause);
 
   // Begins this cut. Requires an idle Checkpointer and an open timeline.
   void BeginCut(const CutPlan::Cut& cut);
@@ -51,8 +50,8 @@ class Reconciler {
   void PlanEndOrCut();
   // Sets how far leases may go.
   void LimitLeases();
-  // Decides, and offers work to the workers that have reported and to those in the queue.
-  void ServeReported();
+  // Offers work to the workers, as Turn says.
+  void Serve(Wakeup::Cause cause, const std::set<StepDispatcher::WorkerKey>& reported);
   // The epoch's result and checkpoint exist; only history.csv may lag. Reports of the epoch's last
   // steps may still be on the way.
   bool HasAllToDecide() const;
@@ -67,9 +66,8 @@ class Reconciler {
   void OnDecided();
 
   RunParts& parts_;
-  std::set<StepDispatcher::WorkerKey> reported_;  // workers with a report since the last decision
-  Wakeup wakeup_;
-  Wakeup report_wakeup_;
+  Wakeup& wakeup_;
+  std::set<StepDispatcher::WorkerKey> reported_;  // workers with a report since the last turn
 };
 
 }  // namespace shoal

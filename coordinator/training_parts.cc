@@ -148,7 +148,7 @@ void TrainingRun::MakeEvaluator() {
                  const CheckpointEvaluation::Options::Sums& sums) {
             OnCheckpointEvaluated(checkpoint, sums);
           },
-      .wakeup = &reconciler_.wakeup(),
+      .wakeup = &wakeup_,
       .on_written =
           [this] {
             parts_.history->ReadVerdict();
@@ -226,7 +226,7 @@ void TrainingRun::MakeCheckpoints() {
       .on_error = [this](const std::string& why) { parts_.requests->RefuseCheckpoints(why); },
       .on_given_up = [this](uint64_t step, const std::string& why,
                             std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
-      .wakeup = &reconciler_.wakeup()});
+      .wakeup = &wakeup_});
   parts_.nan_watch =
       std::make_unique<NanWatch>(NanWatch::Options{.checkpointer = parts_.checkpointer.get(),
                                                    .run_dir = parts_.options.run_dir,
@@ -274,7 +274,7 @@ void TrainingRun::MakeEnd() {
                                 .stop = [this] { Stop(); },
                                 .wanted_now = [this] { return WantedNow(); },
                                 .newest = [this] { return parts_.checkpointer->last(); },
-                                .wakeup = &reconciler_.wakeup()});
+                                .wakeup = &wakeup_});
 }
 
 }  // namespace shoal

@@ -31,7 +31,10 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options
 }
 
 TrainingRun::TrainingRun(Options options)
-    : parts_(std::move(options)), reconciler_(&parts_), tick_(parts_.options.loop) {}
+    : wakeup_(options.loop, [this](Wakeup::Cause cause) { reconciler_.Turn(cause); }),
+      parts_(std::move(options)),
+      reconciler_(&parts_, &wakeup_),
+      tick_(parts_.options.loop) {}
 
 absl::Status TrainingRun::Prepare() {
   const Job& job = parts_.options.job;
@@ -315,7 +318,7 @@ void TrainingRun::Tick() {
   LogWaiting(now);
   parts_.evaluator->Tick();
   parts_.drain->BeforePlan();
-  reconciler_.Reconcile();
+  reconciler_.Turn(Wakeup::Cause::kFacts);
   parts_.drain->AfterPlan();
 }
 

@@ -140,6 +140,7 @@ class TrainingRun {
   // Returns the requirements on a checkpoint that is requested now, or why there will be none.
   absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
 
+  Wakeup wakeup_;  // the parts raise it
   RunParts parts_;
   Reconciler reconciler_;
   Time log_waiting_at_{};  // 0 while the run waits for nothing

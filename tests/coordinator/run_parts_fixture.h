@@ -92,7 +92,7 @@ class RunPartsTest : public PsFleetTest {
                           .window_steps = 64,
                           .lease_timeout_seconds = 20,
                           .on_leased = [](uint64_t) {}}};
-  Wakeup wakeup_{&loop_, [] {}};
+  Wakeup wakeup_{&loop_, [](Wakeup::Cause) {}};
   std::vector<std::string> owed_;  // files that are not on disk yet
   int endings_ = 0;
   std::function<void(const std::string&)> dismiss_evaluator_;  // empty: there is no evaluator

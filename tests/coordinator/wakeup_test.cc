@@ -1,8 +1,10 @@
 #include "coordinator/wakeup.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <vector>
 
 #include "tests/fakes/fake_loop.h"
 
@@ -12,7 +14,7 @@ namespace {
 TEST(WakeupTest, RunsOnceForAllRaisesBefore) {
   FakeLoop loop;
   int runs = 0;
-  Wakeup wakeup(&loop, [&] { ++runs; });
+  Wakeup wakeup(&loop, [&](Wakeup::Cause) { ++runs; });
   wakeup.Raise();
   wakeup.Raise();
   EXPECT_EQ(runs, 0) << "not within Raise";
@@ -28,7 +30,7 @@ TEST(WakeupTest, RaisedWithinItsRunItRunsOnceMore) {
   int runs = 0;
   bool within = false;
   std::optional<Wakeup> wakeup;
-  wakeup.emplace(&loop, [&] {
+  wakeup.emplace(&loop, [&](Wakeup::Cause) {
     EXPECT_FALSE(within);
     within = true;
     if (++runs == 1) wakeup->Raise();
@@ -39,11 +41,27 @@ TEST(WakeupTest, RaisedWithinItsRunItRunsOnceMore) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(WakeupTest, ItsCauseIsTheWidestSinceTheLastRun) {
+  using Cause = Wakeup::Cause;
+  FakeLoop loop;
+  std::vector<Cause> causes;
+  Wakeup wakeup(&loop, [&](Cause cause) { causes.push_back(cause); });
+  wakeup.Raise(Cause::kReports);
+  loop.RunPosted();
+  wakeup.Raise(Cause::kReports);
+  wakeup.Raise();
+  wakeup.Raise(Cause::kReports);
+  loop.RunPosted();
+  wakeup.Raise(Cause::kReports);
+  loop.RunPosted();
+  EXPECT_THAT(causes, testing::ElementsAre(Cause::kReports, Cause::kFacts, Cause::kReports));
+}
+
 TEST(WakeupTest, DoesNotRunAfterItsEnd) {
   FakeLoop loop;
   int runs = 0;
   std::optional<Wakeup> wakeup;
-  wakeup.emplace(&loop, [&] { ++runs; });
+  wakeup.emplace(&loop, [&](Wakeup::Cause) { ++runs; });
   wakeup->Raise();
   wakeup.reset();
   loop.RunPosted();

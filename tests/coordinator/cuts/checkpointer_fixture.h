@@ -179,7 +179,7 @@ class CheckpointerTest : public testing::Test {
   std::vector<std::string> errors_;
   std::function<void()> on_committed_;
   std::function<void()> on_idle_;
-  Wakeup wakeup_{&loop_, [this] {
+  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) {
                    events_.push_back("idle");
                    if (on_idle_ != nullptr) std::exchange(on_idle_, nullptr)();
                  }};

@@ -66,7 +66,7 @@ class OperatorRequestsTest : public testing::Test {
       OperatorRequests::Wanted{.timeline = 5, .at_least = 7};
   std::optional<StoredCheckpoint> newest_;
   int asked_ = 0;
-  Wakeup wakeup_{&loop_, [this] { ++asked_; }};
+  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) { ++asked_; }};
   int stops_ = 0;
   OperatorRequests requests_{{.membership = workers_.membership(),
                               .ps_count = 2,
