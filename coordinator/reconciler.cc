@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/logging.h"
+#include "coordinator/outcomes.h"
 
 namespace shoal {
 
@@ -16,7 +17,17 @@ void Reconciler::OnReport(const Worker& worker) {
 void Reconciler::Turn(Wakeup::Cause cause) {
   const std::set<StepDispatcher::WorkerKey> reported = std::exchange(reported_, {});
   if (cause == Wakeup::Cause::kReports && reported.empty()) return;  // the tick served them
+  // 1. Record the outcomes that the parts have kept.
+  RecordOutcomes(&parts_);
+  if (const std::optional<RunEnd> end = parts_.fleet->TakeEnd()) EndFinishedJob(*end);
   if (Plan()) Serve(cause, reported);
+}
+
+void Reconciler::Tick() {
+  RecordOutcomes(&parts_);
+  parts_.drain->BeforePlan();
+  Turn(Wakeup::Cause::kFacts);
+  parts_.drain->AfterPlan();
 }
 
 // 6. Serve the workers.
@@ -33,7 +44,7 @@ void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::Worke
 }
 
 bool Reconciler::Plan() {
-  // 1. Require an open timeline, and a run that is not ending (sections 2 and 8 of the protocol).
+  // A run that ends, or that has no timeline, needs no plan (sections 2 and 8 of the protocol).
   if (!parts_.scheduler->open() || !parts_.shutdown->working()) return false;
   // 2. Count the complete rounds, and close the epochs whose steps are all done.
   parts_.CountRounds();
@@ -65,6 +76,7 @@ void Reconciler::LimitLeases() {
 
 void Reconciler::PlanEndOrCut() {
   parts_.drain->GiveUpCutAhead();
+  RecordOutcomes(&parts_);  // before the next cut begins
   if (!parts_.checkpointer->idle()) return;
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
   const bool final_is_stored = parts_.training() && last.has_value() && last->manifest.finished() &&
@@ -74,7 +86,10 @@ void Reconciler::PlanEndOrCut() {
       parts_.scheduler->evaluation() == nullptr && !decides) {
     return SaveModel(*last);
   }
-  if (parts_.drain->closing()) return parts_.drain->Plan();
+  if (parts_.drain->closing()) {
+    if (const std::optional<uint64_t> step = parts_.drain->Plan()) BeginCut({*step});
+    return;
+  }
   // Before that, the evaluated epochs are not known.
   if (parts_.training() && !parts_.history->read()) return;
   if (decides && HasAllToDecide()) {
@@ -87,14 +102,9 @@ void Reconciler::PlanEndOrCut() {
   const bool asked = parts_.requests->checkpoint_wanted();
   if ((final_is_stored && !decides) || !(parts_.training() || asked)) return;
   const bool evaluated = parts_.history->IsEvaluated(parts_.cuts->epoch()) || LeftToEvaluator();
-  if (const auto due = parts_.cuts->Due(parts_.options.loop->Now(), Steps(), asked, evaluated))
+  if (const auto due =
+          parts_.cuts->Due(parts_.options.loop->Now(), parts_.StepsNow(), asked, evaluated))
     BeginCut(*due);
-}
-
-CutPlan::Steps Reconciler::Steps() const {
-  return {.first_unleased = parts_.scheduler->CutTarget(),
-          .leased = parts_.scheduler->steps().leased_count(),
-          .per_second = parts_.progress.steps_per_second(parts_.options.loop->Now())};
 }
 
 void Reconciler::BeginCut(const CutPlan::Cut& cut) {
@@ -164,6 +174,17 @@ void Reconciler::OnDecided() {
   }
   parts_.cuts->EpochDecided();
   wakeup_.Raise();
+}
+
+// Section 8: a successor finds the final checkpoint and does the rest.
+void Reconciler::EndFinishedJob(const RunEnd& end) {
+  if (!parts_.shutdown->working()) return;
+  LogInfo("the job is finished already: " + end.last.directory);
+  parts_.checkpointer->SetLast(end.last);
+  // For an evaluation that was in progress when the former coordinator was killed.
+  if (parts_.plan.has_value())
+    parts_.history->Begin(*parts_.plan, end.last.manifest.cut_step, nullptr);
+  SaveModel(end.result, /*found=*/true);
 }
 
 void Reconciler::SaveModel(const StoredCheckpoint& result, bool found) {

@@ -13,9 +13,9 @@ namespace shoal {
 // The one place that decides what a run does next: end the job, run the callbacks, begin a cut, or
 // lease work.
 //
-//   a part reports a fact ──▶ wakeup raised ──▶ next turn of the loop: Turn
-//                                  ▲                 │
-//                                  └── a decision ───┘   changes a fact
+//   a part keeps an outcome, ──▶ wakeup raised ──▶ next turn of the loop: Turn
+//   or changes a fact                 ▲                 │ records outcomes, decides, serves
+//                                     └── a decision ───┘ changes a fact
 //
 // A turn never runs inside a part. If a decision changes a fact, the wakeup runs another turn
 // later. Loop thread only.
@@ -29,18 +29,13 @@ class Reconciler {
   // A worker has reported. The next turn offers work to the worker.
   void OnReport(const Worker& worker);
 
-  // Decides now, and offers work to the workers in the queue. Before that offers it to all ready
-  // workers, or after kReports only to those that have reported. Only the wakeup and the tick call
-  // it, and no part calls the tick.
+  // Records the outcomes of the parts, decides, and offers work to the workers in the queue. Before
+  // that offers it to all ready workers, or after kReports only to those that have reported. Only
+  // the wakeup calls it.
   void Turn(Wakeup::Cause cause);
-
-  // Begins this cut. Requires an idle Checkpointer and an open timeline.
-  void BeginCut(const CutPlan::Cut& cut);
-  // Returns the current state of the steps. Requires an open timeline.
-  CutPlan::Steps Steps() const;
-  // Saves the values of this checkpoint as the model, which ends the run. If they are not finite,
-  // the run fails instead. `found`: the result is a former coordinator's.
-  void SaveModel(const StoredCheckpoint& result, bool found = false);
+  // A turn, and the decisions that depend on time alone. Call it from time to time, never from a
+  // part.
+  void Tick();
 
  private:
   // Closes epochs, begins cuts and sets how far leases may go. Returns false if no work can be
@@ -59,11 +54,18 @@ class Reconciler {
   bool EvaluatorDecides() const;
   // The evaluator handles the epoch's end: the next cut there need not be held for the workers.
   bool LeftToEvaluator() const;
+  // Begins this cut. Requires an idle Checkpointer and an open timeline.
+  void BeginCut(const CutPlan::Cut& cut);
   // Runs the callbacks on the content of the disk; OnDecided follows.
   void Decide();
   // Ends the run if it has no more steps or the callbacks stop it. Otherwise the next epoch may
   // begin.
   void OnDecided();
+  // A former coordinator has finished the job: `end` is in the store.
+  void EndFinishedJob(const RunEnd& end);
+  // Saves the values of this checkpoint as the model, which ends the run. If they are not finite,
+  // the run fails instead. `found`: the result is a former coordinator's.
+  void SaveModel(const StoredCheckpoint& result, bool found = false);
 
   RunParts& parts_;
   Wakeup& wakeup_;

@@ -29,6 +29,12 @@ bool RunParts::LacksResult(const StoredCheckpoint& checkpoint) const {
   return IsAtEpochEnd(checkpoint.manifest) && !history->IsEvaluated(checkpoint.manifest.epoch);
 }
 
+CutPlan::Steps RunParts::StepsNow() const {
+  return {.first_unleased = scheduler->CutTarget(),
+          .leased = scheduler->steps().leased_count(),
+          .per_second = progress.steps_per_second(options.loop->Now())};
+}
+
 void RunParts::CountRounds() {
   if (training() && rounds.has_value())
     progress.CountBelow(rounds->StartAt(scheduler->steps().base()));

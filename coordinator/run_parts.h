@@ -76,6 +76,8 @@ struct RunParts {
   }
   // Returns whether the checkpoint is at the end of an epoch without a test result yet.
   bool LacksResult(const StoredCheckpoint& checkpoint) const;
+  // Returns the current state of the steps. Requires an open timeline.
+  CutPlan::Steps StepsNow() const;
   // Adds the results of all complete rounds to the progress.
   void CountRounds();
 

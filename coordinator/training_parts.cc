@@ -83,7 +83,6 @@ void TrainingRun::MakePs() {
            files = parts_.options.files](const StoredCheckpoint& newest) {
             return ReadEndOfRun(callbacks, paths, newest, files);
           },
-      .on_job_finished = [this](const RunEnd& end) { OnJobFinished(end); },
       .nobody_trains =
           [this] { return parts_.shutdown->working() && !parts_.membership->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
@@ -91,7 +90,8 @@ void TrainingRun::MakePs() {
       .training_examples = [this] { return parts_.plan.has_value() ? parts_.plan->examples() : 0; },
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int ps) { parts_.checkpointer->Resend(ps); },
-      .on_failed = [this](const absl::Status& status) { parts_.shutdown->Over(status); }});
+      .on_failed = [this](const absl::Status& status) { parts_.shutdown->Over(status); },
+      .wakeup = &wakeup_});
 }
 
 void TrainingRun::MakeWorkers() {
@@ -149,38 +149,17 @@ void TrainingRun::MakeEvaluator() {
             OnCheckpointEvaluated(checkpoint, sums);
           },
       .wakeup = &wakeup_,
-      .on_written =
-          [this] {
-            parts_.history->ReadVerdict();
-            parts_.shutdown->OnWritten();
-          },
-      .on_ended = [this] { parts_.shutdown->OnEvaluatorGone(); }});
+  });
 }
 
 void TrainingRun::MakeCheckpoints() {
   const Job& job = parts_.options.job;
-  parts_.history =
-      std::make_unique<RunHistory>(RunHistory::Options{.loop = parts_.options.loop,
-                                                       .files = parts_.options.files,
-                                                       .progress = &parts_.progress,
-                                                       .paths = parts_.paths,
-                                                       .callbacks = job.callbacks,
-                                                       .on_read =
-                                                           [this] {
-                                                             const bool ends =
-                                                                 !parts_.shutdown->working();
-                                                             if (!parts_.training() && !ends)
-                                                               return;
-                                                             parts_.history->TakeEarlier();
-                                                             parts_.evaluator->HandOut();
-                                                             reconciler_.wakeup().Raise();
-                                                           },
-                                                       .on_idle =
-                                                           [this] {
-                                                             parts_.shutdown->OnWritten();
-                                                             if (parts_.awaits_results())
-                                                               reconciler_.wakeup().Raise();
-                                                           }});
+  parts_.history = std::make_unique<RunHistory>(RunHistory::Options{.loop = parts_.options.loop,
+                                                                    .files = parts_.options.files,
+                                                                    .progress = &parts_.progress,
+                                                                    .paths = parts_.paths,
+                                                                    .callbacks = job.callbacks,
+                                                                    .wakeup = &wakeup_});
   parts_.checkpointer = std::make_unique<Checkpointer>(Checkpointer::Options{
       .loop = parts_.options.loop,
       .store = &parts_.store,
@@ -216,16 +195,6 @@ void TrainingRun::MakeCheckpoints() {
           [this](const proto::ControlRequest& request) { parts_.fleet->Broadcast(request); },
       .send = [this](int ps,
                      const proto::ControlRequest& request) { parts_.fleet->Send(ps, request); },
-      .on_superseded =
-          [this] {
-            if (parts_.fleet->phase() == PsFleet::Phase::kLeading) parts_.fleet->RenewTerm();
-          },
-      .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
-      .on_ready = [this](uint64_t step) { OnCutReady(step); },
-      .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
-      .on_error = [this](const std::string& why) { parts_.requests->RefuseCheckpoints(why); },
-      .on_given_up = [this](uint64_t step, const std::string& why,
-                            std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
       .wakeup = &wakeup_});
   parts_.nan_watch =
       std::make_unique<NanWatch>(NanWatch::Options{.checkpointer = parts_.checkpointer.get(),
@@ -265,8 +234,7 @@ void TrainingRun::MakeEnd() {
       .lease_timeout_seconds = parts_.options.job.strategy.lease_timeout_seconds,
       .checkpoints = parts_.paths.checkpoints(),
       .opened = [this] { return parts_.opened.has_value() ? &*parts_.opened : nullptr; },
-      .waiting = [this] { return View().Waiting(); },
-      .begin_cut = [this](uint64_t step) { reconciler_.BeginCut({step}); }});
+      .waiting = [this] { return View().Waiting(); }});
   parts_.requests = std::make_unique<OperatorRequests>(
       OperatorRequests::Options{.membership = parts_.membership.get(),
                                 .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),

@@ -12,6 +12,7 @@
 #include "common/job/job_strategy.h"
 #include "common/json/json_errors.h"
 #include "common/log/logging.h"
+#include "coordinator/outcomes.h"
 
 namespace shoal {
 namespace {
@@ -168,6 +169,7 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   parts_.counted.clear();
   parts_.opened.reset();
   parts_.checkpointer->GiveUp(why);
+  RecordOutcomes(&parts_);
   parts_.requests->RefuseCheckpoints(why);
   parts_.drain->OnTimelineOver(why);
 }
@@ -295,17 +297,6 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
-// Section 8: a successor finds the final checkpoint and does the rest.
-void TrainingRun::OnJobFinished(const RunEnd& end) {
-  if (!parts_.shutdown->working()) return;
-  LogInfo("the job is finished already: " + end.last.directory);
-  parts_.checkpointer->SetLast(end.last);
-  // For an evaluation that was in progress when the former coordinator was killed.
-  if (parts_.plan.has_value())
-    parts_.history->Begin(*parts_.plan, end.last.manifest.cut_step, nullptr);
-  reconciler_.SaveModel(end.result, /*found=*/true);
-}
-
 void TrainingRun::Tick() {
   tick_.Set(kTickPeriod, [this] { Tick(); });
   const Time now = parts_.options.loop->Now();
@@ -317,9 +308,7 @@ void TrainingRun::Tick() {
   parts_.scheduler->UpdateIdleSince();
   LogWaiting(now);
   parts_.evaluator->Tick();
-  parts_.drain->BeforePlan();
-  reconciler_.Turn(Wakeup::Cause::kFacts);
-  parts_.drain->AfterPlan();
+  reconciler_.Tick();
 }
 
 std::string TrainingRun::NotReady() const {

@@ -87,7 +87,6 @@ class TrainingRun {
   void OnTimelineOpened(const PsFleet::Opened& opened);
   void OnTimelineOver(const std::string& why);
   void OnPsReply(int ps, const proto::ControlReply& reply);
-  void OnJobFinished(const RunEnd& end);
   // Callbacks of Membership.
   void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
@@ -106,11 +105,6 @@ class TrainingRun {
   // Opens reported steps again that a ps has not applied, and rejects the workers that reported
   // them.
   void CompareWithPs(int ps, const proto::Claimed& claimed);
-  // Callbacks of Checkpointer.
-  void OnCutAccepted(uint64_t step);
-  void OnCutReady(uint64_t step);
-  void OnCommitted(const StoredCheckpoint& checkpoint);
-  void OnCutGivenUp(uint64_t step, const std::string& why, std::optional<uint64_t> highest_step);
 
   // Announces the open timeline to a worker.
   void Announce(Worker& worker);

@@ -50,6 +50,11 @@ void Checkpointer::SetStored(const std::vector<StoredCheckpoint>& newest_first) 
   if (finite != newest_first.end()) last_finite_ = *finite;
 }
 
+void Checkpointer::Keep(Outcome outcome) {
+  outcomes_.push_back(std::move(outcome));
+  options_.wakeup->Raise();
+}
+
 // Lays the files out first, so that every ps finds them when the fence reaches it.
 void Checkpointer::Begin(const Cut& cut) {
   cut_ = cut;
@@ -128,7 +133,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
       peers_[ps].accepted = true;
       if (!all_accepted_ && all(&Peer::accepted)) {
         all_accepted_ = true;
-        options_.on_accepted(cut_->step);
+        Keep(Accepted{cut_->step});
       }
       return;
     case proto::ControlReply::kFenceRefused:
@@ -138,7 +143,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
       // A ps accepts the cut before it is ready, and repeats both on a new stream.
       if (!of_this(reply.cut_ready()) || !peers_[ps].accepted || peers_[ps].ready) return;
       peers_[ps].ready = true;
-      if (all(&Peer::ready)) options_.on_ready(cut_->step);
+      if (all(&Peer::ready)) Keep(Ready{cut_->step});
       return;
     case proto::ControlReply::kWritten:
       if (of_this(reply.written()) && peers_[ps].accepted) OnWritten(ps, reply.written());
@@ -159,7 +164,7 @@ void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const uint64_t highest = refused.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
   if (refused.superseded()) {
-    options_.on_superseded();
+    Keep(Superseded());
     return GiveUp(who + Printable(refused.reason(), kMaxReasonBytes));
   }
   const bool known = cut_->total_steps > 0;
@@ -263,11 +268,11 @@ void Checkpointer::Commit() {
           failing_since_.reset();
           last_duration_ = options_.loop->Now() - began;
           SetLast(*stored);
-          options_.on_committed(*stored);
+          Keep(Committed{*stored});
         } else {
           NoteError(std::string(stored.status().message()));
         }
-        // The cut was given up before this, or by the callback above.
+        // The cut was given up before this.
         if (!cut_.has_value() || attempt != attempt_) return;
         committing_ = false;
         files_done_ = true;
@@ -309,7 +314,7 @@ void Checkpointer::NoteError(const std::string& why) {
   LogError(absl::StrCat(
       "no checkpoint: ", why, "; it is tried again",
       last_.has_value() ? absl::StrCat(", and ", last_->directory, " is the newest") : ""));
-  options_.on_error(why);
+  Keep(Failed{why});
 }
 
 bool Checkpointer::writing() const {
@@ -372,8 +377,7 @@ void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highes
   for (Peer& peer : peers_) peer.fetch.reset();
   cut_.reset();
   committing_ = false;
-  options_.on_given_up(step, why, highest_step);
-  options_.wakeup->Raise();
+  Keep(GivenUp{step, why, highest_step});
 }
 
 }  // namespace shoal

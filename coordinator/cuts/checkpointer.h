@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,7 +26,7 @@ namespace shoal {
 // Takes one cut at a time from its begin to its checkpoint (section 6 of the protocol).
 //
 //   idle ── Begin ──▶ preparing ─▶ fencing ─ all accepted ─▶ cutting ─ all written ─▶ committing
-//    ▲              (files laid     │                         │  └ all ready: on_ready    │
+//    ▲              (files laid     │                         │  └ all ready: Ready       │
 //    │               out)           └─ refused, deadline ─────┤                           │
 //    └─────────────── released, unless it is held ◀───────────┴───────────────────────────┘
 //
@@ -59,21 +61,7 @@ class Checkpointer {
     std::function<void(const proto::ControlRequest&)> broadcast;
     // Sends to one ps.
     std::function<void(int ps, const proto::ControlRequest&)> send;
-    // A ps has seen a newer fence under this term from another process. The next cut needs a fresh
-    // term.
-    std::function<void()> on_superseded = [] {};
-    // Every ps has accepted: steps from the cut on may be leased.
-    std::function<void(uint64_t cut_step)> on_accepted;
-    // Every ps serves the values of the held cut.
-    std::function<void(uint64_t cut_step)> on_ready;
-    std::function<void(const StoredCheckpoint&)> on_committed;
-    // The checkpoint failed. A held cut may still serve its evaluation.
-    std::function<void(const std::string& why)> on_error;
-    // `highest_step`: if a ps refused the cut, the highest step that it has applied.
-    std::function<void(uint64_t cut_step, const std::string& why,
-                       std::optional<uint64_t> highest_step)>
-        on_given_up;
-    // Raised when the cut is over, committed or not; the next may begin.
+    // Raised after each outcome, and when the cut is over, committed or not: the next may begin.
     Wakeup* wakeup = nullptr;
   };
   explicit Checkpointer(Options options);
@@ -112,6 +100,35 @@ class Checkpointer {
   void Resend(int ps);
   // The held cut is no longer needed.
   void Release();
+  // A ps has seen a newer fence under this term from another process. The next cut needs a fresh
+  // term.
+  struct Superseded {};
+  // Every ps has accepted: steps from the cut on may be leased.
+  struct Accepted {
+    uint64_t step = 0;
+  };
+  // Every ps serves the values of the cut.
+  struct Ready {
+    uint64_t step = 0;
+  };
+  // The checkpoint is on disk. Its cut may have been given up before.
+  struct Committed {
+    StoredCheckpoint checkpoint;
+  };
+  // The checkpoint failed. A held cut may still serve its evaluation.
+  struct Failed {
+    std::string why;
+  };
+  // `highest_step`: if a ps refused the cut, the highest step that it has applied.
+  struct GivenUp {
+    uint64_t step = 0;
+    std::string why;
+    std::optional<uint64_t> highest_step;
+  };
+  using Outcome = std::variant<Superseded, Accepted, Ready, Committed, Failed, GivenUp>;
+  // Returns the outcomes since the last call, in their order.
+  std::vector<Outcome> TakeOutcomes() { return std::exchange(outcomes_, {}); }
+
   // Gives up the cut in progress: the timeline is over, a ps refused it, or it takes too long.
   void GiveUp(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
 
@@ -146,6 +163,7 @@ class Checkpointer {
     bool written = false;
     std::unique_ptr<CutFetch> fetch;  // while its rows are read
   };
+  void Keep(Outcome outcome);
   void Fence();
   proto::ControlRequest FenceRequest() const;
   void OnRefused(int ps, const proto::FenceRefused& refused);
@@ -166,6 +184,7 @@ class Checkpointer {
   std::string directory_;
   std::vector<Peer> peers_;
   std::vector<WrittenPart> parts_;
+  std::vector<Outcome> outcomes_;
   bool all_accepted_ = false;
   bool held_ = false;
   bool kept_ = false;  // some ps keep the cut until they get a Release

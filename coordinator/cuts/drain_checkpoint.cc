@@ -55,34 +55,35 @@ void DrainCheckpoint::OnTimelineOver(const std::string& why) {
   options_.shutdown->Over(absl::CancelledError("stopped while the ps were being restored: " + why));
 }
 
-void DrainCheckpoint::Plan() {
-  if (!stopping() && !ps_asks_to_leave()) return;  // the ps is on its way out
-  if (options_.loop->Now() < write_again_at_) return;
+std::optional<uint64_t> DrainCheckpoint::Plan() {
+  if (!stopping() && !ps_asks_to_leave()) return std::nullopt;  // the ps is on its way out
+  if (options_.loop->Now() < write_again_at_) return std::nullopt;
   StepScheduler& scheduler = *options_.scheduler;
-  if (scheduler.begun() && !scheduler.TakeBack()) return;
+  if (scheduler.begun() && !scheduler.TakeBack()) return std::nullopt;
   const uint64_t next = scheduler.CutTarget();
   // A worker whose stream has just broken may come back with steps that it holds.
   const bool away = next < scheduler.steps().first_unleased() && !options_.membership->AllLeft();
-  if (away && !NoWorkerLeft()) return;
+  if (away && !NoWorkerLeft()) return std::nullopt;
   const PsFleet::Opened& opened = *options_.opened();
   const std::optional<StoredCheckpoint>& last = options_.checkpointer->last();
   const std::string written = "the checkpoint is written: ";
   if (last.has_value() && last->manifest.cut_step == next &&
       last->manifest.timeline == opened.timeline) {
-    return Closed(written + last->directory);
+    Closed(written + last->directory);
+    return std::nullopt;
   }
   if (next == opened.base && !opened.adopted) {
-    return Closed(opened.checkpoint.empty() ? "there is nothing to keep"
-                                            : written + opened.checkpoint);
+    Closed(opened.checkpoint.empty() ? "there is nothing to keep" : written + opened.checkpoint);
+    return std::nullopt;
   }
   // Workers of the former coordinator may come back with steps too.
-  if (!scheduler.begun() && !NoWorkerLeft()) return;
+  if (!scheduler.begun() && !NoWorkerLeft()) return std::nullopt;
   if (const uint64_t base = scheduler.steps().base(); next < base) {
     LogInfo(absl::StrCat("steps ", next, " to ", base - 1,
                          " are of a round that nobody is left to complete: the checkpoint is that "
                          "before it, and they are done again"));
   }
-  options_.begin_cut(next);
+  return next;
 }
 
 void DrainCheckpoint::BeforePlan() {

@@ -40,8 +40,6 @@ class DrainCheckpoint {
     std::function<const PsFleet::Opened*()> opened;
     // Names the processes that the run waits for.
     std::function<std::vector<std::string>()> waiting;
-    // Begins the cut.
-    std::function<void(uint64_t step)> begin_cut;
   };
   explicit DrainCheckpoint(Options options) : options_(std::move(options)) {}
 
@@ -62,9 +60,9 @@ class DrainCheckpoint {
   void OnTimelineOver(const std::string& why);
   // While closing: gives up a cut in progress that lies above steps that no worker has begun.
   void GiveUpCutAhead();
-  // While closing, with no cut in progress: begins the cut as soon as it is possible, or ends if
-  // the checkpoint exists.
-  void Plan();
+  // While closing, with no cut in progress: returns the step of the cut to begin now, as soon as
+  // it is possible. Ends the closing if the checkpoint exists.
+  std::optional<uint64_t> Plan();
   // The checkpoint could not be written. A stop retries for 15 s. A ps that leaves does so only if
   // `too_late`: a ps has applied part of a step at or above the cut.
   void NotWritten(const std::string& why, bool too_late);

@@ -361,7 +361,8 @@ void CheckpointEvaluation::OnWritten() {
     in_use_->Remove(unwritten_.at(written_));
     unwritten_.erase(written_);
   }
-  options_.on_written();
+  wrote_ = true;
+  options_.wakeup->Raise();
 }
 
 // --- The end ---
@@ -407,7 +408,7 @@ void CheckpointEvaluation::MaybeEnd() {
 void CheckpointEvaluation::OnEnded() {
   if (std::exchange(ended_, true)) return;
   dismiss_deadline_.Cancel();
-  options_.on_ended();
+  options_.wakeup->Raise();
 }
 
 }  // namespace shoal

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -92,12 +93,9 @@ class CheckpointEvaluation {
       std::vector<double> metrics;
     };
     std::function<void(const StoredCheckpoint&, const Sums&)> on_result;
-    // Raised when an evaluator came or went, and when the pending results have changed.
+    // Raised when an evaluator came or went, when the pending results have changed, after writes of
+    // evaluations.csv, and at the end.
     Wakeup* wakeup = nullptr;
-    // CsvWriter::Options::on_idle for evaluations.csv.
-    std::function<void()> on_written;
-    // Called after End, when the evaluator has gone, or if there is none.
-    std::function<void()> on_ended;
   };
   explicit CheckpointEvaluation(Options options);
 
@@ -123,9 +121,14 @@ class CheckpointEvaluation {
   void WarnEvaluatorMissing();
 
   // The job is at its end. Evaluates the awaited checkpoints unless the job has failed, then
-  // dismisses the evaluator. Calls on_ended afterwards, perhaps before this returns. Does not wait
-  // for an evaluator that has been absent for longer than kEvaluatorPatience.
+  // dismisses the evaluator; ended() is true afterwards. Does not wait for an evaluator that has
+  // been absent for longer than kEvaluatorPatience.
   void End(const std::string& failure);
+
+  // True after End once the evaluator has gone, or if there is none.
+  bool ended() const { return ended_; }
+  // Returns whether writes of evaluations.csv have ended since the last call.
+  bool TakeWritten() { return std::exchange(wrote_, false); }
 
   // The checkpoints in use, shared with the code that removes checkpoints.
   std::shared_ptr<CheckpointsInUse> in_use() const { return in_use_; }
@@ -193,6 +196,7 @@ class CheckpointEvaluation {
   std::set<std::string> known_;              // names of the checkpoints in results_
   size_t written_ = 0;                       // number of results_ on disk
   std::map<size_t, std::string> unwritten_;  // index in results_ -> directory, of the others
+  bool wrote_ = false;                       // see TakeWritten
   CsvWriter csv_;                            // a line for each of results_, by its index
 
   std::optional<std::string> failure_;  // set at the job's end; empty: the job is done

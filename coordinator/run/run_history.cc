@@ -18,7 +18,7 @@ RunHistory::RunHistory(Options options)
             .path = options_.paths.history(),
             .header = HistoryHeader(progress_.metric_names()),
             .lines = [this](uint64_t from) { return LinesFrom(from); },
-            .on_idle = [this] { options_.on_idle(); }}) {
+            .on_idle = [this] { options_.wakeup->Raise(); }}) {
   csv_.Hold();
 }
 
@@ -49,10 +49,10 @@ void RunHistory::ReadEarlier() {
         earlier_ = std::move(found.earlier.epochs);
         read_ = true;
         if (found.verdict.ok()) verdict_ = *found.verdict;
-        options_.on_read();
         // Pending changes must not remove earlier lines from the file.
-        if (csv_.owed_from().has_value()) TakeEarlier();
+        TakeEarlier();
         csv_.Release();
+        options_.wakeup->Raise();
       });
 }
 

@@ -17,6 +17,7 @@
 #include "common/step_plan/step_plan.h"
 #include "coordinator/run/csv_writer.h"
 #include "coordinator/run/progress.h"
+#include "coordinator/wakeup.h"
 
 namespace shoal {
 
@@ -31,10 +32,9 @@ class RunHistory {
     Progress* progress = nullptr;
     RunPaths paths;
     std::vector<Callback> callbacks;
-    // The results of earlier coordinators are known from now on.
-    std::function<void()> on_read;
-    // CsvWriter::Options::on_idle for history.csv.
-    std::function<void()> on_idle;
+    // Raised when the results of earlier coordinators are read, and when no write of history.csv is
+    // in flight any more.
+    Wakeup* wakeup = nullptr;
   };
   explicit RunHistory(Options options);
 
@@ -50,8 +50,6 @@ class RunHistory {
   // `base`. `newest`, a checkpoint of the timeline or null, holds the sums of the epoch in which
   // the timeline begins.
   void Begin(const StepPlan& plan, uint64_t base, const Manifest* newest);
-  // Adds the results of earlier coordinators if they were read after Begin.
-  void TakeEarlier();
   // Closes the epochs that end at `base` or below: all their steps are done.
   void CloseUpTo(uint64_t base);
   // Number of closed epochs, counted from the first.
@@ -63,7 +61,7 @@ class RunHistory {
 
   // Runs the callbacks once the file is up to date and includes `epoch`. If `asked` still returns
   // true then, sets verdict() and calls `decided`. Does nothing while this is in progress, while
-  // lines are owed (try again at on_idle), or for a while after a failure.
+  // lines are owed, or for a while after a failure.
   void Decide(uint64_t epoch, std::function<bool()> asked, std::function<void()> decided);
   // The verdict of the callbacks that was read last.
   const RunVerdict& verdict() const { return verdict_; }
@@ -76,6 +74,8 @@ class RunHistory {
 
  private:
   std::vector<HistoryLine> LinesFrom(uint64_t epoch) const;
+  // Adds the results of earlier coordinators if they were read after Begin.
+  void TakeEarlier();
   void OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
                  const std::function<void()>& decided);
 

@@ -153,7 +153,9 @@ void Shutdown::KeepOutcome() {
 }
 
 void Shutdown::OnWritten() {
-  if (over() && options_.owed().empty()) EndAfterWrites();
+  if (!over() || ends_after_writes_ || !options_.owed().empty()) return;
+  ends_after_writes_ = true;
+  EndAfterWrites();
 }
 
 // Releases the run lock after all writes, so that the next coordinator finds all files. Does not

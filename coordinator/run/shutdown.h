@@ -51,8 +51,8 @@ class Shutdown {
     std::string average_slot;  // see ExportModel
     // Called once, when the run leaves kWorking.
     std::function<void()> on_ending;
-    // Lets the evaluator finish and go. OnEvaluatorGone follows, perhaps at once. `failure` is
-    // empty if the job is done. Null: the run never has an evaluator.
+    // Lets the evaluator finish and go; OnEvaluatorGone follows. `failure` is empty if the job is
+    // done. Null: the run never has an evaluator.
     std::function<void(const std::string& failure)> dismiss_evaluator;
     // Called once, when the outcome is known and final.
     std::function<void(const absl::Status&)> on_outcome;
@@ -93,6 +93,7 @@ class Shutdown {
   void OnEvaluatorGone();
   // A stop was requested: ends now if only the evaluator is pending.
   void OnStop();
+  // A file of the run may be complete on disk, see Options::owed.
   void OnWritten();
 
  private:
@@ -109,8 +110,9 @@ class Shutdown {
   bool found_ = false;
   std::optional<absl::Status> job_outcome_;  // of the job, once workers may go
   std::string failure_;
-  absl::Status outcome_;       // for on_over
-  std::set<int> stopping_ps_;  // the ps that answered Stop
+  absl::Status outcome_;            // for on_over
+  bool ends_after_writes_ = false;  // EndAfterWrites was called
+  std::set<int> stopping_ps_;       // the ps that answered Stop
   Timer dismiss_deadline_{options_.loop};
   Timer over_deadline_{options_.loop};  // until on_over
   const Scope scope_{options_.loop};

@@ -244,8 +244,13 @@ void PsFleet::LookForEnd() {
         if (closed_ || !found.end.has_value()) return;
         if (!found.sound.ok()) return NoteUnsoundEnd(found.directory, found.sound);
         if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
-        options_.on_job_finished(*found.end);
+        KeepEnd(*found.end);
       });
+}
+
+void PsFleet::KeepEnd(const RunEnd& end) {
+  end_ = end;
+  options_.wakeup->Raise();
 }
 
 void PsFleet::NoteUnsoundEnd(const std::string& directory, const absl::Status& why) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@
 #include "coordinator/takeover/checkpoint_rows.h"
 #include "coordinator/takeover/ps_link.h"
 #include "coordinator/takeover/run_lock.h"
+#include "coordinator/wakeup.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -77,8 +79,6 @@ class PsFleet {
     // Returns the end of the run if `newest`, a checkpoint of this job, is the run's last one.
     // Called on another thread.
     std::function<std::optional<RunEnd>(const StoredCheckpoint& newest)> end_of_run;
-    // The store holds the end of the run: nothing is left to do.
-    std::function<void(const RunEnd&)> on_job_finished;
     // Returns true if no worker trains. The job may then have ended without this coordinator: its
     // predecessor may have dismissed the workers.
     std::function<bool()> nobody_trains;
@@ -95,6 +95,7 @@ class PsFleet {
     std::function<void(int ps)> on_reconnected;
     // This coordinator cannot continue.
     std::function<void(const absl::Status&)> on_failed;
+    Wakeup* wakeup = nullptr;  // raised for TakeEnd
   };
   explicit PsFleet(Options options);
 
@@ -116,6 +117,9 @@ class PsFleet {
   // under a fresh term, and makes them load the newest verified checkpoint, or the seed. Requires
   // Phase::kLeading.
   void Restore(const std::string& why);
+  // Returns the end of the run if the store was found to hold it since the last call: nothing is
+  // left to do.
+  std::optional<RunEnd> TakeEnd() { return std::exchange(end_, std::nullopt); }
   // The steps that every ps has applied, by its latest answer. Requires an adopted timeline, in
   // which all ps have answered.
   struct Applied {
@@ -189,6 +193,7 @@ class PsFleet {
   void Probe();
   std::vector<FieldLimit> ReplyLimits() const;
   void LookForEnd();
+  void KeepEnd(const RunEnd& end);
   // The checkpoint at the end of the run did not verify.
   void NoteUnsoundEnd(const std::string& directory, const absl::Status& why);
   void SetDeparture(Peer& peer, Departure departure);
@@ -233,6 +238,7 @@ class PsFleet {
     Time again_at{};
   };
   UnsoundEnd unsound_end_;
+  std::optional<RunEnd> end_;  // see TakeEnd
   std::set<std::string> bad_checkpoints_;
   Timer probe_{options_.loop};
   Timer claim_again_{options_.loop};

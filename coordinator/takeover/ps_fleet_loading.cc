@@ -83,7 +83,7 @@ void PsFleet::LookForCheckpoint() {
               "\nrestore one from a backup, or start over with another --run_dir")));
         }
         // Empty if the job was extended: it then continues from this checkpoint.
-        if (found.end.has_value()) return options_.on_job_finished(*found.end);
+        if (found.end.has_value()) return KeepEnd(*found.end);
         LoadAll(newest);
       });
 }

@@ -62,8 +62,7 @@ class RunPartsTest : public PsFleetTest {
         .lease_timeout_seconds = 20,
         .checkpoints = "RUN/checkpoints",
         .opened = [this] { return now_open_.has_value() ? &*now_open_ : nullptr; },
-        .waiting = [] { return std::vector<std::string>{"worker 0"}; },
-        .begin_cut = [this](uint64_t step) { cuts_.push_back(step); }});
+        .waiting = [] { return std::vector<std::string>{"worker 0"}; }});
   }
   // Returns whether a ps has received Stop since the last call.
   bool ToldToStop(int index) {
@@ -104,7 +103,6 @@ class RunPartsTest : public PsFleetTest {
   const ShardMap shard_map_ = SmallShardMap();
   std::unique_ptr<Checkpointer> checkpointer_;
   std::optional<PsFleet::Opened> now_open_;
-  std::vector<uint64_t> cuts_;  // started by closing_
   std::unique_ptr<DrainCheckpoint> closing_;
 };
 

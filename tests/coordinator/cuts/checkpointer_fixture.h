@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -43,26 +44,11 @@ class CheckpointerTest : public testing::Test {
                 questions_.emplace_back(ps, request.read_cut());
               }
             },
-        .on_superseded = [this] { events_.push_back("superseded"); },
-        .on_accepted =
-            [this](uint64_t step) { events_.push_back(absl::StrCat("accepted ", step)); },
-        .on_ready = [this](uint64_t step) { events_.push_back(absl::StrCat("ready ", step)); },
-        .on_committed =
-            [this](const StoredCheckpoint& checkpoint) {
-              events_.push_back(absl::StrCat("committed ", checkpoint.manifest.cut_step));
-              if (on_committed_ != nullptr) std::exchange(on_committed_, nullptr)();
-            },
-        .on_error = [this](const std::string& why) { errors_.push_back(why); },
-        .on_given_up =
-            [this](uint64_t step, const std::string& why, std::optional<uint64_t> highest) {
-              std::string event = absl::StrCat("given up ", step, ": ", why);
-              if (highest.has_value()) absl::StrAppend(&event, " highest ", *highest);
-              events_.push_back(event);
-            },
         .wakeup = &wakeup_});
   }
 
   void Begin(uint64_t step, bool hold = false) {
+    busy_ = true;
     checkpointer_->Begin({.timeline = kTimeline,
                           .step = step,
                           .term = term_,
@@ -71,6 +57,33 @@ class CheckpointerTest : public testing::Test {
                           .total_steps = 200,
                           .hold = hold});
     loop_.RunUntilIdle();
+  }
+  // Adds the outcomes to events_, and "idle" when a cut is over.
+  void TakeOutcomes() {
+    for (const Checkpointer::Outcome& outcome : checkpointer_->TakeOutcomes()) {
+      if (const auto* failed = std::get_if<Checkpointer::Failed>(&outcome)) {
+        errors_.push_back(failed->why);
+      } else {
+        events_.push_back(TextOf(outcome));
+      }
+    }
+    if (!checkpointer_->idle() || !std::exchange(busy_, false)) return;
+    events_.push_back("idle");
+    if (on_idle_ != nullptr) std::exchange(on_idle_, nullptr)();
+  }
+  static std::string TextOf(const Checkpointer::Outcome& outcome) {
+    if (const auto* accepted = std::get_if<Checkpointer::Accepted>(&outcome))
+      return absl::StrCat("accepted ", accepted->step);
+    if (const auto* ready = std::get_if<Checkpointer::Ready>(&outcome))
+      return absl::StrCat("ready ", ready->step);
+    if (const auto* committed = std::get_if<Checkpointer::Committed>(&outcome))
+      return absl::StrCat("committed ", committed->checkpoint.manifest.cut_step);
+    if (const auto* cut = std::get_if<Checkpointer::GivenUp>(&outcome)) {
+      return absl::StrCat(
+          "given up ", cut->step, ": ", cut->why,
+          cut->highest_step.has_value() ? absl::StrCat(" highest ", *cut->highest_step) : "");
+    }
+    return "superseded";
   }
   // Returns the newest broadcast fence.
   proto::Fence TakeFence() {
@@ -177,12 +190,9 @@ class CheckpointerTest : public testing::Test {
   std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps without access to the directory
   std::vector<std::string> events_;
   std::vector<std::string> errors_;
-  std::function<void()> on_committed_;
+  bool busy_ = false;  // a cut of Begin is in progress
   std::function<void()> on_idle_;
-  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) {
-                   events_.push_back("idle");
-                   if (on_idle_ != nullptr) std::exchange(on_idle_, nullptr)();
-                 }};
+  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) { TakeOutcomes(); }};
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

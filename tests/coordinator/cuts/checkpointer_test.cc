@@ -273,7 +273,7 @@ TEST_F(CheckpointerTest, ASupersededFenceAsksForAFreshTerm) {
   EXPECT_THAT(errors_, IsEmpty());
 }
 
-TEST_F(CheckpointerTest, TheNextMayBeginFromOnIdle) {
+TEST_F(CheckpointerTest, TheNextMayBeginAsSoonAsOneIsOver) {
   on_idle_ = [this] {
     checkpointer_->Begin({.timeline = kTimeline, .step = 50, .total_steps = 200});
   };
@@ -283,12 +283,18 @@ TEST_F(CheckpointerTest, TheNextMayBeginFromOnIdle) {
   EXPECT_EQ(TakeFence().cut_step(), 50u);
 }
 
-TEST_F(CheckpointerTest, ACutGivenUpFromOnCommittedIsOverOnce) {
-  on_committed_ = [this] { checkpointer_->GiveUp("the timeline is over"); };
-  WriteCheckpoint(40);
-  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40", "committed 40",
-                                        "given up 40: the timeline is over", "idle"));
-  EXPECT_TRUE(checkpointer_->idle());
+TEST_F(CheckpointerTest, OutcomesWaitUntilTheyAreTaken) {
+  std::vector<std::string> outcomes;
+  Begin(40);
+  proto::ControlReply accepted;
+  accepted.mutable_fence_accepted()->set_term(term_);
+  accepted.mutable_fence_accepted()->set_cut_step(40);
+  for (int ps = 0; ps < 2; ++ps) checkpointer_->OnReply(ps, accepted);
+  checkpointer_->GiveUp("the timeline is over");
+  for (const Checkpointer::Outcome& each : checkpointer_->TakeOutcomes())
+    outcomes.push_back(TextOf(each));
+  EXPECT_THAT(outcomes, ElementsAre("accepted 40", "given up 40: the timeline is over"));
+  EXPECT_THAT(checkpointer_->TakeOutcomes(), IsEmpty());
 }
 
 TEST_F(CheckpointerTest, MayBeDestroyedWhileFilesAreWritten) {

@@ -39,13 +39,16 @@ class DrainCheckpointTest : public RunPartsTest {
     halted.set_begun_below(begun_below);
     handout_.OnHalted(worker, halted);
   }
+  void Plan() {
+    if (const std::optional<uint64_t> step = closing_->Plan()) cuts_.push_back(*step);
+  }
   // As the run does four times a second.
   void Pass(Time time) {
     for (const Time end = loop_.Now() + time; loop_.Now() < end;) {
       loop_.Advance(std::chrono::milliseconds(250));
       handout_.UpdateIdleSince();
       closing_->BeforePlan();
-      if (closing_->closing() && ending_->working() && handout_.open()) closing_->Plan();
+      if (closing_->closing() && ending_->working() && handout_.open()) Plan();
       closing_->AfterPlan();
     }
   }
@@ -55,6 +58,8 @@ class DrainCheckpointTest : public RunPartsTest {
     stored.manifest.cut_step = step;
     return stored;
   }
+
+  std::vector<uint64_t> cuts_;  // that closing_ wants to begin
 };
 
 TEST_F(DrainCheckpointTest, AStopTakesBackWhatIsNotBegunCutsTheRestAndIsOver) {
@@ -63,13 +68,13 @@ TEST_F(DrainCheckpointTest, AStopTakesBackWhatIsNotBegunCutsTheRestAndIsOver) {
   EXPECT_FALSE(closing_->closing());
   closing_->Stop();
   EXPECT_TRUE(closing_->closing() && closing_->stopping());
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, IsEmpty()) << "how far the worker is has to be known";
   Halt(worker, 1);
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1));
   checkpointer_->SetLast(Stored(1));
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(Message(outcome_),
               HasSubstr("stopped: the checkpoint is written: RUN/checkpoints/step-1"));
   EXPECT_TRUE(absl::IsCancelled(*outcome_));
@@ -87,7 +92,7 @@ TEST_F(DrainCheckpointTest, AStopInATimelineOfAFormerCoordinatorKeepsWhatThatHas
   ASSERT_NO_FATAL_FAILURE(Begin(/*adopted=*/true));
   closing_->Stop();
   EXPECT_FALSE(outcome_.has_value());
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, IsEmpty()) << "its workers may come with what they hold";
   Pass(seconds(6));
   ASSERT_FALSE(cuts_.empty());
@@ -110,16 +115,16 @@ TEST_F(DrainCheckpointTest, ACheckpointThatCannotBeWrittenIsTriedAgainForAWhile)
   Worker& worker = Train();
   handout_.Done(worker, 0);
   closing_->Stop();
-  closing_->Plan();
+  Plan();
   Halt(worker, 1);
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1));
   closing_->NotWritten("no space left", /*too_late=*/false);
   EXPECT_TRUE(closing_->not_written_since().has_value());
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1)) << "not at once";
   loop_.Advance(seconds(6));
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1, 1));
   loop_.Advance(seconds(10));
   closing_->NotWritten("no space left", /*too_late=*/false);
@@ -160,10 +165,10 @@ TEST_F(DrainCheckpointTest, WhoHasNotSaidThatItLeavesMayComeBack) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   closing_->Stop();
-  closing_->Plan();
+  Plan();
   Halt(worker, 2);
   workers_.Break(0);
-  closing_->Plan();
+  Plan();
   EXPECT_FALSE(outcome_.has_value());
   Pass(seconds(6));
   EXPECT_THAT(Message(outcome_), HasSubstr("there is nothing to keep"));
@@ -176,20 +181,20 @@ TEST_F(DrainCheckpointTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
   closing_->OnPsDeparting(1);
   EXPECT_TRUE(closing_->closing());
   EXPECT_FALSE(closing_->stopping());
-  closing_->Plan();
+  Plan();
   Halt(worker, 2);
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(2));
   EXPECT_FALSE(ToldToStop(1));
   checkpointer_->SetLast(Stored(2));
-  closing_->Plan();
+  Plan();
   EXPECT_TRUE(ToldToStop(1));
   EXPECT_FALSE(outcome_.has_value()) << "the run goes on with its successor";
   // It is told, and stays.
   Pass(seconds(11));
   EXPECT_FALSE(closing_->closing());
   closing_->Stop();
-  closing_->Plan();
+  Plan();
   EXPECT_TRUE(handout_.taking_back()) << "the worker is asked anew";
 }
 
@@ -200,16 +205,16 @@ TEST_F(DrainCheckpointTest, APsThatLeavesWaitsAWhileForWhoDoesTheRestOfAStep) {
   handout_.Done(worker, 0);
   SendDeparting(1);
   closing_->OnPsDeparting(1);
-  closing_->Plan();
+  Plan();
   Halt(worker, 1);
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1));
   closing_->NotWritten("ps 0 has applied step 1", /*too_late=*/true);
   EXPECT_FALSE(ToldToStop(1));
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1)) << "not at once";
   loop_.Advance(seconds(6));
-  closing_->Plan();
+  Plan();
   EXPECT_THAT(cuts_, ElementsAre(1, 1));
   loop_.Advance(seconds(10));
   closing_->NotWritten("ps 0 has applied step 1", /*too_late=*/true);

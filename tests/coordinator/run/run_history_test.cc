@@ -35,8 +35,7 @@ class RunHistoryTest : public testing::Test {
                             .progress = progress_.get(),
                             .paths = {directory_.path()},
                             .callbacks = {{.class_name = "ModelCheckpoint"}},
-                            .on_read = [this] { ++read_; },
-                            .on_idle = [this] { ++idle_; }});
+                            .wakeup = &wakeup_});
     history_->ReadEarlier();
   }
   void FinishEpoch(uint64_t epoch, double loss) {
@@ -61,8 +60,8 @@ class RunHistoryTest : public testing::Test {
   FullDisk disk_;
   FakeLoop loop_;
   const StepPlan plan_{20, 10, 4, 0};
-  int read_ = 0;
-  int idle_ = 0;
+  int turns_ = 0;
+  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) { ++turns_; }};
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<RunHistory> history_;
 };
@@ -74,10 +73,10 @@ TEST_F(RunHistoryTest, AnEpochIsWrittenWhenItsStepsAreDoneAndAgainWithItsTestRes
   history_->CloseUpTo(3);
   EXPECT_EQ(history_->closed_epochs(), 1u) << "of the next a step is missing";
   EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
-  EXPECT_EQ(idle_, 0);
+  turns_ = 0;
   loop_.RunUntilIdle();
   EXPECT_THAT(history_->Owed(), IsEmpty());
-  EXPECT_EQ(idle_, 1);
+  EXPECT_EQ(turns_, 1);
   EXPECT_THAT(Lines(), ElementsAre("1: 3"));
   EXPECT_FALSE(history_->IsEvaluated(0));
   history_->SetTestResult(0, 4, {}, 5);
@@ -97,7 +96,7 @@ TEST_F(RunHistoryTest, NothingIsWrittenBeforeWhatEarlierCoordinatorsWroteIsKnown
   FinishEpoch(1, 2);
   EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
   loop_.RunUntilIdle();
-  EXPECT_EQ(read_, 2);
+  EXPECT_TRUE(history_->read());
   EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
 }
 
@@ -105,7 +104,7 @@ TEST_F(RunHistoryTest, NothingIsWrittenBeforeWhatEarlierCoordinatorsWroteIsKnown
 TEST_F(RunHistoryTest, WhatIsReadLastCounts) {
   history_->ReadEarlier();
   loop_.RunUntilIdle();
-  EXPECT_EQ(read_, 1);
+  EXPECT_EQ(turns_, 1);
 }
 
 // As that of a run which is refused, since its job has fewer epochs now.
@@ -115,8 +114,6 @@ TEST_F(RunHistoryTest, WhatIsReadBeforeTrainingBeginsStaysInTheFile) {
   FinishEpoch(0, 3);
   loop_.RunUntilIdle();
   StartAnew();
-  loop_.RunUntilIdle();
-  history_->TakeEarlier();
   loop_.RunUntilIdle();
   EXPECT_THAT(Lines(), ElementsAre("1: 3"));
 }

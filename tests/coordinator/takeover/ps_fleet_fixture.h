@@ -66,10 +66,6 @@ class PsFleetTest : public testing::Test {
             [this](const std::string& why) { events_.push_back(absl::StrCat("over: ", why)); },
         .end_of_run =
             [](const StoredCheckpoint& newest) { return EndOfRun({}, RunVerdict(), newest); },
-        .on_job_finished =
-            [this](const RunEnd& end) {
-              events_.push_back(absl::StrCat("finished ", NameOf(end.last.directory)));
-            },
         .nobody_trains = [this] { return nobody_trains_; },
         .on_reply =
             [this](int ps, const proto::ControlReply& reply) {
@@ -86,7 +82,8 @@ class PsFleetTest : public testing::Test {
         .on_failed =
             [this](const absl::Status& status) {
               events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
-            }});
+            },
+        .wakeup = &fleet_wakeup_});
     fleet_->Start();
     loop_.RunUntilIdle();
   }
@@ -233,6 +230,11 @@ class PsFleetTest : public testing::Test {
   FakeNetwork network_{&loop_};
   std::vector<std::string> events_;
   std::vector<PsFleet::Opened> opened_;
+  Wakeup fleet_wakeup_{
+      &loop_, [this](Wakeup::Cause) {
+        if (const std::optional<RunEnd> end = fleet_->TakeEnd())
+          events_.push_back(absl::StrCat("finished ", NameOf(end->last.directory)));
+      }};
   std::unique_ptr<PsFleet> fleet_;
 };
 
