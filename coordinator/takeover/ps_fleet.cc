@@ -1,16 +1,14 @@
 #include "coordinator/takeover/ps_fleet.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "common/base/status_macros.h"
 #include "common/base/term.h"
-#include "common/base/text/printable.h"
 #include "common/base/version.h"
 #include "common/log/logging.h"
-#include "coordinator/takeover/same_job.h"
+#include "coordinator/takeover/claim_errors.h"
 
 namespace shoal {
 namespace {
@@ -18,8 +16,6 @@ namespace {
 constexpr Time kProbePeriod = std::chrono::seconds(1);
 // A timeline that lasted this long resets the pauses.
 constexpr Time kSettled = std::chrono::seconds(1);
-// A checkpoint that a disk could not read is read again after this time.
-constexpr Time kVerifyAgainAfter = std::chrono::seconds(30);
 // Longer than the 10 s after which a ps forgets a silent coordinator.
 constexpr Time kHolderPatience = std::chrono::seconds(12);
 
@@ -27,56 +23,48 @@ constexpr Time kHolderPatience = std::chrono::seconds(12);
 
 PsFleet::PsFleet(Options options)
     : options_(std::move(options)),
+      checkpoints_({.loop = options_.loop,
+                    .store = options_.store,
+                    .job_text = options_.job_text,
+                    .job_fingerprint = options_.job_fingerprint,
+                    .may_begin_anew = options_.may_begin_anew,
+                    .make_first = options_.make_first,
+                    .end_of_run = options_.end_of_run}),
+      ends_({.loop = options_.loop,
+             .store = options_.store,
+             .job_fingerprint = options_.job_fingerprint,
+             .end_of_run = options_.end_of_run}),
       claims_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.coordinator_id) {}
 
 void PsFleet::Start() {
   phase_since_ = options_.loop->Now();
   peers_.resize(options_.addresses.size());
   // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
-  struct Found {
-    std::vector<StoredCheckpoint> stored;
-    uint64_t highest = 0;
-  };
-  scope_.Offload(
-      Lane::kFiles,
-      [store = options_.store, job = options_.job_text,
-       fingerprint = options_.job_fingerprint]() -> absl::StatusOr<Found> {
-        Found found;
-        SHOAL_ASSIGN_OR_RETURN(found.stored, store->List(nullptr));
-        SHOAL_ASSIGN_OR_RETURN(found.highest, HighestTimeline(found.stored));
-        if (found.stored.empty()) return found;
-        // Reports a different job before waiting for any ps. Other defects of the newest checkpoint
-        // are reported when it is loaded.
-        const absl::Status same =
-            CheckSameJob(found.stored.front(), job, fingerprint, store->files());
-        if (absl::IsFailedPrecondition(same)) return same;
-        return found;
-      },
-      [this](const absl::StatusOr<Found>& found) {
-        if (closed_) return;
-        if (!found.ok()) return Fail(found.status());
-        options_.on_stored(found->stored);
-        highest_term_number_ = std::max(highest_term_number_, TermNumber(found->highest));
-        for (int ps = 0; ps < size(); ++ps) {
-          peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{
-              .loop = options_.loop,
-              .network = options_.network,
-              .index = ps,
-              .address = options_.addresses[ps],
-              .seed = options_.coordinator_id + uint64_t{977} * ps,
-              .limits = ReplyLimits(),
-              .on_hello = [this](int i, const proto::ServerHello& hello) { OnHello(i, hello); },
-              .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
-              .on_lost =
-                  [this](int i, const absl::Status&) {
-                    if (dismissed_) return;
-                    LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
-                                            peers_[i].link->last_error()));
-                  }});
-        }
-        Claim();
-        Probe();
-      });
+  checkpoints_.List([this](const absl::StatusOr<CheckpointSearch::Stored>& found) {
+    if (closed_) return;
+    if (!found.ok()) return Fail(found.status());
+    options_.on_stored(found->newest_first);
+    highest_term_number_ = std::max(highest_term_number_, TermNumber(found->highest_timeline));
+    for (int ps = 0; ps < size(); ++ps) {
+      peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{
+          .loop = options_.loop,
+          .network = options_.network,
+          .index = ps,
+          .address = options_.addresses[ps],
+          .seed = options_.coordinator_id + uint64_t{977} * ps,
+          .limits = ReplyLimits(),
+          .on_hello = [this](int i, const proto::ServerHello& hello) { OnHello(i, hello); },
+          .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
+          .on_lost =
+              [this](int i, const absl::Status&) {
+                if (dismissed_) return;
+                LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
+                                        peers_[i].link->last_error()));
+              }});
+    }
+    Claim();
+    Probe();
+  });
 }
 
 std::vector<FieldLimit> PsFleet::ReplyLimits() const {
@@ -87,15 +75,6 @@ std::vector<FieldLimit> PsFleet::ReplyLimits() const {
           {.kind = proto::ControlReply::kWrittenFieldNumber,
            .field = proto::Written::kRangesFieldNumber,
            .most = options_.most_written_ranges}};
-}
-
-absl::StatusOr<uint64_t> PsFleet::HighestTimeline(const std::vector<StoredCheckpoint>& stored) {
-  if (stored.empty()) return 0;
-  const uint64_t timeline = stored.front().manifest.timeline;
-  if (TermNumber(timeline) < kMaxTermNumber) return timeline;
-  return absl::FailedPreconditionError(absl::StrCat(
-      stored.front().directory, " is of the timeline ", TermText(timeline),
-      ", above which there is no term: no coordinator of Shoal wrote it; move it away"));
 }
 
 std::vector<int> PsFleet::ReleaseDeparting() {
@@ -135,6 +114,7 @@ void PsFleet::Dismiss() {
 
 void PsFleet::Close() {
   closed_ = true;
+  ends_.Stop();
   rows_.reset();
   proto::ControlRequest request;
   request.set_term(term_);
@@ -213,39 +193,9 @@ void PsFleet::Probe() {
 }
 
 void PsFleet::LookForEnd() {
-  if (looking_for_end_) return;  // at most one read at a time, for slow disks
-  looking_for_end_ = true;
-  struct Found {
-    std::optional<RunEnd> end;
-    std::string directory;  // of the run's last checkpoint
-    absl::Status sound;     // result of verifying it
-  };
-  // Skips a checkpoint that did not verify: it may be large, and one thread reads all files.
-  const bool known = options_.loop->Now() < unsound_end_.again_at;
-  scope_.Offload(
-      Lane::kFiles,
-      [store = options_.store, fingerprint = options_.job_fingerprint,
-       end_of_run = options_.end_of_run, unsound = known ? unsound_end_.directory : ""] {
-        Found found;
-        const auto stored = store->List(nullptr);
-        if (!stored.ok() || stored->empty()) return found;
-        const StoredCheckpoint& newest = stored->front();
-        if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite())
-          return found;
-        if (newest.directory == unsound) return found;
-        found.end = end_of_run(newest);
-        if (!found.end.has_value()) return found;
-        found.directory = newest.directory;
-        found.sound = store->Verify(newest);
-        return found;
-      },
-      [this](const Found& found) {
-        looking_for_end_ = false;
-        if (closed_ || !found.end.has_value()) return;
-        if (!found.sound.ok()) return NoteUnsoundEnd(found.directory, found.sound);
-        if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
-        KeepEnd(*found.end);
-      });
+  ends_.Look([this](const RunEnd& end) {
+    if (phase_ == Phase::kClaiming || phase_ == Phase::kLeading) KeepEnd(end);
+  });
 }
 
 void PsFleet::KeepEnd(const RunEnd& end) {
@@ -253,21 +203,9 @@ void PsFleet::KeepEnd(const RunEnd& end) {
   options_.wakeup->Raise();
 }
 
-void PsFleet::NoteUnsoundEnd(const std::string& directory, const absl::Status& why) {
-  const bool damaged = absl::IsDataLoss(why) || absl::IsNotFound(why);
-  LogWarning(absl::StrCat(
-      "the checkpoint at the end of the run, ", directory,
-      ", does not end it: ", std::string(why.message()),
-      damaged ? "; it is not read again"
-              : absl::StrCat("; it is read again after ", WholeSeconds(kVerifyAgainAfter), " s")));
-  unsound_end_ = {directory, damaged ? Time::max() : options_.loop->Now() + kVerifyAgainAfter};
-}
-
 void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   Peer& peer = peers_[ps];
-  if (const absl::Status same =
-          CheckVersion(hello.version(), absl::StrCat("ps ", ps, " at ", options_.addresses[ps]));
-      !same.ok()) {
+  if (const absl::Status same = CheckVersion(hello.version(), NameOf(ps)); !same.ok()) {
     return Fail(same);
   }
   if (hello.index() != static_cast<uint32_t>(ps)) {
@@ -335,7 +273,7 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   }
   if (phase_ != Phase::kClaiming) return;
   if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint)
-    return FailOfAnotherJob(ps, claimed);
+    return Fail(PsOfAnotherJob(NameOf(ps), claimed, options_.job_fingerprint));
   if (claimed.promised_term() != term_ || peer.claimed_now) return;
   if (claim_again_.pending()) return;  // another coordinator outbid this term
   peer.claimed_now = true;
@@ -345,65 +283,36 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   Decide();
 }
 
-void PsFleet::FailOfAnotherJob(int ps, const proto::Claimed& claimed) {
-  Fail(absl::FailedPreconditionError(absl::StrFormat(
-      "ps %d at %s holds the variables of another job, or of this one with other epochs, steps or "
-      "checkpoints (fingerprint %08x, this job has %08x). If a coordinator trains that job, give "
-      "this one other ps; it has not been disturbed. If none does, start one with that job and "
-      "drain it, so that a checkpoint is written; then stop all ps, workers and the evaluator, and "
-      "start them anew",
-      ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
-}
-
 // Rule 1, the coordinator's side. While claiming, a refusal is ordinary: another coordinator was
 // faster. While leading it is final. A term that no coordinator can have reached is not outbid:
 // otherwise no higher term would soon be left.
 void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by) {
   if (promised_term <= term_) return;  // answers an older claim of ours
   if (!PlausibleTermNumber(TermNumber(promised_term), highest_term_number_)) {
-    return Fail(absl::FailedPreconditionError(
-        absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " has promised the term ",
-                     TermText(promised_term),
-                     " to somebody who is no coordinator of this job, whose highest is ",
-                     TermText(MakeTerm(highest_term_number_, options_.coordinator_id)),
-                     "; start that ps anew, then this coordinator: the job goes on from its newest "
-                     "checkpoint")));
+    return Fail(PsWithImplausibleTerm(
+        NameOf(ps), {.promised = promised_term,
+                     .highest = MakeTerm(highest_term_number_, options_.coordinator_id)}));
   }
   highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
-  if (phase_ != Phase::kClaiming) return FailOfFenced(promised_term, by);
+  if (phase_ != Phase::kClaiming)
+    return Fail(FencedOff({.promised = promised_term, .own = term_}, by));
   // The pause differs between coordinators. Otherwise two of them could outbid each other for ever.
   const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
   ClaimAfter(std::max(pause, claims_.Next()));
-}
-
-void PsFleet::FailOfFenced(uint64_t promised_term, const proto::Claimant& by) {
-  Fail(absl::AbortedError(absl::StrCat("fenced off by term ", TermText(promised_term), ": ",
-                                       Describe(by), " has taken over this job (own term: ",
-                                       TermText(term_), "); this one has nothing left to do")));
 }
 
 // Another run's coordinator holds the ps as long as it renews its claims. A killed one does not. So
 // if the ps still refuses after kHolderPatience, its holder is alive.
 void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
   if (refused.term() != term_) return;
-  if (phase_ != Phase::kClaiming) return FailOfFenced(refused.term(), refused.holder());
+  if (phase_ != Phase::kClaiming)
+    return Fail(FencedOff({.promised = refused.term(), .own = term_}, refused.holder()));
   Peer& peer = peers_[ps];
   const Time now = options_.loop->Now();
   if (!peer.held.has_value()) peer.held = Held{.since = now};
   peer.held->refusal = refused;
   if (now - peer.held->since < kHolderPatience) return;
-  Fail(absl::FailedPreconditionError(absl::StrCat(
-      "ps ", ps, " at ", options_.addresses[ps], " is in use by ", Describe(refused.holder()),
-      ", which trains with it. Stop that coordinator first, or give this one other ps; "
-      "--take_over takes them away from it, and it ends")));
-}
-
-std::string PsFleet::Describe(const proto::Claimant& claimant) {
-  if (claimant.address().empty()) return "a coordinator that does not say where it is";
-  const auto shown = [](const std::string& text) { return Printable(text, kMaxNameBytes); };
-  return absl::StrCat("the coordinator at ", shown(claimant.address()), " (host ",
-                      shown(claimant.host()), ", pid ", claimant.pid(), ", run directory ",
-                      shown(claimant.run_directory()), ")");
+  Fail(PsInUse(NameOf(ps), refused.holder()));
 }
 
 void PsFleet::Decide() {
@@ -522,9 +431,9 @@ std::vector<std::string> PsFleet::Waiting() const {
     const PsLink& link = *peers_[ps].link;
     if (link.connected() && peers_[ps].held.has_value()) {
       const proto::ClaimRefused& refusal = peers_[ps].held->refusal;
-      absl::StrAppend(&lines.back(), ": ", Describe(refusal.holder()), ", of which it has heard ",
-                      refusal.silent_ms() / 1000, " s ago; it counts as gone after ",
-                      WholeSeconds(kHolderPatience), " s");
+      absl::StrAppend(&lines.back(), ": ", DescribeClaimant(refusal.holder()),
+                      ", which the ps has last heard ", refusal.silent_ms() / 1000,
+                      " s ago; it counts as gone after ", WholeSeconds(kHolderPatience), " s");
     }
     if (link.connected()) continue;
     absl::StrAppend(&lines.back(), " (",

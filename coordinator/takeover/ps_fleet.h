@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,9 @@
 #include "common/rpc/scope.h"
 #include "common/run/run_verdict.h"
 #include "coordinator/takeover/checkpoint_rows.h"
+#include "coordinator/takeover/checkpoint_search.h"
+#include "coordinator/takeover/claim_errors.h"
+#include "coordinator/takeover/end_search.h"
 #include "coordinator/takeover/ps_link.h"
 #include "coordinator/takeover/run_lock.h"
 #include "coordinator/wakeup.h"
@@ -184,29 +186,22 @@ class PsFleet {
   // Claims after a pause. Ignores all answers until then.
   void ClaimAfter(Time pause);
   void BeginClaiming();
-  // Returns the highest timeline of these checkpoints, which are sorted by it; 0 if there are none.
-  // Error if there is no term above it.
-  static absl::StatusOr<uint64_t> HighestTimeline(const std::vector<StoredCheckpoint>& stored);
   // Sets term_ to a fresh term. If none is left, fails the fleet and returns false.
   bool TakeTerm();
   proto::ControlRequest ClaimRequest() const;
   void Probe();
   std::vector<FieldLimit> ReplyLimits() const;
+  // "ps 1 at HOST:PORT".
+  std::string NameOf(int ps) const { return DescribePs(ps, options_.addresses[ps]); }
   void LookForEnd();
   void KeepEnd(const RunEnd& end);
-  // The checkpoint at the end of the run did not verify.
-  void NoteUnsoundEnd(const std::string& directory, const absl::Status& why);
   void SetDeparture(Peer& peer, Departure departure);
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
-  void FailOfAnotherJob(int ps, const proto::Claimed& claimed);
   // `by`: the coordinator that got the promise.
   void OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by);
   void OnClaimRefused(int ps, const proto::ClaimRefused& refused);
-  // "the coordinator at HOST:PORT (...)".
-  static std::string Describe(const proto::Claimant& claimant);
-  void FailOfFenced(uint64_t promised_term, const proto::Claimant& by);
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
@@ -224,6 +219,8 @@ class PsFleet {
   void Fail(const absl::Status& status);
 
   const Options options_;
+  CheckpointSearch checkpoints_;
+  EndSearch ends_;
   std::vector<Peer> peers_;
   Phase phase_ = Phase::kClaiming;
   uint64_t term_ = 0;
@@ -231,15 +228,7 @@ class PsFleet {
   uint32_t highest_term_number_ = 0;
   std::optional<StoredCheckpoint> loading_;
   std::unique_ptr<CheckpointRows> rows_;  // of loading_, until the timeline opens
-  bool looking_for_end_ = false;
-  // A checkpoint at the end of the run that did not verify. It is not read again before `again_at`.
-  struct UnsoundEnd {
-    std::string directory;
-    Time again_at{};
-  };
-  UnsoundEnd unsound_end_;
-  std::optional<RunEnd> end_;  // see TakeEnd
-  std::set<std::string> bad_checkpoints_;
+  std::optional<RunEnd> end_;             // see TakeEnd
   Timer probe_{options_.loop};
   Timer claim_again_{options_.loop};
   Backoff claims_;             // pauses before claims

@@ -4,14 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/crc32c.h"
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
 #include "common/log/logging.h"
 #include "coordinator/takeover/ps_fleet.h"
-#include "coordinator/takeover/same_job.h"
 
 namespace shoal {
 namespace {
@@ -26,66 +23,20 @@ constexpr int kMaxRowsWanted = 64;
 void PsFleet::LookForCheckpoint() {
   phase_ = Phase::kLooking;
   phase_since_ = options_.loop->Now();
-  struct Found {
-    absl::StatusOr<std::optional<StoredCheckpoint>> newest;
-    std::vector<std::string> problems;
-    std::optional<RunEnd> end;  // set if `newest` ends the run
-    absl::StatusOr<uint64_t> highest_timeline = 0;
-  };
-  scope_.Offload(
-      Lane::kFiles,
-      [store = options_.store, bad = bad_checkpoints_, job = options_.job_text,
-       fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew,
-       make_first = options_.make_first, term = term_, end_of_run = options_.end_of_run] {
-        Found found;
-        found.newest = store->NewestVerified(bad, &found.problems);
-        if (!found.newest.ok()) return found;
-        const auto stored = store->List(nullptr);
-        if (!stored.ok()) {
-          found.newest = stored.status();
-          return found;
-        }
-        found.highest_timeline = HighestTimeline(*stored);
-        if (!found.newest->has_value()) {
-          if (!found.problems.empty() || !bad.empty()) return found;
-          if (absl::Status status = may_begin_anew(); !status.ok()) {
-            found.newest = status;
-          } else if (make_first) {
-            found.newest = make_first(term);
-          }
-          return found;
-        }
-        const StoredCheckpoint& newest = **found.newest;
-        if (newest.manifest.job_fingerprint == fingerprint) {
-          if (newest.manifest.finite()) found.end = end_of_run(newest);
-          return found;
-        }
-        const absl::Status same = CheckSameJob(newest, job, fingerprint, store->files());
-        if (!same.ok()) found.newest = same;
-        return found;
-      },
-      [this, term = term_](const Found& found) {
-        if (closed_ || phase_ != Phase::kLooking || term != term_) return;
-        for (const std::string& problem : found.problems) LogWarning(problem);
-        if (!found.newest.ok()) return Fail(found.newest.status());
-        // Another coordinator may have led meanwhile. A run that continues from its checkpoint
-        // needs a higher term.
-        if (!found.highest_timeline.ok()) return Fail(found.highest_timeline.status());
-        if (*found.highest_timeline > term_) {
-          highest_term_number_ =
-              std::max(highest_term_number_, TermNumber(*found.highest_timeline));
-          return Claim();
-        }
-        const std::optional<StoredCheckpoint>& newest = *found.newest;
-        if (!newest.has_value() && !(found.problems.empty() && bad_checkpoints_.empty())) {
-          return Fail(absl::DataLossError(absl::StrCat(
-              "no checkpoint of this job can be read:\n  ", absl::StrJoin(found.problems, "\n  "),
-              "\nrestore one from a backup, or start over with another --run_dir")));
-        }
-        // Empty if the job was extended: it then continues from this checkpoint.
-        if (found.end.has_value()) return KeepEnd(*found.end);
-        LoadAll(newest);
-      });
+  checkpoints_.Find(term_, [this, term = term_](const CheckpointSearch::Found& found) {
+    if (closed_ || phase_ != Phase::kLooking || term != term_) return;
+    for (const std::string& problem : found.problems) LogWarning(problem);
+    if (!found.status.ok()) return Fail(found.status);
+    // Another coordinator may have led meanwhile. A run that continues from its checkpoint needs a
+    // higher term.
+    if (found.highest_timeline > term_) {
+      highest_term_number_ = std::max(highest_term_number_, TermNumber(found.highest_timeline));
+      return Claim();
+    }
+    // Empty if the job was extended: it then continues from this checkpoint.
+    if (found.end.has_value()) return KeepEnd(*found.end);
+    LoadAll(found.newest);
+  });
 }
 
 // Rule 3, the coordinator's side: the claimed term opens the timeline.
@@ -144,7 +95,7 @@ void PsFleet::OnLoaded(int ps) {
   if (rows_ == nullptr) return OpenTimeline();
   rows_->Verify([this](const absl::Status& whole) {
     if (whole.ok()) return OpenTimeline();
-    bad_checkpoints_.insert(loading_->directory);
+    checkpoints_.MarkBad(loading_->directory);
     StartOver(std::string(whole.message()));
   });
 }
@@ -167,7 +118,7 @@ void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
   if (failed.other_incarnation())
     return StartOver(PrintableLines(failed.reason(), kMaxReasonBytes));
   if (failed.checkpoint_is_bad() && loading_.has_value()) {
-    bad_checkpoints_.insert(loading_->directory);
+    checkpoints_.MarkBad(loading_->directory);
     return StartOver(PrintableLines(failed.reason(), kMaxReasonBytes));
   }
   Fail(absl::FailedPreconditionError("a ps cannot load the job: " +
