@@ -321,7 +321,9 @@ void PsFleet::Decide() {
   for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
   options_.lock->Acquire(
       std::move(incarnations), scope_.Guard([this, term = term_](const absl::Status& status) {
-        if (closed_ || phase_ != Phase::kClaiming || term != term_) return;
+        // After a refusal of this term it claims again. Leading under the term would be void.
+        if (closed_ || phase_ != Phase::kClaiming || term != term_ || claim_again_.pending())
+          return;
         if (!status.ok()) return Fail(status);
         const bool all = std::all_of(peers_.begin(), peers_.end(),
                                      [](const Peer& peer) { return peer.claimed_now; });

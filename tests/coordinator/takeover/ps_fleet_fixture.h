@@ -48,6 +48,7 @@ class PsFleetTest : public testing::Test {
         .loop = &loop_,
         .network = &network_,
         .store = &store_,
+        .lock = lock_,
         .addresses = {"ps-0:1", "ps-1:1"},
         .job_text = job_text_,
         .job_fingerprint = fingerprint_,
@@ -220,6 +221,7 @@ class PsFleetTest : public testing::Test {
   CheckpointStore store_{directory_.path(), &files_};
   std::string job_text_ = "the job";
   uint32_t fingerprint_ = JobFingerprint();
+  RunLock* lock_ = nullptr;  // must outlive fleet_
   proto::Claimant self_;
   bool take_over_ = false;
   bool nobody_trains_ = false;

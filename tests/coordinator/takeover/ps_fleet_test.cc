@@ -259,6 +259,31 @@ TEST_F(PsFleetTest, AnOutbidClaimDoesNotCountAnyMore) {
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLoading);
 }
 
+TEST_F(PsFleetTest, ATermRefusedWhileTheLockIsPendingNeverLeads) {
+  TemporaryDirectory run;
+  RunLock lock({.loop = &loop_, .files = RealFileSystem(), .directory = run.path() + "/.lease"});
+  lock_ = &lock;
+  loop_.set_hold_brief(true);
+  Start();
+  SendHello(0);
+  SendHello(1);
+  const uint64_t timeline = MakeTerm(1, 9);
+  AnswerClaim(0, {.timeline = timeline});
+  AnswerClaim(1, {.timeline = timeline});
+  RefuseTerm(0, MakeTerm(6, 999));
+  loop_.set_hold_brief(false);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(fleet_->term(), MakeTerm(7, kCoordinator));
+  AnswerClaim(0, {.timeline = timeline});
+  AnswerClaim(1, {.timeline = timeline});
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
+  EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
+  fleet_.reset();  // before the lock
+}
+
 TEST_F(PsFleetTest, AnAnswerToAnEarlierTermDoesNotCount) {
   Start();
   SendHello(0);
