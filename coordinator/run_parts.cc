@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 
 namespace shoal {
@@ -27,6 +28,21 @@ RunParts::RunParts(RunOptions run_options)
 
 bool RunParts::LacksResult(const StoredCheckpoint& checkpoint) const {
   return IsAtEpochEnd(checkpoint.manifest) && !history->IsEvaluated(checkpoint.manifest.epoch);
+}
+
+absl::Status RunParts::CheckTestSet(const proto::EvaluatorReady& ready) const {
+  if (ready.test_examples() == 0) return absl::InvalidArgumentError("sees no test examples");
+  if (!plan.has_value() || ready.test_examples() == test_examples) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("sees ", ready.test_examples(), " test examples, where ", counted_by, " ",
+                   test_examples, ". Give it the same data as the workers"));
+}
+
+// The result of an epoch that is not closed cannot be kept yet, and a restore may still drop the
+// epoch.
+bool RunParts::MayBeEvaluated(const StoredCheckpoint& checkpoint) const {
+  if (!history->takes_results()) return false;
+  return !IsAtEpochEnd(checkpoint.manifest) || checkpoint.manifest.epoch < history->closed_epochs();
 }
 
 CutPlan::Steps RunParts::StepsNow() const {

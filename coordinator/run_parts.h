@@ -31,6 +31,7 @@
 #include "coordinator/steps/step_scheduler.h"
 #include "coordinator/takeover/ps_fleet.h"
 #include "coordinator/takeover/run_lock.h"
+#include "proto/evaluator.pb.h"
 
 namespace shoal {
 
@@ -55,8 +56,9 @@ struct RunOptions {
   std::function<void(const absl::Status&)> on_over;
 };
 
-// All parts of one run, and the facts that they have reported. TrainingRun makes the parts and
-// records the facts. Reconciler decides from them, and RunView shows them. Loop thread only.
+// All parts of one run, and the facts that they have reported. TrainingRun makes the parts.
+// RunTimeline, WorkerReports and RecordOutcomes record the facts, Reconciler decides from them, and
+// RunView shows them. Loop thread only.
 struct RunParts {
   // Requires a job whose strategy is resolved. The parts behind pointers are null until TrainingRun
   // makes them.
@@ -76,6 +78,10 @@ struct RunParts {
   }
   // Returns whether the checkpoint is at the end of an epoch without a test result yet.
   bool LacksResult(const StoredCheckpoint& checkpoint) const;
+  // kInvalidArgument: the evaluator sees another test set than the workers.
+  absl::Status CheckTestSet(const proto::EvaluatorReady& ready) const;
+  // Returns whether a result of this checkpoint can be kept now.
+  bool MayBeEvaluated(const StoredCheckpoint& checkpoint) const;
   // Returns the current state of the steps. Requires an open timeline.
   CutPlan::Steps StepsNow() const;
   // Adds the results of all complete rounds to the progress.

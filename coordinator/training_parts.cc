@@ -75,9 +75,10 @@ void TrainingRun::MakePs() {
                          files =
                              parts_.options.files] { return CheckNothingIsReplaced(paths, files); },
       .make_first = std::move(make_first),
-      .on_stored = [this](const std::vector<StoredCheckpoint>& stored) { OnStored(stored); },
-      .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
-      .on_over = [this](const std::string& why) { OnTimelineOver(why); },
+      .on_stored =
+          [this](const std::vector<StoredCheckpoint>& stored) { timeline_.OnStored(stored); },
+      .on_opened = [this](const PsFleet::Opened& opened) { timeline_.OnOpened(opened); },
+      .on_over = [this](const std::string& why) { timeline_.OnOver(why); },
       .end_of_run =
           [callbacks = job.callbacks, paths = parts_.paths,
            files = parts_.options.files](const StoredCheckpoint& newest) {
@@ -88,7 +89,8 @@ void TrainingRun::MakePs() {
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .done_below = [this] { return parts_.training() ? parts_.scheduler->steps().base() : 0; },
       .training_examples = [this] { return parts_.plan.has_value() ? parts_.plan->examples() : 0; },
-      .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
+      .on_applied = [this](int ps,
+                           const proto::Claimed& claimed) { reports_.CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int ps) { parts_.checkpointer->Resend(ps); },
       .on_failed = [this](const absl::Status& status) { parts_.shutdown->Over(status); },
       .wakeup = &wakeup_});
@@ -102,10 +104,10 @@ void TrainingRun::MakeWorkers() {
       .job_text = parts_.job_text,
       .ps_addresses = parts_.options.ps_addresses,
       .on_ready = [this](Worker& worker,
-                         const proto::WorkerReady& ready) { OnWorkerReady(worker, ready); },
+                         const proto::WorkerReady& ready) { reports_.OnReady(worker, ready); },
       .on_report = [this](Worker& worker,
-                          const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
-      .on_gone = [this](Worker& worker, const std::string& why) { OnWorkerGone(worker, why); }});
+                          const proto::WorkerReport& report) { reports_.OnReport(worker, report); },
+      .on_gone = [this](Worker& worker, const std::string& why) { reports_.OnGone(worker, why); }});
   parts_.scheduler = std::make_unique<StepScheduler>(StepScheduler::Options{
       .loop = parts_.options.loop,
       .membership = parts_.membership.get(),
@@ -138,15 +140,18 @@ void TrainingRun::MakeEvaluator() {
       .batch_size = static_cast<uint64_t>(job.batch_size),
       .training_waits = !job.callbacks.empty(),
       .timeout = FromSeconds(job.strategy.lease_timeout_seconds),
-      .check_ready = [this](const proto::EvaluatorReady& ready) { return CheckTestSet(ready); },
+      .check_ready =
+          [this](const proto::EvaluatorReady& ready) { return parts_.CheckTestSet(ready); },
       .may_be_evaluated =
-          [this](const StoredCheckpoint& checkpoint) { return MayBeEvaluated(checkpoint); },
+          [this](const StoredCheckpoint& checkpoint) { return parts_.MayBeEvaluated(checkpoint); },
       .is_awaited =
           [this](const StoredCheckpoint& checkpoint) { return parts_.LacksResult(checkpoint); },
       .on_result =
           [this](const StoredCheckpoint& checkpoint,
                  const CheckpointEvaluation::Options::Sums& sums) {
-            OnCheckpointEvaluated(checkpoint, sums);
+            if (!parts_.LacksResult(checkpoint)) return;
+            parts_.history->SetTestResult(checkpoint.manifest.epoch, sums.loss, sums.metrics,
+                                          sums.examples);
           },
       .wakeup = &wakeup_,
   });
@@ -240,7 +245,7 @@ void TrainingRun::MakeEnd() {
                                 .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
                                 .status = [this] { return Status(); },
                                 .stop = [this] { Stop(); },
-                                .wanted_now = [this] { return WantedNow(); },
+                                .wanted_now = [this] { return View().WantedNow(); },
                                 .newest = [this] { return parts_.checkpointer->last(); },
                                 .wakeup = &wakeup_});
 }

@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,14 +14,15 @@
 #include "coordinator/operators/run_view.h"
 #include "coordinator/reconciler.h"
 #include "coordinator/run_parts.h"
-#include "coordinator/steps/report_check.h"
+#include "coordinator/steps/worker_reports.h"
+#include "coordinator/takeover/run_timeline.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
 
 // The training of one job, from the first claim to the saved model. It makes the parts of the run
-// (RunParts) and receives the facts that they report: a timeline is open, a worker has done a step,
-// a cut is written. It checks and records each fact. Reconciler then decides what follows.
+// (RunParts) and connects them. RunTimeline, WorkerReports and RecordOutcomes record the facts that
+// the parts report. Reconciler then decides what follows.
 //
 //   waiting ── timeline open, examples counted ──▶ training ──▶ ending (Shutdown)
 //      ▲                                             │
@@ -75,68 +74,17 @@ class TrainingRun {
   // The text files of every checkpoint of this job: name -> content.
   std::map<std::string, std::string> TextsOfJob() const;
 
-  // Callbacks of PsFleet.
-  void OnStored(const std::vector<StoredCheckpoint>& newest_first);
-  struct ExampleCounts {
-    uint64_t training = 0;
-    uint64_t test = 0;
-  };
-  // Records the numbers of examples, and the plan that follows from them. `counted_by`: their
-  // source, for messages.
-  void TakeCounts(const ExampleCounts& counts, const std::string& counted_by);
-  void OnTimelineOpened(const PsFleet::Opened& opened);
-  void OnTimelineOver(const std::string& why);
   void OnPsReply(int ps, const proto::ControlReply& reply);
-  // Callbacks of Membership.
-  void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
-  void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
-  void OnWorkerGone(Worker& worker, const std::string& why);
-  void OnStepsDone(Worker& worker, const proto::StepsDone& done);
-  ReportCheck Check() const;
-  // Adds the results of a step that was not done before to the progress.
-  void CountStep(const proto::StepDone& step);
-  void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
-  // Callbacks of CheckpointEvaluation.
-  // kInvalidArgument: the evaluator sees another test set than the workers.
-  absl::Status CheckTestSet(const proto::EvaluatorReady& ready) const;
-  bool MayBeEvaluated(const StoredCheckpoint& checkpoint) const;
-  void OnCheckpointEvaluated(const StoredCheckpoint& checkpoint,
-                             const CheckpointEvaluation::Options::Sums& sums);
-  // Opens reported steps again that a ps has not applied, and rejects the workers that reported
-  // them.
-  void CompareWithPs(int ps, const proto::Claimed& claimed);
-
-  // Announces the open timeline to a worker.
-  void Announce(Worker& worker);
-  // Sets up the steps of the open timeline: those that were applied when it was opened, and their
-  // total number, if known.
-  void LayOutSteps();
-  // Returns an error if the job cannot continue from the first step that is not done.
-  absl::Status CheckPlan() const;
-  // Returns the cut from which the checkpoint schedule counts in the open timeline.
-  CutPlan::Last LastCut() const;
-  // Returns the newest checkpoint from disk that holds no step above the base of the open timeline.
-  // One above may be of a timeline that this one has replaced. Null if there is none.
-  const StoredCheckpoint* NewestStored() const;
-  // Returns the newest checkpoint of this timeline that is known, or the newest stored one. Null if
-  // there is none.
-  const StoredCheckpoint* NewestBelowBase() const;
-  // Begins to lease steps. Requires timeline and plan.
-  void BeginTraining();
-  // Before training begins: takes over the steps that the ps have applied.
-  void TakeApplied();
   void Tick();
   void LogWaiting(Time now);
-  void FinishEvaluation();
   // Returns a view of the run now.
   RunView View() const;
-
-  // Returns the requirements on a checkpoint that is requested now, or why there will be none.
-  absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
 
   Wakeup wakeup_;  // the parts raise it
   RunParts parts_;
   Reconciler reconciler_;
+  RunTimeline timeline_;
+  WorkerReports reports_;
   Time log_waiting_at_{};  // 0 while the run waits for nothing
   Timer tick_;
 };

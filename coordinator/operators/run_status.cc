@@ -311,4 +311,19 @@ std::string RunView::OldestStep() const {
                       what.empty() ? "" : ", which is ", what);
 }
 
+absl::StatusOr<OperatorRequests::Wanted> RunView::WantedNow() const {
+  if (parts_.shutdown->over())
+    return absl::UnavailableError("no checkpoint: the coordinator stops");
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  if (!parts_.shutdown->working() && last.has_value())  // the final one
+    return OperatorRequests::Wanted{last->manifest.timeline, last->manifest.cut_step};
+  if (!parts_.scheduler->open() || parts_.drain->NothingToKeep()) {
+    const std::vector<std::string> waiting = Waiting();
+    return absl::UnavailableError(absl::StrCat("no steps are being done now",
+                                               waiting.empty() ? "" : ", waiting for ",
+                                               absl::StrJoin(waiting, "; ")));
+  }
+  return OperatorRequests::Wanted{parts_.opened->timeline, parts_.scheduler->KeepableBelow()};
+}
+
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/metrics/metric_samples.h"
 #include "coordinator/run_parts.h"
 #include "proto/cluster.pb.h"
@@ -30,6 +31,8 @@ class RunView {
   proto::StatusReply Status() const;
   // Returns what the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
+  // Returns the requirements on a checkpoint that is requested now, or why there will be none.
+  absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
   // Adds the metrics of the run for Prometheus.
   void Collect(MetricSamples* out) const;
 

@@ -1,12 +1,14 @@
-// The workers of a TrainingRun: their membership, work and reports.
+#include "coordinator/steps/worker_reports.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/log/logging.h"
-#include "coordinator/training_run.h"
 
 namespace shoal {
 namespace {
@@ -16,14 +18,14 @@ constexpr size_t kMaxNamedSteps = 8;
 
 }  // namespace
 
-void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
+void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
   if (ready.shard_map_fingerprint() != parts_.shard_map->Fingerprint()) {
     return parts_.membership->Reject(
         worker, "cuts the model into other shards than the coordinator: not the same build", true);
   }
   if (ready.training_examples() == 0)
     return parts_.membership->Reject(worker, "sees no training examples", true);
-  const ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
+  const RunTimeline::ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
   if (!parts_.plan.has_value()) {
     if (parts_.options.job.test.empty() != (seen.test == 0)) {
       return parts_.membership->Reject(
@@ -33,7 +35,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
                        " ($.data.test)"),
           true);
     }
-    TakeCounts(
+    timeline_.TakeCounts(
         seen, absl::StrCat("worker ", worker.index, " (", parts_.membership->record(worker).address,
                            "), the first to say, sees"));
   }
@@ -55,9 +57,9 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
   if (!parts_.shutdown->working()) return;  // the shutdown dismisses it like all others
   if (parts_.opened.has_value()) {
-    Announce(worker);
+    timeline_.Announce(worker);
     if (first) {
-      BeginTraining();
+      timeline_.BeginTraining();
     } else {
       parts_.scheduler->Hold(worker);
     }
@@ -65,7 +67,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   reconciler_.OnReport(worker);
 }
 
-void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
+void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) {
   switch (report.kind_case()) {
     case proto::WorkerReport::kStepsDone:
       return OnStepsDone(worker, report.steps_done());
@@ -114,7 +116,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
   }
 }
 
-void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
+void WorkerReports::OnGone(Worker& worker, const std::string& why) {
   parts_.requests->OnWorkerGone(worker, why);
   const uint64_t returned = parts_.scheduler->Forget(worker);
   if (parts_.shutdown->job_ended()) return parts_.shutdown->OnWorkerGone();
@@ -124,7 +126,7 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   reconciler_.wakeup().Raise();
 }
 
-void TrainingRun::CountStep(const proto::StepDone& step) {
+void WorkerReports::CountStep(const proto::StepDone& step) {
   parts_.counters.examples += step.examples();
   const Progress::Step counted = {
       .step = step.step(),
@@ -137,14 +139,14 @@ void TrainingRun::CountStep(const proto::StepDone& step) {
                             : parts_.progress.StepDone(counted, now);
 }
 
-ReportCheck TrainingRun::Check() const {
+ReportCheck WorkerReports::Check() const {
   return {.plan = *parts_.plan,
           .rounds = parts_.rounds,
           .metric_sums = parts_.progress.metric_sum_count(),
           .strategy = parts_.options.job.strategy.name};
 }
 
-void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
+void WorkerReports::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   worker.waiting.Clear();
   parts_.membership->record(worker).expiries = 0;
   if (!parts_.training() || done.timeline() != parts_.opened->timeline) return;
@@ -171,9 +173,9 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
 
 // Section 5: a done step is applied on every ps, otherwise its report was false. The steps below
 // claimed.done_below() were reported before the claim was sent, so the ps must have applied them.
-void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
+void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (!parts_.shutdown->working()) return;
-  if (!parts_.training()) return TakeApplied();
+  if (!parts_.training()) return timeline_.TakeApplied();
   if (const uint64_t told = claimed.training_examples();
       told != 0 && told != parts_.plan->examples()) {
     return parts_.fleet->Restore(absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps],
@@ -217,7 +219,7 @@ void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
   reconciler_.wakeup().Raise();
 }
 
-void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
+void WorkerReports::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
   if (parts_.scheduler->evaluation() == nullptr || done.timeline() != parts_.opened->timeline ||
       done.cut_step() != parts_.scheduler->evaluation()->cut_step()) {
     return;
@@ -229,29 +231,14 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
   reconciler_.OnReport(worker);
 }
 
-// --- The evaluator ---
-
-absl::Status TrainingRun::CheckTestSet(const proto::EvaluatorReady& ready) const {
-  if (ready.test_examples() == 0) return absl::InvalidArgumentError("sees no test examples");
-  if (!parts_.plan.has_value() || ready.test_examples() == parts_.test_examples)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("sees ", ready.test_examples(), " test examples, where ", parts_.counted_by, " ",
-                   parts_.test_examples, ". Give it the same data as the workers"));
-}
-
-// The result of an epoch that is not closed cannot be kept yet, and a restore may still drop the
-// epoch.
-bool TrainingRun::MayBeEvaluated(const StoredCheckpoint& checkpoint) const {
-  if (!parts_.history->takes_results()) return false;
-  return !IsAtEpochEnd(checkpoint.manifest) ||
-         checkpoint.manifest.epoch < parts_.history->closed_epochs();
-}
-
-void TrainingRun::OnCheckpointEvaluated(const StoredCheckpoint& checkpoint,
-                                        const CheckpointEvaluation::Options::Sums& sums) {
-  if (!parts_.LacksResult(checkpoint)) return;
-  parts_.history->SetTestResult(checkpoint.manifest.epoch, sums.loss, sums.metrics, sums.examples);
+void WorkerReports::FinishEvaluation() {
+  const std::unique_ptr<Evaluation> done = parts_.scheduler->EndEvaluation();
+  // An evaluator that came meanwhile may have brought the same result faster.
+  if (!parts_.history->IsEvaluated(done->epoch()))
+    parts_.history->SetTestResult(done->epoch(), done->loss(), done->metric_sums(),
+                                  done->examples());
+  parts_.checkpointer->Release();
+  reconciler_.wakeup().Raise();
 }
 
 }  // namespace shoal

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+
+#include "coordinator/reconciler.h"
+#include "coordinator/run_parts.h"
+#include "coordinator/steps/report_check.h"
+#include "coordinator/takeover/run_timeline.h"
+#include "proto/coordinator.pb.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+// Handles the reports of the workers of a run: checks them, counts done steps and batches, and
+// compares them with the answers of the ps. Rejects a worker whose report is wrong. Loop thread
+// only.
+class WorkerReports {
+ public:
+  // All three outlive this.
+  WorkerReports(RunParts* parts, RunTimeline* timeline, Reconciler* reconciler)
+      : parts_(*parts), timeline_(*timeline), reconciler_(*reconciler) {}
+
+  // A worker sees its data and can compute. The first one begins the training.
+  void OnReady(Worker& worker, const proto::WorkerReady& ready);
+  void OnReport(Worker& worker, const proto::WorkerReport& report);
+  // The worker's stream is gone.
+  void OnGone(Worker& worker, const std::string& why);
+  // A ps has answered which steps it has applied. Opens reported steps again that it has not
+  // applied, and rejects the workers that reported them. Requires an open timeline.
+  void CompareWithPs(int ps, const proto::Claimed& claimed);
+
+ private:
+  void OnStepsDone(Worker& worker, const proto::StepsDone& done);
+  void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
+  void FinishEvaluation();
+  ReportCheck Check() const;
+  // Adds the results of a step that was not done before to the progress.
+  void CountStep(const proto::StepDone& step);
+
+  RunParts& parts_;
+  RunTimeline& timeline_;
+  Reconciler& reconciler_;
+};
+
+}  // namespace shoal
