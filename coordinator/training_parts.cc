@@ -238,7 +238,7 @@ void TrainingRun::MakeEnd() {
       .shutdown = parts_.shutdown.get(),
       .lease_timeout_seconds = parts_.options.job.strategy.lease_timeout_seconds,
       .checkpoints = parts_.paths.checkpoints(),
-      .opened = [this] { return parts_.opened.has_value() ? &*parts_.opened : nullptr; },
+      .opened = &parts_.opened,
       .waiting = [this] { return View().Waiting(); }});
   parts_.requests = std::make_unique<OperatorRequests>(
       OperatorRequests::Options{.membership = parts_.membership.get(),
@@ -246,7 +246,7 @@ void TrainingRun::MakeEnd() {
                                 .status = [this] { return Status(); },
                                 .stop = [this] { Stop(); },
                                 .wanted_now = [this] { return View().WantedNow(); },
-                                .newest = [this] { return parts_.checkpointer->last(); },
+                                .newest = &parts_.checkpointer->last(),
                                 .wakeup = &wakeup_});
 }
 

@@ -28,7 +28,7 @@ void DrainCheckpoint::Stop() {
   if (stopping() || options_.shutdown->over()) return;
   const Time now = options_.loop->Now();
   stop_asked_ = now;
-  if (options_.opened() == nullptr) {
+  if (!options_.opened->has_value()) {
     EndUnopenedStop(now);
     if (!options_.shutdown->over()) LogInfo("stopping, once the ps have said what they hold");
     return;
@@ -64,7 +64,7 @@ std::optional<uint64_t> DrainCheckpoint::Plan() {
   // A worker whose stream has just broken may come back with steps that it holds.
   const bool away = next < scheduler.steps().first_unleased() && !options_.membership->AllLeft();
   if (away && !NoWorkerLeft()) return std::nullopt;
-  const PsFleet::Opened& opened = *options_.opened();
+  const PsFleet::Opened& opened = **options_.opened;
   const std::optional<StoredCheckpoint>& last = options_.checkpointer->last();
   const std::string written = "the checkpoint is written: ";
   if (last.has_value() && last->manifest.cut_step == next &&
@@ -103,7 +103,7 @@ void DrainCheckpoint::AfterPlan() {
 // has not answered its claim, or that holds a timeline of a former coordinator while others have
 // not answered. OnTimelineOpened then continues the stop.
 void DrainCheckpoint::EndUnopenedStop(Time now) {
-  if (!stopping() || options_.opened() != nullptr || options_.shutdown->over()) return;
+  if (!stopping() || options_.opened->has_value() || options_.shutdown->over()) return;
   bool holds_steps = false;
   for (int ps = 0;
        ps < options_.fleet->size() && options_.fleet->phase() == PsFleet::Phase::kClaiming; ++ps) {
@@ -130,8 +130,8 @@ void DrainCheckpoint::OnPsDeparting(int ps) {
 
 // In a timeline that this coordinator opened, training begins with the first worker.
 bool DrainCheckpoint::NothingToKeep() const {
-  const PsFleet::Opened* const opened = options_.opened();
-  return !options_.scheduler->begun() && !(opened != nullptr && opened->adopted);
+  const std::optional<PsFleet::Opened>& opened = *options_.opened;
+  return !options_.scheduler->begun() && !(opened.has_value() && opened->adopted);
 }
 
 // A ps that may leave but does not go must not keep all others waiting.
@@ -253,7 +253,7 @@ void DrainCheckpoint::CloseWithoutWorkers() {
 
 void DrainCheckpoint::CountApplied() {
   for (int ps = 0; ps < options_.fleet->size(); ++ps) {
-    if (options_.fleet->peer(ps).claimed->timeline() != options_.opened()->timeline) return;
+    if (options_.fleet->peer(ps).claimed->timeline() != (*options_.opened)->timeline) return;
   }
   const Time now = options_.loop->Now();
   const PsFleet::Applied applied = options_.fleet->AppliedEverywhere();

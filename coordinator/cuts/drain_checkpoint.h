@@ -35,9 +35,8 @@ class DrainCheckpoint {
     Checkpointer* checkpointer = nullptr;
     Shutdown* shutdown = nullptr;
     double lease_timeout_seconds = 0;
-    std::string checkpoints;  // their directory, for people
-    // The open timeline; null without one.
-    std::function<const PsFleet::Opened*()> opened;
+    std::string checkpoints;                                 // their directory, for people
+    const std::optional<PsFleet::Opened>* opened = nullptr;  // the open timeline
     // Names the processes that the run waits for.
     std::function<std::vector<std::string>()> waiting;
   };

@@ -134,7 +134,7 @@ void OperatorRequests::OnCheckpoint(uint64_t request) {
                      absl::StrCat("already ", kMaxRequests, " requests wait for a checkpoint")));
   }
   checkpoints_.push_back({request, *wanted});
-  if (const auto newest = options_.newest(); newest.has_value()) OnCommitted(*newest);
+  if (options_.newest->has_value()) OnCommitted(**options_.newest);
   options_.wakeup->Raise();
 }
 

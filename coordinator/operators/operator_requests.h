@@ -37,8 +37,8 @@ class OperatorRequests {
     std::function<void()> stop;
     // Returns the requirements on a checkpoint that is requested now, or why there will be none.
     std::function<absl::StatusOr<Wanted>()> wanted_now;
-    // Returns the newest checkpoint of this coordinator.
-    std::function<std::optional<StoredCheckpoint>()> newest;
+    // The newest checkpoint of this coordinator; outlives this.
+    const std::optional<StoredCheckpoint>* newest = nullptr;
     // Raised when a checkpoint was requested. The request is answered already, or waits.
     Wakeup* wakeup = nullptr;
   };

@@ -52,17 +52,17 @@ class RunPartsTest : public PsFleetTest {
                               .manifest = SmallManifest(0, 0),
                               .broadcast = [](const proto::ControlRequest&) {},
                               .wakeup = &wakeup_});
-    closing_ = std::make_unique<DrainCheckpoint>(DrainCheckpoint::Options{
-        .loop = &loop_,
-        .fleet = fleet_.get(),
-        .membership = workers_.membership(),
-        .scheduler = &handout_,
-        .checkpointer = checkpointer_.get(),
-        .shutdown = ending_.get(),
-        .lease_timeout_seconds = 20,
-        .checkpoints = "RUN/checkpoints",
-        .opened = [this] { return now_open_.has_value() ? &*now_open_ : nullptr; },
-        .waiting = [] { return std::vector<std::string>{"worker 0"}; }});
+    closing_ = std::make_unique<DrainCheckpoint>(
+        DrainCheckpoint::Options{.loop = &loop_,
+                                 .fleet = fleet_.get(),
+                                 .membership = workers_.membership(),
+                                 .scheduler = &handout_,
+                                 .checkpointer = checkpointer_.get(),
+                                 .shutdown = ending_.get(),
+                                 .lease_timeout_seconds = 20,
+                                 .checkpoints = "RUN/checkpoints",
+                                 .opened = &now_open_,
+                                 .waiting = [] { return std::vector<std::string>{"worker 0"}; }});
   }
   // Returns whether a ps has received Stop since the last call.
   bool ToldToStop(int index) {

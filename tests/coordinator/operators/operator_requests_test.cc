@@ -73,7 +73,7 @@ class OperatorRequestsTest : public testing::Test {
                               .status = [] { return proto::StatusReply(); },
                               .stop = [this] { ++stops_; },
                               .wanted_now = [this] { return wanted_; },
-                              .newest = [this] { return newest_; },
+                              .newest = &newest_,
                               .wakeup = &wakeup_}};
 };
 

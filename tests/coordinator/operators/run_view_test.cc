@@ -26,7 +26,6 @@ class RunViewTest : public RunPartsTest {
     requests_ = std::make_unique<OperatorRequests>(
         OperatorRequests::Options{.membership = workers_.membership(),
                                   .wanted_now = [] { return OperatorRequests::Wanted(); },
-                                  .newest = [] { return std::nullopt; },
                                   .wakeup = &wakeup_});
   }
   Worker& Train() {
