@@ -179,7 +179,7 @@ void Reconciler::OnDecided() {
 // Section 8: a successor finds the final checkpoint and does the rest.
 void Reconciler::EndFinishedJob(const RunEnd& end) {
   if (!parts_.shutdown->working()) return;
-  LogInfo("the job is finished already: " + end.last.directory);
+  LogInfo("a former coordinator has finished the job: " + end.last.directory);
   parts_.checkpointer->SetLast(end.last);
   // For an evaluation that was in progress when the former coordinator was killed.
   if (parts_.plan.has_value())

@@ -173,7 +173,7 @@ void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   NoteError(absl::StrCat(who, "it refuses a cut at step ", cut_->step,
                          " because it has applied step ", highest, ", which cannot be",
                          known ? absl::StrCat(": the job has ", cut_->total_steps, " steps") : "",
-                         "; the process there is broken, or no ps of this version: start it "
+                         "; that process is broken, or a ps of another version: start it "
                          "anew"));
   GiveUp(last_error_);
 }
@@ -364,7 +364,7 @@ void Checkpointer::Abandon(const std::string& directory) {
 void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highest_step) {
   if (!cut_.has_value()) return;
   const uint64_t step = cut_->step;
-  const std::string given_up = absl::StrCat("gave the cut at step ", step, " up: ", why);
+  const std::string given_up = absl::StrCat("gives up the cut at step ", step, ": ", why);
   if (why == last_error_) {  // NoteError has logged it
     LogInfo(given_up);
   } else {

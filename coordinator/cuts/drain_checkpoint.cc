@@ -30,7 +30,7 @@ void DrainCheckpoint::Stop() {
   stop_asked_ = now;
   if (!options_.opened->has_value()) {
     EndUnopenedStop(now);
-    if (!options_.shutdown->over()) LogInfo("stopping, once the ps have said what they hold");
+    if (!options_.shutdown->over()) LogInfo("stopping, once the ps have reported their steps");
     return;
   }
   if (NothingToKeep())
@@ -79,9 +79,9 @@ std::optional<uint64_t> DrainCheckpoint::Plan() {
   // Workers of the former coordinator may come back with steps too.
   if (!scheduler.begun() && !NoWorkerLeft()) return std::nullopt;
   if (const uint64_t base = scheduler.steps().base(); next < base) {
-    LogInfo(absl::StrCat("steps ", next, " to ", base - 1,
-                         " are of a round that nobody is left to complete: the checkpoint is that "
-                         "before it, and they are done again"));
+    LogInfo(absl::StrCat("no worker is left to complete the round of steps ", next, " to ",
+                         base - 1,
+                         ": the checkpoint holds the steps before it, and these are repeated"));
   }
   return next;
 }
@@ -144,8 +144,8 @@ void DrainCheckpoint::ForgetDeparture(Time now) {
         !peer.link->connected()) {
       continue;
     }
-    LogWarning(absl::StrCat("ps ", ps, " may leave since ", WholeSeconds(told),
-                            " s and is still there: the training goes on"));
+    LogWarning(absl::StrCat("ps ", ps, " is still there, ", WholeSeconds(told),
+                            " s after it was allowed to leave: the training continues"));
     options_.fleet->ForgetDeparture(ps);
   }
   if (!closing()) options_.scheduler->ForgetTakeBack();

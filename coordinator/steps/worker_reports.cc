@@ -21,7 +21,8 @@ constexpr size_t kMaxNamedSteps = 8;
 void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
   if (ready.shard_map_fingerprint() != parts_.shard_map->Fingerprint()) {
     return parts_.membership->Reject(
-        worker, "cuts the model into other shards than the coordinator: not the same build", true);
+        worker, "cuts the model into other shards than the coordinator: it is of another build",
+        true);
   }
   if (ready.training_examples() == 0)
     return parts_.membership->Reject(worker, "sees no training examples", true);
@@ -179,7 +180,7 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (const uint64_t told = claimed.training_examples();
       told != 0 && told != parts_.plan->examples()) {
     return parts_.fleet->Restore(absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps],
-                                              " goes by ", told, " training examples, the job by ",
+                                              " uses ", told, " training examples, the job uses ",
                                               parts_.plan->examples()));
   }
   const uint64_t done = std::min(claimed.done_below(), parts_.scheduler->steps().base());
@@ -212,8 +213,7 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
     parts_.membership->Reject(
         *worker->second,
         absl::StrCat("reported step ", step, " as done, which ", where,
-                     " has not applied: one of the two is broken, or not of this "
-                     "build"),
+                     " has not applied: one of the two is broken, or of another build"),
         /*final=*/true);
   }
   reconciler_.wakeup().Raise();

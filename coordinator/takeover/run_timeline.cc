@@ -163,11 +163,10 @@ absl::Status RunTimeline::CheckPlan() const {
   const Round round = parts_.rounds->Of(applied);
   return absl::FailedPreconditionError(absl::StrCat(
       there, " has the first ", applied,
-      " steps, where the job ended; the job that is longer now makes one update of steps ",
+      " steps, where the job ended early in a round. The longer job makes one update of steps ",
       round.first, " to ", round.end() - 1,
-      ", and would not come to what it comes to in one go. In rounds such a job ends "
-      "for good where an update ended early: set $.steps to ",
-      applied, ", or begin anew with another --run_dir"));
+      ", so its values would differ from those of an uninterrupted run. Set $.steps to ", applied,
+      ", or begin anew with another --run_dir"));
 }
 
 void RunTimeline::BeginTraining() {
