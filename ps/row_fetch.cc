@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/parameter_server.pb.h"
@@ -11,12 +12,10 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
-constexpr size_t kAskAhead = 4;  // so that reading, sending and copying overlap
+constexpr size_t kMaxPending = 4;  // reading, sending and copying overlap
 
-}  // namespace
-
-RowFetch::RowFetch(uint64_t term, VariableStore* store, std::function<void(absl::Status)> done)
-    : term_(term), done_(std::move(done)) {
+std::vector<VariableStore::RowRun> PiecesOf(VariableStore* store) {
+  std::vector<VariableStore::RowRun> pieces;
   for (VariableStore::RowRun run : store->RowRuns()) {
     while (run.size_bytes > 0) {
       VariableStore::RowRun piece = run;
@@ -24,55 +23,60 @@ RowFetch::RowFetch(uint64_t term, VariableStore* store, std::function<void(absl:
       run.offset_bytes += piece.size_bytes;
       run.size_bytes -= piece.size_bytes;
       run.out += piece.size_bytes / sizeof(float);
-      pieces_.push_back(std::move(piece));
+      pieces.push_back(std::move(piece));
     }
   }
+  return pieces;
 }
+
+}  // namespace
+
+RowFetch::RowFetch(uint64_t term, VariableStore* store, std::function<void(absl::Status)> done)
+    : term_(term),
+      done_(std::move(done)),
+      fetch_(PiecesOf(store), kMaxPending,
+             [this](const VariableStore::RowRun& piece) { Ask(piece); }) {}
 
 void RowFetch::AskAt(const SessionPtr& session) {
   session_ = session;
-  for (const size_t piece : asked_) Ask(piece);
-  AskForMore();
+  fetch_.Resend();
+  fetch_.RequestMore();
+  EndIfDone();
 }
 
-void RowFetch::AskForMore() {
-  while (asked_.size() < kAskAhead && next_ < pieces_.size()) {
-    asked_.push_back(next_);
-    Ask(next_++);
-  }
-  if (!asked_.empty()) return;
+void RowFetch::EndIfDone() {
+  if (!fetch_.done()) return;
   const auto done = done_;  // a copy: the call may destroy this
   done(absl::OkStatus());
 }
 
-void RowFetch::Ask(size_t piece) {
+void RowFetch::Ask(const VariableStore::RowRun& piece) {
   proto::ControlReply reply;
   proto::RowsWanted* wanted = reply.mutable_rows_wanted();
   wanted->set_term(term_);
-  wanted->set_tensor(pieces_[piece].tensor);
-  wanted->set_offset_bytes(pieces_[piece].offset_bytes);
-  wanted->set_size_bytes(static_cast<uint32_t>(pieces_[piece].size_bytes));
+  wanted->set_tensor(piece.tensor);
+  wanted->set_offset_bytes(piece.offset_bytes);
+  wanted->set_size_bytes(static_cast<uint32_t>(piece.size_bytes));
   if (const SessionPtr session = session_.lock()) session->Send(reply);
 }
 
 void RowFetch::OnRows(const proto::Rows& rows) {
-  const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](size_t each) {
-    return pieces_[each].tensor == rows.tensor() &&
-           pieces_[each].offset_bytes == rows.offset_bytes();
-  });
-  if (asked == asked_.end()) return;  // came twice: by the old stream and the new one
-  const VariableStore::RowRun& piece = pieces_[*asked];
-  if (!rows.error().empty() || rows.values().size() != piece.size_bytes) {
+  const VariableStore::RowRun* const piece =
+      fetch_.Receive([&rows](const VariableStore::RowRun& each) {
+        return each.tensor == rows.tensor() && each.offset_bytes == rows.offset_bytes();
+      });
+  if (piece == nullptr) return;
+  if (!rows.error().empty() || rows.values().size() != piece->size_bytes) {
     const auto done = done_;
     return done(absl::DataLossError(
         rows.error().empty() ? absl::StrCat("the coordinator sent ", rows.values().size(),
-                                            " bytes of ", piece.tensor, " at ", piece.offset_bytes,
-                                            " instead of ", piece.size_bytes)
+                                            " bytes of ", piece->tensor, " at ",
+                                            piece->offset_bytes, " instead of ", piece->size_bytes)
                              : rows.error()));
   }
-  std::memcpy(piece.out, rows.values().data(), piece.size_bytes);
-  asked_.erase(asked);
-  AskForMore();
+  std::memcpy(piece->out, rows.values().data(), piece->size_bytes);
+  fetch_.Release();
+  EndIfDone();
 }
 
 }  // namespace shoal

@@ -1,13 +1,11 @@
 #include "coordinator/cuts/cut_fetch.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace shoal {
 namespace {
 
-constexpr size_t kAhead = 2;  // max parts that are requested or being written
+constexpr size_t kMaxPending = 2;  // parts that are requested or being written
 
 }  // namespace
 
@@ -19,21 +17,21 @@ struct CutFetch::Output {
 };
 
 CutFetch::CutFetch(Options options)
-    : options_(std::move(options)), output_(std::make_shared<Output>(options_)) {
-  const std::vector<Chunk>& chunks = options_.shard_map->ps(options_.ps).chunks;
-  for (int chunk = 0; chunk < static_cast<int>(chunks.size()); ++chunk) {
-    const int slots = chunks[chunk].has_slots() ? static_cast<int>(options_.slots.size()) : 0;
-    for (int part = 0; part <= slots; ++part) parts_.emplace_back(chunk, part);
-  }
-  AskForMore();
+    : options_(std::move(options)),
+      fetch_(PartsOf(options_), kMaxPending, [this](const Part& part) { Ask(part); }),
+      output_(std::make_shared<Output>(options_)) {
+  fetch_.RequestMore();
+  if (fetch_.done()) Finish();
 }
 
-void CutFetch::AskForMore() {
-  while (asked_.size() + writing_ < kAhead && next_ < parts_.size()) {
-    asked_.push_back(parts_[next_]);
-    Ask(parts_[next_++]);
+std::vector<CutFetch::Part> CutFetch::PartsOf(const Options& options) {
+  std::vector<Part> parts;
+  const std::vector<Chunk>& chunks = options.shard_map->ps(options.ps).chunks;
+  for (int chunk = 0; chunk < static_cast<int>(chunks.size()); ++chunk) {
+    const int slots = chunks[chunk].has_slots() ? static_cast<int>(options.slots.size()) : 0;
+    for (int part = 0; part <= slots; ++part) parts.emplace_back(chunk, part);
   }
-  if (asked_.empty() && writing_ == 0) Finish();
+  return parts;
 }
 
 void CutFetch::Ask(const Part& part) {
@@ -45,25 +43,21 @@ void CutFetch::Ask(const Part& part) {
   options_.send(request);
 }
 
-void CutFetch::Resend() {
-  for (const Part& part : asked_) Ask(part);
-}
-
 void CutFetch::OnRows(const proto::CutRows& rows) {
-  const auto asked = std::find(asked_.begin(), asked_.end(), Part(rows.chunk(), rows.part()));
-  if (ended_ || asked == asked_.end()) return;  // came twice: by the old stream and the new one
+  if (ended_) return;
+  const Part* const part =
+      fetch_.Receive([&rows](const Part& each) { return each == Part(rows.chunk(), rows.part()); });
+  if (part == nullptr) return;
   const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
   if (rows.values().size() != chunk.size * sizeof(float)) {
     return End(absl::DataLossError(absl::StrCat(
         "it sent ", rows.values().size(), " bytes of chunk ", rows.chunk(), ", which has ",
         chunk.size * sizeof(float), rows.values().empty() ? ": it has ended the cut" : "")));
   }
-  asked_.erase(asked);
   Write(rows);
 }
 
 void CutFetch::Write(const proto::CutRows& rows) {
-  ++writing_;
   const std::string prefix = rows.part() == 0 ? "" : options_.slots[rows.part() - 1] + "/";
   const Chunk& chunk = options_.shard_map->ps(options_.ps).chunks[rows.chunk()];
   scope_.Offload(
@@ -79,9 +73,9 @@ void CutFetch::Write(const proto::CutRows& rows) {
       },
       [this] {
         if (ended_) return;
-        --writing_;
         if (!output_->status.ok()) return End(output_->status);
-        AskForMore();
+        fetch_.Release();
+        if (fetch_.done()) Finish();
       });
 }
 

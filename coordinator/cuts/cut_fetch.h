@@ -12,13 +12,14 @@
 #include "common/model/variable.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/scope.h"
+#include "common/rpc/windowed_fetch.h"
 #include "common/sharding/shard_map.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
 
 // Fetches the cut of a ps whose machine does not see the checkpoint's directory, and writes it
-// there. Handles a few chunks at a time and writes them off the loop. Loop thread only.
+// there. Handles a few parts of chunks at a time and writes them off the loop. Loop thread only.
 class CutFetch {
  public:
   struct Options {
@@ -40,24 +41,21 @@ class CutFetch {
 
   void OnRows(const proto::CutRows& rows);
   // The stream to the ps is new: requests again the parts that have not arrived.
-  void Resend();
+  void Resend() { fetch_.Resend(); }
 
  private:
   // Part 0 of a chunk is its values; part i is slot i - 1.
   using Part = std::pair<int, int>;  // chunk, part
   struct Output;
 
-  void AskForMore();
+  static std::vector<Part> PartsOf(const Options& options);
   void Ask(const Part& part);
   void Write(const proto::CutRows& rows);
   void Finish();
   void End(absl::StatusOr<std::vector<WrittenPart>> result);
 
   const Options options_;
-  std::vector<Part> parts_;
-  size_t next_ = 0;          // index of the first part that was not requested yet
-  std::vector<Part> asked_;  // requested but not arrived
-  int writing_ = 0;
+  WindowedFetch<Part> fetch_;  // a part is received while it is written
   bool ended_ = false;
   const std::shared_ptr<Output> output_;  // shared with the writes off the loop
   const Scope scope_{options_.loop};
