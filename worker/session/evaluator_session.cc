@@ -15,7 +15,7 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
-constexpr size_t kAskAhead = 4;  // max requests in flight; reading, sending and copying overlap
+constexpr size_t kMaxPending = 4;  // requests; reading, sending and copying overlap
 constexpr Time kEvaluatorWatchPeriod = std::chrono::seconds(1);
 // The evaluator logs a wait that is longer than this, again and again.
 constexpr Time kSayWaitAfter = std::chrono::seconds(5);
@@ -199,36 +199,40 @@ void EvaluatorSession::OnEvaluate(const proto::EvaluateCheckpoint& evaluate) {
   LogInfo("evaluating checkpoint " + checkpoint_);
   Begin(Activity::kReading);
   // The values must not change while a batch is still computed from the former ones.
-  if (!computing_) AskForValues();
+  if (!computing_) FetchValues();
 }
 
-EvaluatorSession::Piece EvaluatorSession::TakePiece() {
-  const uint64_t size = prepared_->layout->variables[next_variable_].size * sizeof(float);
-  const Piece piece = {next_variable_, next_byte_,
-                       static_cast<uint32_t>(std::min<uint64_t>(kPieceBytes, size - next_byte_))};
-  next_byte_ += piece.size_bytes;
-  if (next_byte_ == size) {
-    ++next_variable_;
-    next_byte_ = 0;
-  }
-  return piece;
-}
-
-void EvaluatorSession::AskForValues() {
+std::vector<EvaluatorSession::Piece> EvaluatorSession::Pieces() const {
   const auto& variables = prepared_->layout->variables;
-  while (asked_.size() < kAskAhead && next_variable_ < variables.size()) {
-    const Piece piece = TakePiece();
-    if (piece.size_bytes == 0) continue;
-    asked_.push_back(piece);
-    proto::EvaluatorReport report;
-    proto::ValuesWanted* wanted = report.mutable_values_wanted();
-    wanted->set_evaluation(evaluation_);
-    wanted->set_variable(prepared_->variable_names[piece.variable]);
-    wanted->set_offset_bytes(piece.offset_bytes);
-    wanted->set_size_bytes(piece.size_bytes);
-    Report(report);
+  std::vector<Piece> pieces;
+  for (size_t variable = 0; variable < variables.size(); ++variable) {
+    const uint64_t size = variables[variable].size * sizeof(float);
+    for (uint64_t offset = 0; offset < size; offset += kPieceBytes) {
+      pieces.push_back(
+          {variable, offset, static_cast<uint32_t>(std::min(kPieceBytes, size - offset))});
+    }
   }
-  if (!asked_.empty()) return;
+  return pieces;
+}
+
+void EvaluatorSession::Ask(const Piece& piece) {
+  proto::EvaluatorReport report;
+  proto::ValuesWanted* wanted = report.mutable_values_wanted();
+  wanted->set_evaluation(evaluation_);
+  wanted->set_variable(prepared_->variable_names[piece.variable]);
+  wanted->set_offset_bytes(piece.offset_bytes);
+  wanted->set_size_bytes(piece.size_bytes);
+  Report(report);
+}
+
+void EvaluatorSession::FetchValues() {
+  fetch_.emplace(Pieces(), kMaxPending, [this](const Piece& piece) { Ask(piece); });
+  fetch_->RequestMore();
+  ComputeIfFetched();
+}
+
+void EvaluatorSession::ComputeIfFetched() {
+  if (!fetch_->done()) return;
   Begin(Activity::kComputing);
   for (uint64_t batch = 0; batch < prepared_->test_batches; ++batch)
     options_.computer->ExpectEvaluation(batch);
@@ -238,24 +242,26 @@ void EvaluatorSession::AskForValues() {
 
 void EvaluatorSession::OnValues(const proto::Values& values) {
   if (values.evaluation() != evaluation_ || activity_ != Activity::kReading) return;
-  const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Piece& piece) {
-    return prepared_->variable_names[piece.variable] == values.variable() &&
-           piece.offset_bytes == values.offset_bytes();
+  if (!fetch_.has_value()) return;
+  const Piece* const piece = fetch_->Receive([&](const Piece& each) {
+    return prepared_->variable_names[each.variable] == values.variable() &&
+           each.offset_bytes == values.offset_bytes();
   });
-  if (asked == asked_.end()) return;
-  if (values.values().size() != asked->size_bytes) {
-    return Over(absl::FailedPreconditionError(absl::StrCat(
-        "the coordinator at ", options_.chief, " sent ", values.values().size(), " bytes where ",
-        asked->size_bytes, " were asked for: it is none of this version")));
+  if (piece == nullptr) return;
+  if (values.values().size() != piece->size_bytes) {
+    return Over(absl::FailedPreconditionError(
+        absl::StrCat("the coordinator at ", options_.chief, " sent ", values.values().size(),
+                     " bytes of ", values.variable(), " instead of ", piece->size_bytes,
+                     "; start the evaluator with the coordinator's version of shoal")));
   }
-  const int64_t offset = prepared_->layout->variables[asked->variable].offset;
+  const int64_t offset = prepared_->layout->variables[piece->variable].offset;
   std::memcpy(
-      reinterpret_cast<char*>(prepared_->cut_parameters.data() + offset) + asked->offset_bytes,
+      reinterpret_cast<char*>(prepared_->cut_parameters.data() + offset) + piece->offset_bytes,
       values.values().data(), values.values().size());
-  asked_.erase(asked);
   activity_began_ = options_.loop->Now();  // progress: the wait begins again
   say_wait_at_ = activity_began_ + kSayWaitAfter;
-  AskForValues();
+  fetch_->Release();
+  ComputeIfFetched();
 }
 
 void EvaluatorSession::Compute() {
@@ -266,7 +272,7 @@ void EvaluatorSession::Compute() {
         computing_ = false;
         if (work == work_) return OnComputed(std::move(outcome));
         // That evaluation was cancelled. The next one has waited for the end of this batch.
-        if (activity_ == Activity::kReading) AskForValues();
+        if (activity_ == Activity::kReading) FetchValues();
       }));
 }
 
@@ -309,9 +315,7 @@ void EvaluatorSession::Begin(Activity activity) {
 void EvaluatorSession::Drop() {
   ++work_;
   evaluation_ = 0;
-  asked_.clear();
-  next_variable_ = 0;
-  next_byte_ = 0;
+  fetch_.reset();
   batches_done_ = 0;
   sums_ = {};
   if (prepared_.has_value()) options_.computer->ForgetEvaluations();

@@ -5,12 +5,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "common/rpc/scope.h"
+#include "common/rpc/windowed_fetch.h"
 #include "proto/evaluator.pb.h"
 #include "worker/job/dataset_pass.h"
 #include "worker/session/worker_figures.h"
@@ -75,9 +77,11 @@ class EvaluatorSession {
   void OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared);
   void SendReady();
   void OnEvaluate(const proto::EvaluateCheckpoint& evaluate);
-  // Requests values, with a few requests in flight. Starts to compute when all values are here.
-  void AskForValues();
+  // Requests the values of all variables, a few pieces at a time.
+  void FetchValues();
   void OnValues(const proto::Values& values);
+  // Starts to compute if all values have arrived.
+  void ComputeIfFetched();
   void Compute();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
   void SendProgress();
@@ -93,7 +97,9 @@ class EvaluatorSession {
     uint64_t offset_bytes = 0;
     uint32_t size_bytes = 0;
   };
-  Piece TakePiece();
+  // All values, in pieces that fit into a message each.
+  std::vector<Piece> Pieces() const;
+  void Ask(const Piece& piece);
 
   const Options options_;
   std::unique_ptr<Stream> stream_;
@@ -117,9 +123,8 @@ class EvaluatorSession {
   uint64_t evaluation_ = 0;  // 0: none
   uint64_t work_ = 0;        // grows with each Drop(); tells late results apart
   std::string checkpoint_;
-  std::vector<Piece> asked_;  // requested, not yet received
-  size_t next_variable_ = 0;  // the next request begins at its next_byte_
-  uint64_t next_byte_ = 0;
+  // Of the evaluation's values; none until the former evaluation's last batch has ended.
+  std::optional<WindowedFetch<Piece>> fetch_;
   uint64_t batches_done_ = 0;
   BatchResult sums_;
 
