@@ -7,29 +7,27 @@
 #include "common/base/version.h"
 #include "common/job/job.h"
 #include "common/log/logging.h"
-#include "coordinator/steps/rejection.h"
 
 namespace shoal {
 namespace {
 
-// A rejected evaluator retries every second. The log mentions it this often.
-constexpr Time kEvaluatorClaimsSaidEvery = std::chrono::minutes(1);
-
-void Refuse(Stream* stream, const proto::Rejected& rejected) {
-  proto::EvaluatorOrder order;
-  *order.mutable_rejected() = rejected;
-  stream->Send(MakeMessage(order));
-  stream->Finish(absl::OkStatus());
-}
+constexpr int kSeat = 0;  // the only one
 
 }  // namespace
 
 EvaluatorPeer::EvaluatorPeer(Options options)
-    : options_(std::move(options)), job_fingerprint_(JobFingerprint(options_.job_text)) {}
+    : options_(std::move(options)),
+      admission_({.loop = options_.loop,
+                  .job_fingerprint = JobFingerprint(options_.job_text),
+                  .newcomer = "an evaluator",
+                  .message = [](const proto::Rejected& rejected) {
+                    proto::EvaluatorOrder order;
+                    *order.mutable_rejected() = rejected;
+                    return MakeMessage(order);
+                  }}) {}
 
 StreamCallbacks EvaluatorPeer::Accept(std::unique_ptr<Stream> stream) {
-  const uint64_t key = next_key_++;
-  others_[key] = std::move(stream);
+  const uint64_t key = admission_.Add(std::move(stream));
   return {.on_message = [this, key](Message message) { OnMessage(key, message); },
           .on_closed = [this, key](absl::Status status) { OnClosed(key, status); }};
 }
@@ -44,43 +42,39 @@ void EvaluatorPeer::Reject(const std::string& reason, bool final) {
 
 void EvaluatorPeer::Reject(const proto::Rejected& rejected) {
   if (stream_ == nullptr) return;
-  LogWarning(absl::StrCat("rejected the evaluator at ", stream_->peer(), ": ", rejected.reason()));
-  Refuse(stream_.get(), rejected);
-  others_[key_] = std::move(stream_);
+  admission_.RejectSeated(key_, std::move(stream_), "the evaluator", rejected);
   if (rejected.final()) was_up_ = false;
   Gone(State::kLost, rejected.reason());
 }
 
-void EvaluatorPeer::TurnAway(uint64_t key, const std::string& reason, bool final) {
-  Refuse(others_.at(key).get(), Rejection(reason, final));
+uint64_t EvaluatorPeer::restarts() const {
+  const auto seat = admission_.seats().find(kSeat);
+  return seat == admission_.seats().end() ? 0 : seat->second.restarts;
 }
 
 void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
   const bool known = key == key_ && stream_ != nullptr;
-  if (!known && !others_.contains(key)) return;
+  if (!known && admission_.joining(key) == nullptr) return;
   proto::EvaluatorReport report;
   const bool sound = ParseMessage(message, &report);
   if (!known) {
-    if (!sound || !report.has_hello()) {
-      LogWarning(absl::StrCat("rejected an evaluator at ", others_.at(key)->peer(),
-                              ": its first message is no hello"));
-      return TurnAway(key, "the first message of an evaluator must be its hello", true);
-    }
-    return OnHello(key, report.hello());
+    if (sound && report.has_hello()) return OnHello(key, report.hello());
+    return admission_.RejectJoining(key, "the first message of an evaluator must be its hello",
+                                    /*final=*/true);
   }
   if (!sound) {
-    return Reject("what was sent is not an EvaluatorReport of proto/evaluator.proto",
+    return Reject("the message is not an EvaluatorReport of proto/evaluator.proto",
                   /*final=*/true);
   }
   switch (report.kind_case()) {
     case proto::EvaluatorReport::kHello:
-      return Reject("said hello twice on one stream", /*final=*/true);
+      return Reject("sent hello twice on one stream", /*final=*/true);
     case proto::EvaluatorReport::kReady:
       return OnReady(report.ready());
     case proto::EvaluatorReport::kLeaving: {
       const std::string reason = PrintableLines(report.leaving().reason(), kMaxReasonBytes);
       LogWarning("the evaluator leaves: " + reason);
-      others_[key_] = std::move(stream_);
+      admission_.KeepUntilClosed(key_, std::move(stream_));
       was_up_ = false;
       return Gone(State::kLeft, reason);
     }
@@ -90,34 +84,24 @@ void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
 }
 
 void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
-  const std::string who = absl::StrCat("the evaluator at ", others_.at(key)->peer());
-  absl::Status fits = CheckVersion(hello.version(), who);
+  absl::Status fits = CheckVersion(
+      hello.version(), absl::StrCat("the evaluator at ", admission_.joining(key)->peer()));
   fits.Update(options_.usable);
-  if (!fits.ok()) {
-    const std::string reason(fits.message());
-    LogWarning(absl::StrCat("rejected ", who, ": ", reason));
-    return TurnAway(key, reason, /*final=*/true);
-  }
-  if (stream_ != nullptr && hello.incarnation() != incarnation_) {
-    const std::string reason = absl::StrCat(
-        "there is an evaluator already, and it is alive: ", address_, ", at ", stream_->peer(),
-        ". A cluster has one; if this one is to replace it, end that one");
-    if (const Time now = options_.loop->Now(); now >= claims_said_until_) {
-      claims_said_until_ = now + kEvaluatorClaimsSaidEvery;
-      LogWarning(absl::StrCat("rejected ", who, ": ", reason));
-    }
-    return TurnAway(key, reason, /*final=*/false);
-  }
+  if (!fits.ok()) return admission_.RejectJoining(key, std::string(fits.message()), /*final=*/true);
   if (stream_ != nullptr) {
+    if (!admission_.IsLastIn(kSeat, hello.incarnation())) {
+      return admission_.RejectClaim(
+          key, kSeat,
+          absl::StrCat("there is an evaluator already, and it is alive: ", address_, ", at ",
+                       stream_->peer(),
+                       ". A cluster has one evaluator. To replace the other one, end it"));
+    }
     // The same evaluator has a new stream: its old one broke, but this was not noticed yet.
     stream_.reset();
     Gone(State::kLost, "it has opened a new stream");
   }
-  if (incarnation_.has_value() && incarnation_ != hello.incarnation()) ++restarts_;
-  incarnation_ = hello.incarnation();
   key_ = key;
-  stream_ = std::move(others_.at(key));
-  others_.erase(key);
+  stream_ = admission_.Admit(key, kSeat, hello.incarnation());
   state_ = State::kPreparing;
   detail_.clear();
   address_ = absl::StrCat(Printable(hello.host(), kMaxNameBytes), ", pid ", hello.pid());
@@ -131,10 +115,7 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
 
 void EvaluatorPeer::OnReady(const proto::EvaluatorReady& ready) {
   if (up()) return;
-  if (ready.job_fingerprint() != job_fingerprint_) {
-    ++of_another_job_;
-    return Reject(RejectionOfOtherJob(ready.job_fingerprint(), job_fingerprint_));
-  }
+  if (const auto rejected = admission_.CheckJob(ready.job_fingerprint())) return Reject(*rejected);
   if (const absl::Status sound = options_.check_ready(ready); !sound.ok())
     return Reject(std::string(sound.message()), /*final=*/true);
   test_examples_ = ready.test_examples();
@@ -145,7 +126,8 @@ void EvaluatorPeer::OnReady(const proto::EvaluatorReady& ready) {
 }
 
 void EvaluatorPeer::OnClosed(uint64_t key, const absl::Status& status) {
-  if (others_.erase(key) > 0 || key != key_ || stream_ == nullptr) return;
+  admission_.OnClosed(key);
+  if (key != key_ || stream_ == nullptr) return;
   stream_.reset();
   const std::string why = status.ok()
                               ? "it ended its stream"

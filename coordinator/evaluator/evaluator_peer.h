@@ -2,19 +2,18 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "common/rpc/network.h"
+#include "coordinator/steps/admission.h"
 #include "proto/evaluator.pb.h"
 
 namespace shoal {
 
 // The coordinator's side of the evaluator: its stream, and whether it is available. There is at
-// most one evaluator: a second process is rejected while the first has its stream.
+// most one evaluator: Admission rejects a second process while the first has its stream.
 //
 //   none ── hello ──▶ preparing ── ready ──▶ up ── announces to leave ───▶ left
 //                         ▲          └── stream gone ──▶ lost ┘   │
@@ -56,9 +55,9 @@ class EvaluatorPeer {
   // Why it is lost, or has left.
   const std::string& detail() const { return detail_; }
   // Number of processes that took the place of another one.
-  uint64_t restarts() const { return restarts_; }
+  uint64_t restarts() const;
   // Number of evaluators that were rejected because they computed another job.
-  uint64_t of_another_job() const { return of_another_job_; }
+  uint64_t of_another_job() const { return admission_.of_another_job(); }
 
   // Requires connected().
   void Send(const proto::EvaluatorOrder& order) { stream_->Send(MakeMessage(order)); }
@@ -71,27 +70,18 @@ class EvaluatorPeer {
   void OnReady(const proto::EvaluatorReady& ready);
   void OnClosed(uint64_t key, const absl::Status& status);
   void Reject(const proto::Rejected& rejected);
-  // Rejects a stream that is not the evaluator's, without a log message.
-  void TurnAway(uint64_t key, const std::string& reason, bool final);
   void Gone(State state, const std::string& why);
 
   const Options options_;
-  const uint32_t job_fingerprint_;  // of options_.job_text
-  uint64_t next_key_ = 1;
-  // Streams without a hello, and rejected streams until they have closed.
-  std::map<uint64_t, std::unique_ptr<Stream>> others_;
-  uint64_t key_ = 0;  // of the evaluator's stream
+  Admission admission_;  // with one seat
+  uint64_t key_ = 0;     // of the evaluator's stream
   std::unique_ptr<Stream> stream_;
   State state_ = State::kNone;
-  std::optional<uint64_t> incarnation_;  // of the last evaluator
-  bool was_up_ = false;                  // it was up and has not left since
+  bool was_up_ = false;  // it was up and has not left since
   Time lost_at_{};
   uint64_t test_examples_ = 0;
   std::string address_;
   std::string detail_;
-  uint64_t restarts_ = 0;
-  uint64_t of_another_job_ = 0;
-  Time claims_said_until_{};  // rejections of other processes are not logged until then
 };
 
 // "preparing", "up", "lost", "left".

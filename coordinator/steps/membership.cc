@@ -10,13 +10,9 @@
 #include "common/job/job.h"
 #include "common/log/logging.h"
 #include "common/rpc/field_limits.h"
-#include "coordinator/steps/rejection.h"
 
 namespace shoal {
 namespace {
-
-// A worker that claims a taken index retries every second. The log mentions it this often.
-constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
 
 constexpr size_t kMaxGone = 1000;        // records of workers that are gone and not listed
 constexpr size_t kMaxDetailBytes = 500;  // of a text that a worker sends
@@ -47,47 +43,45 @@ void CapTexts(proto::WorkerReport* report) {
   }
 }
 
-void LogRejected(const Worker& worker, const std::string& reason) {
-  LogWarning(absl::StrCat("rejected ",
-                          worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
-                          " at ", worker.stream->peer(), ": ", reason));
+// Parses a report and caps its texts. The message of an error is a reason for the worker.
+absl::Status ParseWorkerReport(const Message& message, proto::WorkerReport* report) {
+  const absl::Status parsed = ParseWithin(kReportLimits, message, report);
+  if (absl::IsInvalidArgument(parsed)) {
+    return absl::InvalidArgumentError(
+        "the message is not a WorkerReport of proto/coordinator.proto");
+  }
+  if (parsed.ok()) CapTexts(report);
+  return parsed;
 }
 
 }  // namespace
 
 Membership::Membership(Options options)
-    : options_(std::move(options)), job_fingerprint_(JobFingerprint(options_.job_text)) {}
+    : options_(std::move(options)),
+      admission_({.loop = options_.loop,
+                  .job_fingerprint = JobFingerprint(options_.job_text),
+                  .newcomer = "a worker",
+                  .message = [](const proto::Rejected& rejected) {
+                    proto::WorkerOrder order;
+                    *order.mutable_rejected() = rejected;
+                    return MakeMessage(order);
+                  }}) {}
 
 Membership::~Membership() = default;
 
 StreamCallbacks Membership::Accept(std::unique_ptr<Stream> stream) {
-  const StepDispatcher::WorkerKey key = next_key_++;
-  auto worker = std::make_unique<Worker>();
-  worker->key = key;
-  worker->stream = std::move(stream);
-  joining_[key] = std::move(worker);
+  const StepDispatcher::WorkerKey key = admission_.Add(std::move(stream));
   return {.on_message = [this, key](Message message) { OnMessage(key, message); },
           .on_closed = [this, key](absl::Status status) { OnClosed(key, status); }};
 }
 
 void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
-  LogRejected(worker, reason);
-  TurnAway(worker, Rejection(reason, final));
+  Reject(worker, Rejection(reason, final));
 }
 
-void Membership::RejectOfAnotherJob(Worker& worker, uint32_t fingerprint) {
-  ++of_another_job_;
-  const proto::Rejected rejected = RejectionOfOtherJob(fingerprint, job_fingerprint_);
-  LogRejected(worker, rejected.reason());
-  TurnAway(worker, rejected);
-}
-
-void Membership::TurnAway(Worker& worker, const proto::Rejected& rejected) {
-  proto::WorkerOrder order;
-  *order.mutable_rejected() = rejected;
-  worker.Send(order);
-  worker.stream->Finish(absl::OkStatus());
-  rejected_[worker.key] = std::move(worker.stream);
+void Membership::Reject(Worker& worker, const proto::Rejected& rejected) {
+  admission_.RejectSeated(worker.key, std::move(worker.stream),
+                          absl::StrCat("worker ", worker.index), rejected);
   Remove(worker.key, rejected.reason());
 }
 
@@ -129,58 +123,62 @@ bool Membership::AllLeft() const {
 }
 
 void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message) {
-  auto found = workers_.find(key);
+  const auto found = workers_.find(key);
+  if (found == workers_.end() && admission_.joining(key) == nullptr) return;
+  proto::WorkerReport report;
+  const absl::Status parsed = ParseWorkerReport(message, &report);
   if (found == workers_.end()) {
-    found = joining_.find(key);
-    if (found == joining_.end()) return;
+    if (!parsed.ok()) return admission_.RejectJoining(key, std::string(parsed.message()), true);
+    if (report.has_hello()) return OnHello(key, report.hello());
+    return admission_.RejectJoining(key, "the first message of a worker must be its hello", true);
   }
   Worker& worker = *found->second;
-  proto::WorkerReport report;
-  if (const absl::Status parsed = ParseWithin(kReportLimits, message, &report); !parsed.ok()) {
-    return Reject(worker,
-                  absl::IsResourceExhausted(parsed)
-                      ? std::string(parsed.message())
-                      : "what was sent is not a WorkerReport of proto/coordinator.proto",
-                  true);
-  }
-  CapTexts(&report);
-  if (report.kind_case() == proto::WorkerReport::kHello) {
-    if (worker.index >= 0) return Reject(worker, "said hello twice on one stream", true);
-    return OnHello(worker, report.hello());
-  }
-  if (worker.index < 0)
-    return Reject(worker, "the first message of a worker must be its hello", true);
-  if (report.kind_case() == proto::WorkerReport::kReady) {
+  if (!parsed.ok()) return Reject(worker, std::string(parsed.message()), true);
+  if (report.has_hello()) return Reject(worker, "sent hello twice on one stream", true);
+  if (report.has_ready()) {
     if (worker.ready) return;
-    const uint32_t fingerprint = report.ready().job_fingerprint();
-    if (fingerprint != job_fingerprint_) return RejectOfAnotherJob(worker, fingerprint);
+    if (const auto rejected = admission_.CheckJob(report.ready().job_fingerprint()))
+      return Reject(worker, *rejected);
     return options_.on_ready(worker, report.ready());
   }
   options_.on_report(worker, report);
 }
 
-void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
-  const std::string who = absl::StrCat("the worker at ", worker.stream->peer());
-  if (const absl::Status same = CheckVersion(hello.version(), who); !same.ok()) {
-    return Reject(worker, std::string(same.message()), true);
-  }
+Worker* Membership::WorkerAt(int index) {
+  const auto found = std::ranges::find_if(
+      workers_, [index](const auto& worker) { return worker.second->index == index; });
+  return found == workers_.end() ? nullptr : found->second.get();
+}
+
+void Membership::OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello& hello) {
+  const std::string who = absl::StrCat("the worker at ", admission_.joining(key)->peer());
+  if (const absl::Status same = CheckVersion(hello.version(), who); !same.ok())
+    return admission_.RejectJoining(key, std::string(same.message()), true);
   const absl::StatusOr<int> index = IndexFor(hello);
-  if (!index.ok()) return Reject(worker, std::string(index.status().message()), true);
-  for (auto& [key, other] : workers_) {
-    if (other->index != *index) continue;
-    if (other->hello.incarnation() != hello.incarnation()) return RefuseClaim(worker, *other);
+  if (!index.ok())
+    return admission_.RejectJoining(key, std::string(index.status().message()), true);
+  if (const Worker* const holder = WorkerAt(*index); holder != nullptr) {
+    if (!admission_.IsLastIn(*index, hello.incarnation())) {
+      return admission_.RejectClaim(
+          key, *index,
+          absl::StrCat("there is a worker ", *index, " already, and it is alive: ",
+                       records_[*index].address, ", at ", holder->stream->peer(),
+                       ". Start this one with another index, or with --chief=HOST:PORT alone to "
+                       "get a free index. To replace the other one, end it"));
+    }
     // The same worker has a new stream: its old one broke, but this was not noticed yet.
-    Remove(key, "it has opened a new stream");
-    break;
+    Remove(holder->key, "it has opened a new stream");
   }
-  workers_.insert(joining_.extract(worker.key));
+  std::unique_ptr<Worker>& added = workers_[key];
+  added = std::make_unique<Worker>();
+  Worker& worker = *added;
+  worker.key = key;
+  worker.stream = admission_.Admit(key, *index, hello.incarnation());
   worker.index = *index;
   worker.hello = hello;
   worker.last_report = options_.loop->Now();
   Record& record = records_[*index];
-  const auto former = incarnations_.find(*index);
-  if (former != incarnations_.end() && former->second != hello.incarnation()) ++record.restarts;
-  incarnations_[*index] = hello.incarnation();
+  record.restarts = admission_.seats().at(*index).restarts;
   record.state = Record::State::kPreparing;
   record.key = worker.key;
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
@@ -199,20 +197,6 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   worker.Send(order);
 }
 
-// Never final: the coordinator does not know which of the two processes is wanted. The holder loses
-// the index when its stream breaks.
-void Membership::RefuseClaim(Worker& worker, Worker& holder) {
-  const std::string reason = absl::StrCat(
-      "there is a worker ", holder.index,
-      " already, and it is alive: ", records_[holder.index].address, ", at ", holder.stream->peer(),
-      ". Start this one with another index, or with --chief=HOST:PORT alone to be given one; if it "
-      "is to replace that one, end that one");
-  const Time now = options_.loop->Now();
-  if (now < holder.claims_said_until) return TurnAway(worker, Rejection(reason, /*final=*/false));
-  holder.claims_said_until = now + kClaimsSaidEvery;
-  Reject(worker, reason, /*final=*/false);
-}
-
 absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const {
   if (hello.has_index()) {
     const int index = static_cast<int>(hello.index());
@@ -220,11 +204,11 @@ absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const 
     return absl::InvalidArgumentError(absl::StrCat(
         "worker ", hello.index(), " is not in the cluster spec of the coordinator (listed: ",
         options_.listed.empty() ? "none" : absl::StrJoin(options_.listed, ", "),
-        "); start it with --chief=HOST:PORT alone to be given an index"));
+        "); start it with --chief=HOST:PORT alone to get a free index"));
   }
-  // A worker that comes back keeps the index that it was given.
-  for (const auto& [index, incarnation] : incarnations_) {
-    if (incarnation == hello.incarnation() && !options_.listed.contains(index)) return index;
+  // A worker that comes back keeps the index that it got.
+  for (const auto& [index, seat] : admission_.seats()) {
+    if (seat.incarnation == hello.incarnation() && !options_.listed.contains(index)) return index;
   }
   int next = options_.listed.empty() ? 0 : *options_.listed.rbegin() + 1;
   while (records_.contains(next)) ++next;
@@ -232,13 +216,12 @@ absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const 
 }
 
 void Membership::OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status) {
-  rejected_.erase(key);
+  admission_.OnClosed(key);
   Remove(key, status.ok() ? "it ended its stream" : std::string(status.message()));
 }
 
 void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
-  joining_.erase(key);
-  auto found = workers_.find(key);
+  const auto found = workers_.find(key);
   if (found == workers_.end()) return;
   const std::unique_ptr<Worker> worker = std::move(found->second);
   workers_.erase(found);
@@ -262,7 +245,7 @@ void Membership::ForgetOldest() {
   if (gone.size() <= kMaxGone) return;
   const int oldest = gone.begin()->second;
   records_.erase(oldest);
-  incarnations_.erase(oldest);
+  admission_.Forget(oldest);
 }
 
 const char* StateName(Membership::Record::State state) {

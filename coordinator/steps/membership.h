@@ -11,27 +11,27 @@
 
 #include "absl/status/statusor.h"
 #include "common/rpc/network.h"
+#include "coordinator/steps/admission.h"
 #include "coordinator/steps/step_dispatcher.h"
 #include "proto/coordinator.pb.h"
 #include "proto/worker.pb.h"
 
 namespace shoal {
 
-// One connected worker.
+// One connected worker whose hello was accepted.
 struct Worker {
   StepDispatcher::WorkerKey key = 0;  // of this connection; never used again
-  int index = -1;                     // -1 until its hello is accepted
+  int index = 0;
   proto::WorkerHello hello;
   std::unique_ptr<Stream> stream;
   bool ready = false;          // it has job and data and can compute
   bool lost_timeline = false;  // it dropped the open timeline and waits for a new announcement
   uint64_t steps_done = 0;
-  bool in_line = false;      // waits for steps
-  double step_seconds = 0;   // smoothed time from one step to the next; 0 before two steps
-  Time last_report{};        // of steps or batches, or its hello
-  Time claims_said_until{};  // rejected claims to its index are not logged until then
-  proto::Waiting waiting;    // its last message about long work,
-  Time waiting_at{};         // and when that arrived
+  bool in_line = false;     // waits for steps
+  double step_seconds = 0;  // smoothed time from one step to the next; 0 before two steps
+  Time last_report{};       // of steps or batches, or its hello
+  proto::Waiting waiting;   // its last message about long work,
+  Time waiting_at{};        // and when that arrived
 
   // True while it is alive and computes a long step: it then reports this every 5 s.
   bool Computing(Time now) const {
@@ -40,13 +40,9 @@ struct Worker {
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };
 
-// The streams that workers have opened, and the workers' indices. A listed worker brings its index.
-// A worker that is not listed gets the next free one.
-//
-// Two processes may claim one index. The first keeps it while its stream is open, even if it sends
-// nothing; Keepalive ends the stream of a process that is gone or stands still. The second is
-// rejected and may retry. This protects a working process from one that claims its index by
-// mistake. Loop thread only.
+// The connected workers and their indices. A listed worker brings its index. A worker that is not
+// listed gets the next free one. Admission decides between two processes that claim one index.
+// Loop thread only.
 class Membership {
  public:
   struct Options {
@@ -102,37 +98,27 @@ class Membership {
   };
   const std::map<int, Record>& records() const { return records_; }
   // Number of workers that were rejected because they computed another job.
-  uint64_t of_another_job() const { return of_another_job_; }
+  uint64_t of_another_job() const { return admission_.of_another_job(); }
   Record& record(const Worker& worker) { return records_[worker.index]; }
 
  private:
   void ForgetOldest();
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
-  void OnHello(Worker& worker, const proto::WorkerHello& hello);
+  void OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
-  // The worker computes another job: it has outlived the coordinator of that job.
-  void RejectOfAnotherJob(Worker& worker, uint32_t fingerprint);
-  // Rejects without a log message.
-  void TurnAway(Worker& worker, const proto::Rejected& rejected);
-  // Rejects `worker`, which asks for the index of `holder`.
-  void RefuseClaim(Worker& worker, Worker& holder);
+  void Reject(Worker& worker, const proto::Rejected& rejected);
+  // Returns the connected worker with this index, or nullptr.
+  Worker* WorkerAt(int index);
   void Remove(StepDispatcher::WorkerKey key, const std::string& why);
   // Returns the index for a hello. Error if the worker asks for an index that is not listed.
   absl::StatusOr<int> IndexFor(const proto::WorkerHello& hello) const;
 
   const Options options_;
-  const uint32_t job_fingerprint_;  // of options_.job_text
-  StepDispatcher::WorkerKey next_key_ = 1;
+  Admission admission_;  // a seat is an index
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> workers_;
-  // Streams without an accepted hello. No other part of the run sees them.
-  std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> joining_;
-  // Rejected streams. They live until they have closed, so that the reason arrives.
-  std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
   std::map<int, Record> records_;
-  std::map<int, uint64_t> incarnations_;  // by index: its last holder
   std::optional<proto::WorkerOrder> job_done_;
   std::set<int> told_;  // indices of workers that were sent job_done_
-  uint64_t of_another_job_ = 0;
 };
 
 // "preparing", "up", "draining", "lost", "left".
