@@ -69,8 +69,10 @@ HttpReply Monitoring::Answer(const std::string& path) {
   if (path == "/metrics") return Metrics();
   if (path == "/healthz") {
     if (Ask([](Reply*) {}) == nullptr) return silent;
-    const std::string deaf = options_.deaf == nullptr ? "" : options_.deaf();
-    return deaf.empty() ? HttpReply{200, "ok\n"} : HttpReply{503, deaf + "\n"};
+    const absl::Status accepting =
+        options_.check_accepting == nullptr ? absl::OkStatus() : options_.check_accepting();
+    return accepting.ok() ? HttpReply{200, "ok\n"}
+                          : HttpReply{503, std::string(accepting.message()) + "\n"};
   }
   if (path == "/readyz") {
     const auto reply = Ask([this](Reply* reply) { reply->not_ready = options_.not_ready(); });

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/metrics/metric_samples.h"
 #include "common/monitoring/http_server.h"
@@ -30,9 +30,9 @@ class Monitoring {
     // Both are called on the loop.
     std::function<void(MetricSamples*)> collect;
     std::function<std::string()> not_ready;  // one line with the reason; empty: ready
-    // Returns one line with the reason why peers cannot connect to the daemon; empty: they can. Any
-    // thread. May be null.
-    std::function<std::string()> deaf;
+    // Returns an error if peers cannot connect to the daemon; the message is one line. Any thread.
+    // May be null.
+    std::function<absl::Status()> check_accepting;
     // Collects the system's stats, which may be slow; called on a thread of the server. May be
     // null.
     std::function<void(MetricSamples*)> collect_off_loop;

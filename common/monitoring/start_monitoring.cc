@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
     out->Add("shoal_rpc_queued_bytes", static_cast<double>(figures.queued_bytes));
     collect(out);
   };
-  options.deaf = [network] { return network->Deaf(); };
+  options.check_accepting = [network] { return network->CheckAccepting(); };
   auto monitoring = std::make_unique<Monitoring>(std::move(options));
   const char* const host = own.IsLoopback() ? "127.0.0.1:" : "0.0.0.0:";
   const absl::Status listening = monitoring->Listen(absl::StrCat(host, *daemon.http_port()));

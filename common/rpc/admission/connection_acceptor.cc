@@ -48,20 +48,21 @@ void ConnectionAcceptor::Stop() {
   thread_.join();
 }
 
-std::string ConnectionAcceptor::Deaf() const {
+absl::Status ConnectionAcceptor::CheckAccepting() const {
   MutexLock lock(&mutex_);
-  if (deaf_.empty()) return "";
+  if (not_accepting_.empty()) return absl::OkStatus();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
-      std::chrono::steady_clock::now() - deaf_since_);
-  return absl::StrCat(deaf_, ", since ", seconds.count(), " s");
+      std::chrono::steady_clock::now() - not_accepting_since_);
+  return absl::ResourceExhaustedError(
+      absl::StrCat(not_accepting_, ", since ", seconds.count(), " s"));
 }
 
-void ConnectionAcceptor::SetDeaf(const std::string& reason) {
+void ConnectionAcceptor::SetNotAccepting(const std::string& reason) {
   {
     MutexLock lock(&mutex_);
-    if (deaf_ == reason) return;
-    if (deaf_.empty()) deaf_since_ = std::chrono::steady_clock::now();
-    deaf_ = reason;
+    if (not_accepting_ == reason) return;
+    if (not_accepting_.empty()) not_accepting_since_ = std::chrono::steady_clock::now();
+    not_accepting_ = reason;
   }
   if (!options_.warn) return;
   options_.warn(reason.empty() ? absl::StrCat(address(), " takes connections again") : reason);
@@ -77,7 +78,7 @@ void ConnectionAcceptor::Run() {
       poll(nullptr, 0, next.pause_ms);
     }
     next = AcceptAll();
-    if (next.reason.has_value()) SetDeaf(*next.reason);
+    if (next.reason.has_value()) SetNotAccepting(*next.reason);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/rpc/admission/client_connections.h"
 #include "common/rpc/admission/listening_socket.h"
@@ -36,8 +37,9 @@ class ConnectionAcceptor {
   void Stop();
 
   const std::string& address() const { return socket_.address(); }
-  // Returns why no connections are accepted and since when, in one line; empty if they are.
-  std::string Deaf() const;
+  // Returns OK if connections are accepted. kResourceExhausted: why they are not and since when, in
+  // one line.
+  absl::Status CheckAccepting() const;
 
  private:
   // The next try, after all possible connections are accepted.
@@ -52,7 +54,8 @@ class ConnectionAcceptor {
   void WarnCrowded();
   // Accepts the waiting connections while there is room.
   Next AcceptAll();
-  void SetDeaf(const std::string& reason);
+  // `reason` is like Next::reason.
+  void SetNotAccepting(const std::string& reason);
 
   const ListeningSocket socket_;
   const Options options_;
@@ -60,8 +63,8 @@ class ConnectionAcceptor {
   std::optional<std::chrono::steady_clock::time_point> crowded_said_;  // of the thread
 
   mutable Mutex mutex_;
-  std::string deaf_ ABSL_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point deaf_since_ ABSL_GUARDED_BY(mutex_);
+  std::string not_accepting_ ABSL_GUARDED_BY(mutex_);  // the reason; empty if it accepts
+  std::chrono::steady_clock::time_point not_accepting_since_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // "accept"; last, so that it starts after all other members
 };
 

@@ -102,7 +102,9 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
   Figures figures() const override;
-  std::string Deaf() const override { return listener_ == nullptr ? "" : listener_->Deaf(); }
+  absl::Status CheckAccepting() const override {
+    return listener_ == nullptr ? absl::OkStatus() : listener_->CheckAccepting();
+  }
 
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;

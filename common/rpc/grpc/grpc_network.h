@@ -72,8 +72,9 @@ class GrpcNetwork : public EventLoop, public Network {
   };
   virtual Figures figures() const = 0;
 
-  // Returns why new clients have to wait, in one line; empty if they do not. Any thread.
-  virtual std::string Deaf() const = 0;
+  // Returns OK if clients can connect, or if it does not listen. kResourceExhausted: why they
+  // cannot, in one line. Any thread.
+  virtual absl::Status CheckAccepting() const = 0;
 };
 
 }  // namespace shoal

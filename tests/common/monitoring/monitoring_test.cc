@@ -42,7 +42,7 @@ class MonitoringTest : public ::testing::Test {
                                   out->Add("shoal_steps_done_total", ++collected_);
                                 },
                             .not_ready = [this] { return not_ready_; },
-                            .deaf = [this] { return deaf_; },
+                            .check_accepting = [this] { return accepting_; },
                             .patience = patience});
   }
 
@@ -52,7 +52,7 @@ class MonitoringTest : public ::testing::Test {
   std::thread::id loop_thread_;  // known to that thread
   int collected_ = 0;
   std::string not_ready_;
-  std::string deaf_;
+  absl::Status accepting_;
 };
 
 TEST_F(MonitoringTest, ServesWhatTheLoopCollects) {
@@ -95,10 +95,10 @@ TEST_F(MonitoringTest, AStuckLoopIsNotHealthyButItsProcessIsSeen) {
 
 TEST_F(MonitoringTest, ADaemonThatNobodyCanConnectToIsNotHealthy) {
   RunLoop();
-  deaf_ = "127.0.0.1:1 takes no more connections";
+  accepting_ = absl::ResourceExhaustedError("127.0.0.1:1 takes no more connections");
   const auto monitoring = Make();
   EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
-  EXPECT_EQ(monitoring->Answer("/healthz").body, deaf_ + "\n");
+  EXPECT_EQ(monitoring->Answer("/healthz").body, "127.0.0.1:1 takes no more connections\n");
 }
 
 TEST_F(MonitoringTest, NobodyWaitsForALoopThatHasEnded) {

@@ -59,9 +59,9 @@ class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {
         GrpcTransport::ListenAddress(), Logging());
   }
   GrpcNetwork& server_network() const { return dynamic_cast<GrpcNetwork&>(*server_->network()); }
-  void AwaitDeaf(bool deaf) const {
+  void AwaitAccepting(bool accepting) const {
     const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
-    while (server_network().Deaf().empty() == deaf) {
+    while (server_network().CheckAccepting().ok() != accepting) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "waited in vain";
       std::this_thread::yield();
     }
@@ -309,12 +309,13 @@ TEST_F(GrpcNetworkTest, IsReachedAgainOnceThereAreDescriptors) {
   {
     const AllDescriptors taken;
     ASSERT_TRUE(client.Connect());
-    AwaitDeaf(true);
-    EXPECT_THAT(server_network().Deaf(), ::testing::AllOf(::testing::HasSubstr(address_),
-                                                          ::testing::HasSubstr("open files")));
+    AwaitAccepting(false);
+    EXPECT_THAT(
+        server_network().CheckAccepting().message(),
+        ::testing::AllOf(::testing::HasSubstr(address_), ::testing::HasSubstr("open files")));
   }
   ExpectWorks(0);
-  AwaitDeaf(false);
+  AwaitAccepting(true);
 }
 
 // gRPC by itself asks twice and then no more, so that a client that vanished later than after half
