@@ -174,15 +174,15 @@ void TrainingRun::MakeCheckpoints() {
       .coordinator_id = parts_.options.coordinator_id,
       .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
       .keep = job.checkpoint.keep,
-      .spared = [callbacks = job.callbacks, paths = parts_.paths,
+      .pinned = [callbacks = job.callbacks, paths = parts_.paths,
                  in_use = parts_.evaluator->in_use(),
                  files = parts_.options.files]() -> absl::StatusOr<std::set<std::string>> {
         // Reads the checkpoints in use first: a checkpoint becomes one of the best before it stops
         // being in use.
-        std::set<std::string> spared = in_use->Get();
+        std::set<std::string> pinned = in_use->Get();
         SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
-        spared.merge(DirectoriesOf(verdict));
-        return spared;
+        pinned.merge(DirectoriesOf(verdict));
+        return pinned;
       },
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
       .texts = TextsOfJob(),

@@ -256,7 +256,7 @@ bool CheckpointStore::LeaveLink(const std::string& path) {
   return true;
 }
 
-absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& spared) {
+absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& pinned) {
   if (LeaveLink(root_)) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
   std::vector<StoredCheckpoint> finite;
@@ -288,7 +288,7 @@ absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& s
   }
   if (whole < kWholeKept) return absl::OkStatus();
   for (size_t i = older; whole == kept && i < finite.size(); ++i) {
-    if (spared.contains(finite[i].directory)) continue;
+    if (pinned.contains(finite[i].directory)) continue;
     SHOAL_RETURN_IF_ERROR(RemoveDirectory(finite[i].directory, files_));
     verified_.erase(finite[i].directory);
   }

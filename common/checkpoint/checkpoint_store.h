@@ -67,10 +67,10 @@ class CheckpointStore {
   // decides; also removes directories without manifest that are older than the newest two of those.
   // One that is not finite stays only while it is the newest of all. What is damaged counts for
   // nothing, and stays for people to look at: until it is older than what is kept or, where its
-  // manifest is, for good. The directories in `spared` stay, whatever came later.
+  // manifest is, for good. The directories in `pinned` stay, whatever came later.
   // Follows no symbolic link: a directory that is one stays and counts for nothing here, and where
   // the root is one, all stay.
-  absl::Status RemoveOld(int keep, const std::set<std::string>& spared = {});
+  absl::Status RemoveOld(int keep, const std::set<std::string>& pinned = {});
   // The links that RemoveOld has come upon since the last call; each once in the life of this.
   std::vector<std::string> TakeLinked();
 

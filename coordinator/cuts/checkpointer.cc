@@ -21,8 +21,8 @@ constexpr Time kReportTryPeriod = std::chrono::milliseconds(20);
 constexpr int kReportTries = 10;
 
 absl::Status RemoveOld(CheckpointStore* store, int keep,
-                       const absl::StatusOr<std::set<std::string>>& spared) {
-  const absl::Status removed = spared.ok() ? store->RemoveOld(keep, *spared) : spared.status();
+                       const absl::StatusOr<std::set<std::string>>& pinned) {
+  const absl::Status removed = pinned.ok() ? store->RemoveOld(keep, *pinned) : pinned.status();
   for (const std::string& link : store->TakeLinked()) {
     LogWarning(absl::StrCat(link,
                             " is a symbolic link: Shoal reads what is behind it, and removes "
@@ -250,13 +250,13 @@ void Checkpointer::Commit() {
   scope_.Offload(
       Lane::kFiles,
       [store = options_.store, layout = options_.layout, texts = options_.texts,
-       keep = options_.keep, spared = options_.spared, directory = directory_, marker = marker_,
+       keep = options_.keep, pinned = options_.pinned, directory = directory_, marker = marker_,
        parts = parts_, manifest] {
         (void)store->files()->RemoveFile(directory + "/" + marker);
         auto stored = store->Commit(directory, *layout, parts, texts, manifest);
         if (!stored.ok()) {
           store->Abandon(directory);
-        } else if (const absl::Status removed = RemoveOld(store, keep, spared()); !removed.ok()) {
+        } else if (const absl::Status removed = RemoveOld(store, keep, pinned()); !removed.ok()) {
           LogWarning("old checkpoints stay: " + std::string(removed.message()));
         }
         return stored;

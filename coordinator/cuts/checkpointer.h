@@ -46,7 +46,7 @@ class Checkpointer {
     int keep = 3;
     // Returns more directories that must stay. Runs on another thread before old checkpoints are
     // removed. If it fails, none is removed.
-    std::function<absl::StatusOr<std::set<std::string>>()> spared = [] {
+    std::function<absl::StatusOr<std::set<std::string>>()> pinned = [] {
       return std::set<std::string>();
     };
     Time deadline = std::chrono::seconds(120);  // from Begin to all written
