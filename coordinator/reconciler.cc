@@ -69,7 +69,7 @@ void Reconciler::LimitLeases() {
     // back.
     const uint64_t needed = parts_.checkpointer->idle() ? 0 : parts_.checkpointer->step();
     limit = std::min(limit, std::max(needed, parts_.scheduler->steps().first_unleased()));
-    if (parts_.scheduler->taking_back()) limit = 0;
+    if (parts_.scheduler->revoking()) limit = 0;
   }
   parts_.scheduler->steps().set_limit(limit);
 }

@@ -59,7 +59,7 @@ std::optional<uint64_t> DrainCheckpoint::Plan() {
   if (!stopping() && !ps_asks_to_leave()) return std::nullopt;  // the ps is on its way out
   if (options_.loop->Now() < write_again_at_) return std::nullopt;
   StepScheduler& scheduler = *options_.scheduler;
-  if (scheduler.begun() && !scheduler.TakeBack()) return std::nullopt;
+  if (scheduler.begun() && !scheduler.Revoke()) return std::nullopt;
   const uint64_t next = scheduler.CutTarget();
   // A worker whose stream has just broken may come back with steps that it holds.
   const bool away = next < scheduler.steps().first_unleased() && !options_.membership->AllLeft();
@@ -148,7 +148,7 @@ void DrainCheckpoint::ForgetDeparture(Time now) {
                             " s after it was allowed to leave: the training continues"));
     options_.fleet->ForgetDeparture(ps);
   }
-  if (!closing()) options_.scheduler->ForgetTakeBack();
+  if (!closing()) options_.scheduler->ForgetRevocation();
 }
 
 // An evaluation holds its cut, and no other cut can begin meanwhile. A ps that leaves then would
@@ -169,7 +169,7 @@ void DrainCheckpoint::GiveUpCutAhead() {
   if (!stopping() && !ps_asks_to_leave()) return;
   if (options_.checkpointer->idle() || !options_.shutdown->working()) return;
   StepScheduler& scheduler = *options_.scheduler;
-  if (!scheduler.open() || !scheduler.begun() || !scheduler.TakeBack()) return;
+  if (!scheduler.open() || !scheduler.begun() || !scheduler.Revoke()) return;
   if (options_.checkpointer->step() > scheduler.CutTarget())
     options_.checkpointer->GiveUp("nobody has begun all steps below it, and no more are begun");
 }

@@ -132,8 +132,8 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
   return count;
 }
 
-void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below,
-                              const std::function<uint64_t(uint64_t)>& end_of_whole) {
+void StepDispatcher::Revoke(const std::map<WorkerKey, uint64_t>& begun_below,
+                            const std::function<uint64_t(uint64_t)>& end_of_whole) {
   uint64_t first = std::max(done_below(), came_back_below_);
   if (!open_.empty()) first = std::max(first, *open_.rbegin() + 1);
   for (const auto& [step, worker] : leased_) {

@@ -73,8 +73,8 @@ class StepDispatcher {
   // that Release or Expire took from a worker: that worker may have begun it.
   // `end_of_whole`, may be null: given the first step to revoke, returns the end of the group of
   // steps, such as a round, that must stay whole. Leases are revoked from there on.
-  void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below,
-                const std::function<uint64_t(uint64_t first)>& end_of_whole = nullptr);
+  void Revoke(const std::map<WorkerKey, uint64_t>& begun_below,
+              const std::function<uint64_t(uint64_t first)>& end_of_whole = nullptr);
   // A worker had begun this step once, perhaps before this dispatcher existed. The step and all
   // unleased ones below it count as open, to be leased again.
   void WasBegun(uint64_t step);

@@ -68,7 +68,7 @@ void StepScheduler::Close() {
   steps_.reset();
   reports_.Clear();
   evaluation_.reset();
-  take_back_.reset();
+  revocation_.reset();
   tried_.reset();
   begun_ = false;
 }
@@ -189,7 +189,7 @@ void StepScheduler::SendLease(Worker& worker, const StepRun& run) {
 }
 
 void StepScheduler::LeaseSecond() {
-  if (options_.speculate_after == 0 || !open() || taking_back()) return;
+  if (options_.speculate_after == 0 || !open() || revoking()) return;
   const double median = MedianStepSeconds();
   if (median == 0) return;
   const Time now = options_.loop->Now();
@@ -241,7 +241,7 @@ double StepScheduler::MedianStepSeconds() const {
 void StepScheduler::Hold(Worker& worker) {
   if (worker.hello.timeline() != timeline_) return;
   uint64_t end = steps_->total_steps();
-  if (take_back_.has_value() && take_back_->done) {
+  if (revocation_.has_value() && revocation_->done) {
     end = steps_->first_unleased();
     worker.Send(Resume());
   }
@@ -290,7 +290,7 @@ uint64_t StepScheduler::Release(const Worker& worker) {
 uint64_t StepScheduler::Forget(const Worker& worker) {
   std::erase(line_, worker.key);
   if (tried_ == worker.key) tried_.reset();
-  if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
+  if (revocation_.has_value()) revocation_->unanswered.erase(worker.key);
   return Release(worker);
 }
 
@@ -349,25 +349,25 @@ uint64_t StepScheduler::KeepableBelow() const {
   return whole_below_.value_or(steps_->done_below());
 }
 
-bool StepScheduler::TakeBack() {
+bool StepScheduler::Revoke() {
   const Time now = options_.loop->Now();
-  if (!take_back_.has_value()) {
-    take_back_ = TakenBack{.asked_at = now};
+  if (!revocation_.has_value()) {
+    revocation_ = Revocation{.asked_at = now};
     proto::WorkerOrder order;
     order.mutable_halt()->set_timeline(timeline_);
     for (const auto& [key, worker] : options_.membership->workers()) {
       if (steps_->held(key) == 0) continue;
-      take_back_->unanswered.insert(key);
+      revocation_->unanswered.insert(key);
       worker->Send(order);
     }
   }
-  if (take_back_->done) return true;
-  if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
-  take_back_->done = true;
+  if (revocation_->done) return true;
+  if (!revocation_->unanswered.empty() && now - revocation_->asked_at < kHaltPatience) return false;
+  revocation_->done = true;
   std::function<uint64_t(uint64_t)> end_of_round;
   if (rounds_.has_value())
     end_of_round = [this](uint64_t step) { return rounds_->NextStart(step); };
-  steps_->TakeBack(take_back_->begun_below, end_of_round);
+  steps_->Revoke(revocation_->begun_below, end_of_round);
   options_.membership->Broadcast(Resume());
   return true;
 }
@@ -380,9 +380,9 @@ proto::WorkerOrder StepScheduler::Resume() const {
 }
 
 bool StepScheduler::OnHalted(const Worker& worker, const proto::Halted& halted) {
-  if (!taking_back() || halted.timeline() != timeline_) return false;
-  if (take_back_->unanswered.erase(worker.key) == 0) return false;
-  take_back_->begun_below[worker.key] = halted.begun_below();
+  if (!revoking() || halted.timeline() != timeline_) return false;
+  if (revocation_->unanswered.erase(worker.key) == 0) return false;
+  revocation_->begun_below[worker.key] = halted.begun_below();
   return true;
 }
 

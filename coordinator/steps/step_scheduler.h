@@ -129,13 +129,13 @@ class StepScheduler {
   // Revokes the leases that no worker has begun, so that the cut does not wait for them. A cut
   // needs all steps below every begun one. So this first asks the workers to pause and to say how
   // far they have begun. Call it repeatedly; returns true once the leases are revoked.
-  bool TakeBack();
+  bool Revoke();
   // The worker's answer. Returns false if it was not asked, or the answer is no longer needed.
   bool OnHalted(const Worker& worker, const proto::Halted& halted);
   // The workers were asked; nothing may be leased until the leases are revoked.
-  bool taking_back() const { return take_back_.has_value() && !take_back_->done; }
-  // Training goes on: the next TakeBack asks again.
-  void ForgetTakeBack() { take_back_.reset(); }
+  bool revoking() const { return revocation_.has_value() && !revocation_->done; }
+  // Training goes on: the next Revoke asks again.
+  void ForgetRevocation() { revocation_.reset(); }
 
   // Returns the step at which a cut would be now. The cut waits for all leased steps, and for the
   // rest of their round. If no worker is left to repeat open steps, it takes the done ones.
@@ -152,7 +152,7 @@ class StepScheduler {
   const Counters& counters() const { return counters_; }
 
  private:
-  struct TakenBack {
+  struct Revocation {
     Time asked_at{};
     std::set<StepDispatcher::WorkerKey> unanswered;
     std::map<StepDispatcher::WorkerKey, uint64_t> begun_below;
@@ -195,7 +195,7 @@ class StepScheduler {
   Timer look_again_{options_.loop};                 // to check for slow workers
   std::optional<StepDispatcher::WorkerKey> tried_;  // holds the step that it is tried with
   std::deque<StepDispatcher::WorkerKey> line_;      // connected workers that wait for steps
-  std::optional<TakenBack> take_back_;              // in this timeline
+  std::optional<Revocation> revocation_;            // in this timeline
   uint64_t leased_again_before_ = 0;                // in former timelines
   uint64_t leased_twice_before_ = 0;
   std::optional<Time> nobody_since_;

@@ -168,7 +168,7 @@ void GrpcCall::DropQueue() {
   queue_.clear();
   queued_bytes_ = 0;
   DropSources();
-  if (shared_ != nullptr) shared_->TakeBack();
+  if (shared_ != nullptr) shared_->Revoke();
 }
 
 void GrpcCall::DropSources() {

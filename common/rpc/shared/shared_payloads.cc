@@ -48,7 +48,7 @@ SharedPayloads::SharedPayloads(std::shared_ptr<SharedMemory> memory,
                                std::shared_ptr<const SharedMemory> lent, bool client)
     : memory_(std::move(memory)), lent_(std::move(lent)), sends_(client ? 0 : 1) {}
 
-void SharedPayloads::TakeBack() {
+void SharedPayloads::Revoke() {
   places_ = false;
   std::erase_if(placed_, [this](const Placed& placed) {
     uint32_t state = kPlaced;

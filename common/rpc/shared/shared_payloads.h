@@ -46,7 +46,7 @@ class SharedPayloads {
                                               const SharedMemory::Room& room);
   // Returns the server's answer to the offer that it has opened.
   std::string answer() const;
-  ~SharedPayloads() { TakeBack(); }
+  ~SharedPayloads() { Revoke(); }
 
   // Begins to place payloads. The server calls it when it sends its answer, the client when it
   // receives `answer`.
@@ -56,7 +56,7 @@ class SharedPayloads {
   // room. Else leaves the message unchanged.
   void Place(Message* message);
   // Ends the placing, because the stream has ended, and revokes lent payloads.
-  void TakeBack();
+  void Revoke();
   // Gives the message the payload that its sender has placed, if any. The place stays in use until
   // the payload's last owner is released, on any thread. INVALID_ARGUMENT: the place is not valid,
   // or the payload was revoked.

@@ -195,7 +195,7 @@ TEST_F(DrainCheckpointTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
   EXPECT_FALSE(closing_->closing());
   closing_->Stop();
   Plan();
-  EXPECT_TRUE(handout_.taking_back()) << "the worker is asked anew";
+  EXPECT_TRUE(handout_.revoking()) << "the worker is asked anew";
 }
 
 // It has some chunks of a step whose worker died, and whose successor left before it had it again.

@@ -152,7 +152,7 @@ TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
   StepDispatcher steps = Make(20);
   steps.Take(kAnn, 3, kNow);
   ASSERT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
-  steps.TakeBack({{kAnn, 0}, {kBob, 0}});
+  steps.Revoke({{kAnn, 0}, {kBob, 0}});
   EXPECT_EQ(steps.first_unleased(), 1u);
   EXPECT_TRUE(steps.Holds(kAnn, 0));
 }
@@ -182,7 +182,7 @@ TEST(StepDispatcherTest, TheStrategysRuleIsAskedAndTold) {
   EXPECT_EQ(steps.Take(kBob, 5, kNow), (StepRun{0, 1}));
   EXPECT_TRUE(steps.Done(kBob, 0, kNow));
   EXPECT_EQ(steps.Take(kBob, 5, kNow), (StepRun{2, 2}));
-  steps.TakeBack({{kBob, 3}});
+  steps.Revoke({{kBob, 3}});
   EXPECT_THAT(told, ElementsAre("leased 0", "leased 1", "done 1", "leased 0", "done 0", "leased 2",
                                 "leased 3", "done 3"));
 }
@@ -463,7 +463,7 @@ TEST(StepDispatcherTest, TakesBackWhatNobodyHasBegun) {
   dispatcher.Take(2, 2, kNow);  // 12, 13
   dispatcher.Take(1, 2, kNow);  // 14, 15
   dispatcher.Take(2, 2, kNow);  // 16, 17
-  dispatcher.TakeBack({{1, 11}, {2, 14}});
+  dispatcher.Revoke({{1, 11}, {2, 14}});
   EXPECT_EQ(dispatcher.first_unleased(), 14u);
   EXPECT_EQ(dispatcher.held(1), 2u) << "11 is below 13, which the other has begun";
   EXPECT_EQ(dispatcher.held(2), 2u);
@@ -476,13 +476,13 @@ TEST(StepDispatcherTest, TakesNothingBackFromWhoHasNotSaidHowFarItIs) {
   dispatcher.Take(1, 2, kNow);  // 0, 1
   dispatcher.Take(2, 2, kNow);  // 2, 3
   dispatcher.Take(1, 2, kNow);  // 4, 5
-  dispatcher.TakeBack({{1, 1}});
+  dispatcher.Revoke({{1, 1}});
   EXPECT_EQ(dispatcher.first_unleased(), 4u);
   // What was done, or came back from a worker that is gone, may be begun somewhere, too.
   dispatcher.Take(1, 2, kNow);  // 4, 5
   dispatcher.Release(2);        // 2, 3
   dispatcher.Done(1, 5, kNow);
-  dispatcher.TakeBack({{1, 1}});
+  dispatcher.Revoke({{1, 1}});
   EXPECT_EQ(dispatcher.first_unleased(), 6u);
   // Nor does what a ps says leave a hole.
   dispatcher.WasBegun(7);
@@ -496,13 +496,13 @@ TEST(StepDispatcherTest, TakesWholesBack) {
   const auto end_of_four = [](uint64_t step) { return (step + 3) / 4 * 4; };
   StepDispatcher dispatcher({.total_steps = 100}, 0, {});
   dispatcher.Take(1, 10, kNow);  // 0 to 9
-  dispatcher.TakeBack({{1, 5}}, end_of_four);
+  dispatcher.Revoke({{1, 5}}, end_of_four);
   EXPECT_EQ(dispatcher.first_unleased(), 8u);
   EXPECT_EQ(dispatcher.held(1), 8u);
-  dispatcher.TakeBack({{1, 4}}, end_of_four);
+  dispatcher.Revoke({{1, 4}}, end_of_four);
   EXPECT_EQ(dispatcher.first_unleased(), 4u) << "of the next one nothing is begun";
   dispatcher.Take(1, 2, kNow);  // 4, 5
-  dispatcher.TakeBack({{1, 5}}, end_of_four);
+  dispatcher.Revoke({{1, 5}}, end_of_four);
   EXPECT_EQ(dispatcher.first_unleased(), 6u) << "no more than was leased";
 }
 
@@ -513,7 +513,7 @@ TEST(StepDispatcherTest, TakesNothingBackThatCameBackOnce) {
   dispatcher.Release(1);
   dispatcher.Take(2, 2, kNow);  // 0, 1
   dispatcher.Take(2, 2, kNow);  // 2, 3
-  dispatcher.TakeBack({{2, 1}});
+  dispatcher.Revoke({{2, 1}});
   EXPECT_EQ(dispatcher.first_unleased(), 2u);
   EXPECT_EQ(dispatcher.held(2), 2u);
 }
@@ -525,7 +525,7 @@ TEST(StepDispatcherTest, TakesNothingBackThatWasUndone) {
   dispatcher.Done(1, 0, kNow);
   dispatcher.Undo({0});
   EXPECT_EQ(dispatcher.Take(2, 1, kNow), (StepRun{0, 1}));
-  dispatcher.TakeBack({{2, 0}});
+  dispatcher.Revoke({{2, 0}});
   EXPECT_EQ(dispatcher.first_unleased(), 1u);
 }
 

@@ -432,17 +432,17 @@ TEST_F(StepSchedulerTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarThey
   OfferAll();
   workers_.Orders(0);
   workers_.Orders(1);
-  EXPECT_FALSE(handout_.TakeBack());
-  EXPECT_TRUE(handout_.taking_back());
+  EXPECT_FALSE(handout_.Revoke());
+  EXPECT_TRUE(handout_.revoking());
   const auto halts = workers_.Orders(0);
   ASSERT_EQ(halts.size(), 1u) << "once";
   EXPECT_EQ(halts[0].halt().timeline(), kTimeline);
   EXPECT_TRUE(handout_.OnHalted(first, Halted(1)));
   EXPECT_FALSE(handout_.OnHalted(first, Halted(1))) << "again";
-  EXPECT_FALSE(handout_.TakeBack());
+  EXPECT_FALSE(handout_.Revoke());
   EXPECT_TRUE(handout_.OnHalted(second, Halted(2)));
-  EXPECT_TRUE(handout_.TakeBack());
-  EXPECT_FALSE(handout_.taking_back());
+  EXPECT_TRUE(handout_.Revoke());
+  EXPECT_FALSE(handout_.revoking());
   EXPECT_EQ(handout_.steps().first_unleased(), 1u) << "only step 0 was begun";
   const auto orders = workers_.Orders(0);
   ASSERT_EQ(orders.size(), 1u);
@@ -453,9 +453,9 @@ TEST_F(StepSchedulerTest, WhoDoesNotSayHowFarItIsKeepsWhatItHolds) {
   workers_.Join(0);
   Begin();
   OfferAll();
-  EXPECT_FALSE(handout_.TakeBack());
+  EXPECT_FALSE(handout_.Revoke());
   loop_.Advance(seconds(1));
-  EXPECT_TRUE(handout_.TakeBack());
+  EXPECT_TRUE(handout_.Revoke());
   EXPECT_EQ(handout_.steps().first_unleased(), 2u);
 }
 
@@ -463,19 +463,19 @@ TEST_F(StepSchedulerTest, NobodyWaitsForAWorkerThatIsGone) {
   workers_.Join(0);
   Begin();
   OfferAll();
-  EXPECT_FALSE(handout_.TakeBack());
+  EXPECT_FALSE(handout_.Revoke());
   workers_.Break(0);
-  EXPECT_TRUE(handout_.TakeBack());
+  EXPECT_TRUE(handout_.Revoke());
 }
 
 // Its stream broke before it was told what it may do.
-TEST_F(StepSchedulerTest, WhoComesBackAfterATakeBackHearsWhatIsLeftOfItsSteps) {
+TEST_F(StepSchedulerTest, AReturningWorkerHearsWhatIsLeftAfterARevocation) {
   workers_.Join(0);
   Begin();
   OfferAll();
-  handout_.TakeBack();
+  handout_.Revoke();
   handout_.OnHalted(*workers_.Find(0), Halted(1));
-  ASSERT_TRUE(handout_.TakeBack());
+  ASSERT_TRUE(handout_.Revoke());
   workers_.Break(0);
   proto::WorkerHello hello;
   hello.set_timeline(kTimeline);
