@@ -133,7 +133,7 @@ void Cuts::Write(bool seen) {
       loop_, files_, store_, cut_->place.directory,
       [this](int chunk) {
         cut_->let_go = true;
-        store_->LetGoOfCut(chunk, /*values=*/!cut_->hold);
+        store_->ReleaseCut(chunk, /*values=*/!cut_->hold);
       },
       [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
 }
@@ -161,7 +161,7 @@ void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
 // Drops the slots of the cut: an evaluation reads values only.
 void Cuts::LetGoOfSlots() {
   for (int chunk = 0; chunk < store_->chunk_count(); ++chunk)
-    store_->LetGoOfCut(chunk, /*values=*/false);
+    store_->ReleaseCut(chunk, /*values=*/false);
 }
 
 void Cuts::OnRelease(const proto::Release& release) {

@@ -133,7 +133,7 @@ class VariableStore {
   std::span<const float> CutPart(int chunk, int part) const;
   // Drops the slots of a chunk of the ready cut, and with `values` its values too. From now on they
   // are not copied and must not be read.
-  void LetGoOfCut(int chunk, bool values);
+  void ReleaseCut(int chunk, bool values);
   // Drops the copies and forgets the cut.
   void EndCut();
 

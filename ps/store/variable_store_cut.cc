@@ -98,7 +98,7 @@ std::span<const float> VariableStore::CutPart(int chunk, int part) const {
   return {state.slots[part - 1], size};
 }
 
-void VariableStore::LetGoOfCut(int chunk, bool values) {
+void VariableStore::ReleaseCut(int chunk, bool values) {
   ChunkState& state = chunks_[chunk];
   state.cut_slots_needed = false;
   if (values) state.cut_values_needed = false;

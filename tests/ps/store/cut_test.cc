@@ -117,8 +117,8 @@ TEST(CutTest, WhatIsLetGoOfIsNotCopied) {
   PushStep(store.get(), 0);
   Push(store.get(), 1, 0);
   EXPECT_EQ(store->cut_copies(), 1u);
-  store->LetGoOfCut(0, /*values=*/true);
-  store->LetGoOfCut(1, /*values=*/true);
+  store->ReleaseCut(0, /*values=*/true);
+  store->ReleaseCut(1, /*values=*/true);
   EXPECT_EQ(store->cut_copies(), 0u);
   EXPECT_EQ(store->ReadCut(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(store->CutPart(1, 0), testing::IsEmpty());
@@ -147,7 +147,7 @@ TEST(CutTest, AHeldCutKeepsItsValuesWithoutTheSlots) {
   const std::vector<float> second = ToFloats(store->ReadCut(1, 1)->payload);
   Push(store.get(), 1, 0);
   EXPECT_GT(store->cut_slot_floats(), 0);
-  for (int k = 0; k < store->chunk_count(); ++k) store->LetGoOfCut(k, /*values=*/false);
+  for (int k = 0; k < store->chunk_count(); ++k) store->ReleaseCut(k, /*values=*/false);
   EXPECT_EQ(store->cut_slot_floats(), 0);
   Push(store.get(), 1, 1);
   for (uint64_t step = 2; step < 5; ++step) {
