@@ -18,7 +18,7 @@
 #include "ps/holder.h"
 #include "ps/push_plan.h"
 #include "ps/row_fetch.h"
-#include "ps/server_figures.h"
+#include "ps/server_stats.h"
 #include "ps/session.h"
 #include "ps/variable_loading.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/network.h"
-#include "ps/server_figures.h"
+#include "ps/server_stats.h"
 
 namespace shoal {
 

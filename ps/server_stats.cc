@@ -1,4 +1,4 @@
-#include "ps/server_figures.h"
+#include "ps/server_stats.h"
 
 #include "absl/strings/str_cat.h"
 
