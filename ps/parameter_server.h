@@ -172,7 +172,7 @@ class ParameterServer {
   Timer grace_{options_.loop};  // until it leaves in any case
   Timer alone_{options_.loop};  // end of the wait for a coordinator, for a ps that leaves
   Time last_command_{};         // from a coordinator, or the start
-  ServerFigures figures_;
+  ServerStats figures_;
   Timer watch_{options_.loop};
   uint64_t next_session_ = 0;
   std::map<uint64_t, SessionPtr> sessions_;

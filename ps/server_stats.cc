@@ -9,13 +9,13 @@ constexpr size_t kMaxPeers = 4096;
 
 }  // namespace
 
-ServerFigures::Traffic* ServerFigures::TrafficOf(uint32_t worker, const std::string& peer) {
+ServerStats::Traffic* ServerStats::TrafficOf(uint32_t worker, const std::string& peer) {
   Peer key = {absl::StrCat(worker), peer.starts_with("unix:") ? "unix" : "tcp"};
   if (traffic_.size() >= kMaxPeers && !traffic_.contains(key)) key.worker = "other";
   return &traffic_[key];
 }
 
-void ServerFigures::Pushed(const PushResult& result, Time took) {
+void ServerStats::Pushed(const PushResult& result, Time took) {
   if (result.repeated) {
     ++repeated_;
     return;
@@ -29,7 +29,7 @@ void ServerFigures::Pushed(const PushResult& result, Time took) {
   apply_seconds_.Observe(ToSeconds(took));
 }
 
-void ServerFigures::Collect(MetricSamples* out) const {
+void ServerStats::Collect(MetricSamples* out) const {
   out->Add("shoal_ps_updates_total", static_cast<double>(updates_));
   out->Add("shoal_ps_repeated_updates_total", static_cast<double>(repeated_));
   out->Add("shoal_ps_skipped_updates_total", static_cast<double>(skipped_));

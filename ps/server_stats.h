@@ -12,16 +12,16 @@
 namespace shoal {
 
 // Stats of a ps since its start, over all timelines. Loop thread only.
-class ServerFigures {
+class ServerStats {
  public:
-  // Payload to and from one worker. The address of a Traffic stays valid as long as the figures
+  // Payload to and from one worker. The address of a Traffic stays valid as long as the stats
   // live.
   struct Traffic {
     uint64_t received_bytes = 0;
     uint64_t sent_bytes = 0;
   };
-  // Returns the figures of the worker that says it has this index, at `peer`. Their number is
-  // bounded: beyond it workers share figures.
+  // Returns the stats of the worker that says it has this index, at `peer`. Their number is
+  // bounded: beyond it workers share stats.
   Traffic* TrafficOf(uint32_t worker, const std::string& peer);
 
   void Pushed(const PushResult& result, Time took);

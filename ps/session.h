@@ -25,7 +25,7 @@ struct Session {
   std::string push_codec;
   std::string pull_codec;
   // The worker's figures, once it is introduced; owned by the ps.
-  ServerFigures::Traffic* traffic = nullptr;
+  ServerStats::Traffic* traffic = nullptr;
 
   // Sends a small message, which is kept until it is written.
   void Send(const google::protobuf::MessageLite& message) {

@@ -76,13 +76,13 @@ TEST_F(ParameterServerMetricsTest, FiguresOutliveATimeline) {
 }
 
 TEST_F(ParameterServerMetricsTest, WorkersThatLieAboutTheirIndexDoNotFillTheMemory) {
-  ServerFigures figures;
+  ServerStats stats;
   for (uint32_t worker = 0; worker < 100000; ++worker)
-    figures.TrafficOf(worker, "ipv4:10.0.0.1:5")->received_bytes += 1;
+    stats.TrafficOf(worker, "ipv4:10.0.0.1:5")->received_bytes += 1;
   MetricSamples samples;
-  figures.Collect(&samples);
+  stats.Collect(&samples);
   EXPECT_LT(samples.samples().size(), 10000u);
-  EXPECT_EQ(SampleValue(figures, "shoal_ps_payload_bytes_total", {"other", "received", "tcp"}),
+  EXPECT_EQ(SampleValue(stats, "shoal_ps_payload_bytes_total", {"other", "received", "tcp"}),
             100000 - 4096);
 }
 
