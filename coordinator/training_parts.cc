@@ -17,7 +17,7 @@ constexpr uint64_t kWindowBits = 64;
 }  // namespace
 
 // A ps writes at least a whole piece of a chunk, or of a slot of it, at a time.
-uint64_t TrainingRun::MostWrittenRanges() const {
+uint64_t TrainingRun::MaxWrittenRanges() const {
   uint64_t ranges = 0;
   for (int ps = 0; ps < parts_.shard_map->ps_count(); ++ps) {
     for (const Chunk& chunk : parts_.shard_map->ps(ps).chunks)
@@ -66,8 +66,8 @@ void TrainingRun::MakePs() {
       .job_text = parts_.job_text,
       .job_fingerprint = parts_.fingerprint,
       .shard_map_fingerprint = parts_.shard_map->Fingerprint(),
-      .most_applied_after_base = job.strategy.window_steps + kWindowBits,
-      .most_written_ranges = MostWrittenRanges(),
+      .max_applied_after_base = job.strategy.window_steps + kWindowBits,
+      .max_written_ranges = MaxWrittenRanges(),
       .coordinator_id = parts_.options.coordinator_id,
       .self = std::move(claimant),
       .take_over = parts_.options.take_over,

@@ -63,7 +63,7 @@ class TrainingRun {
   // Reads the model and makes the parts. Returns an error if the model cannot be read.
   absl::Status Prepare();
   // Returns the max number of file ranges that all ps together write for a cut.
-  uint64_t MostWrittenRanges() const;
+  uint64_t MaxWrittenRanges() const;
   void MakePs();
   void MakeWorkers();
   void MakeCheckpoints();

@@ -37,7 +37,7 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
                                 .rate_scale = RateScaleOf(job),
                                 .look_ahead = job.strategy.look_ahead,
                                 .window_steps = job.strategy.window_steps,
-                                .most_round_steps = job.strategy.gradients_per_update,
+                                .max_round_steps = job.strategy.gradients_per_update,
                                 .seed = job.seed};
 }
 
@@ -50,11 +50,11 @@ absl::StatusOr<uint64_t> CheckMemoryFor(const VariableStore::Options& options,
   const MemoryNeeds needs =
       PsMemory(options.ps_index, options.shard_map.ps(options.ps_index),
                static_cast<int>(options.optimizer->slot_names().size()), options.window_steps,
-               request.workers, options.most_round_steps);
+               request.workers, options.max_round_steps);
   SHOAL_RETURN_IF_ERROR(CheckMemory(needs, request.memory, kAdvice));
   if (const std::string warning = MayRunShort(needs, request.memory); !warning.empty())
     LogWarning(warning);
-  return needs.most_bytes() - needs.shared_bytes() - needs.held_bytes() + needs.program_bytes();
+  return needs.max_bytes() - needs.shared_bytes() - needs.held_bytes() + needs.program_bytes();
 }
 
 // Whether a path leads nowhere on this machine, or to a file that the user of this ps cannot read.

@@ -269,7 +269,7 @@ absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& m
     const uint64_t count = worker ? counts.workers : 1;
     const std::string what = count > 1 ? absl::StrCat(count, " workers") : task.task;
     all.held.push_back({what, count * (task.held_bytes() - task.program_bytes())});
-    all.at_times.push_back({what, count * (task.most_bytes() - task.held_bytes())});
+    all.at_times.push_back({what, count * (task.max_bytes() - task.held_bytes())});
     programs += count * task.program_bytes();
   }
   all.at_times.push_back({"the programs", programs});

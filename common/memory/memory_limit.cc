@@ -101,7 +101,7 @@ absl::Status CheckMemory(const MemoryNeeds& needs, const MemoryLimit& limit,
 }
 
 std::string MayRunShort(const MemoryNeeds& needs, const MemoryLimit& limit) {
-  if (needs.most_bytes() <= limit.bytes) return "";
+  if (needs.max_bytes() <= limit.bytes) return "";
   return absl::StrCat(needs.task, " may run short of memory: it needs ", needs.ToText(), "; ",
                       limit.text);
 }

@@ -56,7 +56,7 @@ uint64_t MemoryNeeds::program_bytes() const {
   return program == held.end() ? 0 : program->bytes;
 }
 
-uint64_t MemoryNeeds::most_bytes() const { return Sum(held) + Sum(at_times); }
+uint64_t MemoryNeeds::max_bytes() const { return Sum(held) + Sum(at_times); }
 
 uint64_t MemoryNeeds::shared_bytes() const {
   uint64_t bytes = 0;
@@ -72,7 +72,7 @@ std::string MemoryNeeds::HeldText() const {
 
 std::string MemoryNeeds::ToText() const {
   if (Sum(at_times) == 0) return HeldText();
-  return absl::StrCat(HeldText(), ", at most ", FormatBytes(most_bytes()), " (with ",
+  return absl::StrCat(HeldText(), ", at most ", FormatBytes(max_bytes()), " (with ",
                       Listed(at_times), ")");
 }
 

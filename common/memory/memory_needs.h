@@ -24,7 +24,7 @@ struct MemoryNeeds {
   // Of that, for the program and its libraries: a bound, of which processes of one machine share
   // most.
   uint64_t program_bytes() const;
-  uint64_t most_bytes() const;  // all of it
+  uint64_t max_bytes() const;  // all of it
   // Of that, what it shares with others of its machine, and can do without.
   uint64_t shared_bytes() const;
   // "3.0 GiB (variables 1.0 GiB, slots 2.0 GiB)": what is held. Parts of no size are left out.

@@ -6,8 +6,8 @@ namespace shoal {
 
 Time Backoff::Next() {
   Time pause = first_;
-  for (int i = 0; i < tries_ && pause < most_; ++i) pause *= 2;
-  pause = std::min(pause, most_);
+  for (int i = 0; i < tries_ && pause < max_; ++i) pause *= 2;
+  pause = std::min(pause, max_);
   ++tries_;
   // Xorshift64: only peers with different seeds need to differ.
   random_ ^= random_ << 13;

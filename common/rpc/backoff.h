@@ -6,11 +6,11 @@
 
 namespace shoal {
 
-// Pauses between tries. They double from `first` to `most`. Each is shortened by up to a half at
+// Pauses between tries. They double from `first` to `max`. Each is shortened by up to a half at
 // random, so that many peers do not come back at once. Not thread-safe.
 class Backoff {
  public:
-  Backoff(Time first, Time most, uint64_t seed) : first_(first), most_(most), random_(seed | 1) {}
+  Backoff(Time first, Time max, uint64_t seed) : first_(first), max_(max), random_(seed | 1) {}
 
   // Returns the pause before the next try.
   Time Next();
@@ -19,7 +19,7 @@ class Backoff {
 
  private:
   const Time first_;
-  const Time most_;
+  const Time max_;
   uint64_t random_;
   int tries_ = 0;
 };

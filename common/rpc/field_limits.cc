@@ -53,12 +53,12 @@ absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& mess
                          google::protobuf::MessageLite* proto) {
   for (const FieldLimit& limit : limits) {
     // Each element has at least one byte.
-    if (message.fields.size() <= limit.most) continue;
+    if (message.fields.size() <= limit.max) continue;
     const uint64_t count = Count(message.fields, limit.kind, limit);
-    if (count > limit.most) {
+    if (count > limit.max) {
       return absl::ResourceExhaustedError(
           absl::StrCat("sent ", count, " elements in field ", limit.kind, ".", limit.field,
-                       " of a ", proto->GetTypeName(), "; at most ", limit.most, " are allowed"));
+                       " of a ", proto->GetTypeName(), "; at most ", limit.max, " are allowed"));
     }
   }
   if (ParseMessage(message, proto)) return absl::OkStatus();

@@ -13,7 +13,7 @@ namespace shoal {
 struct FieldLimit {
   int kind = 0;   // number of the field that holds the kind, in the message
   int field = 0;  // number of the repeated field, in the kind
-  uint64_t most = std::numeric_limits<uint64_t>::max();
+  uint64_t max = std::numeric_limits<uint64_t>::max();
   bool packed = false;  // a field of varints, which share one record on the wire
 };
 

@@ -13,7 +13,7 @@ void OffloadThreads::Add(std::function<void()> work) {
   MutexLock lock(&mutex_);
   if (stopping_) return;
   work_.push_back(std::move(work));
-  if (threads_.size() < most_ && work_.size() > idle_) StartThread();
+  if (threads_.size() < max_threads_ && work_.size() > idle_) StartThread();
   changed_.NotifyOne();
 }
 

@@ -16,7 +16,8 @@ namespace shoal {
 class OffloadThreads {
  public:
   // `name`: the name of the threads, a literal of at most 15 characters.
-  explicit OffloadThreads(const char* name, size_t threads = 1) : name_(name), most_(threads) {}
+  explicit OffloadThreads(const char* name, size_t threads = 1)
+      : name_(name), max_threads_(threads) {}
   ~OffloadThreads();
   OffloadThreads(const OffloadThreads&) = delete;
   OffloadThreads& operator=(const OffloadThreads&) = delete;
@@ -32,7 +33,7 @@ class OffloadThreads {
   void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const char* const name_;
-  const size_t most_;
+  const size_t max_threads_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kAppliedSetsAnyJobMayHave = 1 << 30;
 
 // The smallest chunk_bytes, a multiple of 64, that gives at most `most` chunks.
-int64_t ChunkBytesFor(int64_t variable_bytes, int64_t most) {
-  return ((variable_bytes + most - 1) / most + 63) / 64 * 64;
+int64_t ChunkBytesFor(int64_t variable_bytes, int64_t max_chunks) {
+  return ((variable_bytes + max_chunks - 1) / max_chunks + 63) / 64 * 64;
 }
 
 absl::Status CheckWholeVariables(const std::vector<Variable>& variables) {
@@ -51,15 +51,15 @@ absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingO
                                 : "which no chunk_bytes can reach: the model is too large"));
   }
   const int64_t applied_bytes = AppliedSetBytes(window_steps);
-  const int64_t most_applied_bytes = std::max(kAppliedSetsAnyJobMayHave, variable_bytes);
-  if (chunks <= most_applied_bytes / applied_bytes) return absl::OkStatus();
-  const int64_t right = ChunkBytesFor(variable_bytes, most_applied_bytes / applied_bytes);
+  const int64_t max_applied_bytes = std::max(kAppliedSetsAnyJobMayHave, variable_bytes);
+  if (chunks <= max_applied_bytes / applied_bytes) return absl::OkStatus();
+  const int64_t right = ChunkBytesFor(variable_bytes, max_applied_bytes / applied_bytes);
   return absl::InvalidArgumentError(absl::StrCat(
       "$.strategy.window_steps: is ", window_steps, ", for which the ps keep ",
       FormatBytes(applied_bytes), " for each of ", chunks, " chunks, ",
       FormatBytes(static_cast<uint64_t>(chunks) * applied_bytes), " in all, for ",
       FormatBytes(variable_bytes), " of variables; it must be at most ",
-      most_applied_bytes / chunks / 8 * 64,
+      max_applied_bytes / chunks / 8 * 64,
       right <= kMaxChunkBytes ? absl::StrCat(", or $.strategy.chunk_bytes at least ", right) : ""));
 }
 

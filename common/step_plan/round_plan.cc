@@ -7,22 +7,22 @@
 
 namespace shoal {
 
-RoundPlan::RoundPlan(const StepPlan& plan, uint64_t most_steps)
+RoundPlan::RoundPlan(const StepPlan& plan, uint64_t max_steps)
     : plan_(plan),
-      most_steps_(most_steps),
-      rounds_per_epoch_(most_steps == 0 ? 0 : (plan.steps_per_epoch() - 1) / most_steps + 1) {
-  SHOAL_CHECK(most_steps > 0 && most_steps <= std::numeric_limits<uint32_t>::max(),
-              "most_steps=", most_steps);
+      max_steps_(max_steps),
+      rounds_per_epoch_(max_steps == 0 ? 0 : (plan.steps_per_epoch() - 1) / max_steps + 1) {
+  SHOAL_CHECK(max_steps > 0 && max_steps <= std::numeric_limits<uint32_t>::max(),
+              "max_steps=", max_steps);
 }
 
 Round RoundPlan::Of(uint64_t step) const {
   const uint64_t epoch = plan_.EpochOf(step);
   const uint64_t in_epoch = step % plan_.steps_per_epoch();
-  const uint64_t first = step - in_epoch % most_steps_;
-  const uint64_t count = std::min(most_steps_, plan_.EpochEnd(epoch) - first);
+  const uint64_t first = step - in_epoch % max_steps_;
+  const uint64_t count = std::min(max_steps_, plan_.EpochEnd(epoch) - first);
   return {.first = first,
           .count = static_cast<uint32_t>(count),
-          .number = epoch * rounds_per_epoch_ + in_epoch / most_steps_};
+          .number = epoch * rounds_per_epoch_ + in_epoch / max_steps_};
 }
 
 uint64_t RoundPlan::StartAt(uint64_t step) const {

@@ -12,8 +12,8 @@ namespace shoal {
 // plan, independent of the workers present. Plain arithmetic, thread-safe.
 class RoundPlan {
  public:
-  // Requires `most_steps` > 0, the max number of steps in a round; otherwise the process ends.
-  RoundPlan(const StepPlan& plan, uint64_t most_steps);
+  // Requires `max_steps` > 0, the max number of steps in a round; otherwise the process ends.
+  RoundPlan(const StepPlan& plan, uint64_t max_steps);
 
   // The round of `step`, which must be a step of the job.
   Round Of(uint64_t step) const;
@@ -25,11 +25,11 @@ class RoundPlan {
   bool StartsAt(uint64_t step) const { return StartAt(step) == step; }
   // The number of rounds whose steps are all below `step`.
   uint64_t WholeBelow(uint64_t step) const;
-  uint64_t most_steps() const { return most_steps_; }
+  uint64_t max_steps() const { return max_steps_; }
 
  private:
   StepPlan plan_;
-  uint64_t most_steps_;
+  uint64_t max_steps_;
   uint64_t rounds_per_epoch_;
 };
 

@@ -14,7 +14,7 @@ constexpr int kMaxFailures = 3;
 std::vector<StoredCheckpoint> EvaluationBacklog::Add(const StoredCheckpoint& checkpoint) {
   checkpoints_.push_back(checkpoint);
   std::vector<StoredCheckpoint> passed_over;
-  while (checkpoints_.size() > most_) {
+  while (checkpoints_.size() > max_) {
     passed_over.push_back(checkpoints_.front());
     Remove(passed_over.back().directory);
   }

@@ -19,7 +19,7 @@ namespace shoal {
 class EvaluationBacklog {
  public:
   // Remembers at most `most` checkpoints, the newest. Older ones are no longer on disk.
-  explicit EvaluationBacklog(size_t most) : most_(most) {}
+  explicit EvaluationBacklog(size_t max) : max_(max) {}
 
   // Adds the newest checkpoint. Returns those that it pushes out of the backlog.
   std::vector<StoredCheckpoint> Add(const StoredCheckpoint& checkpoint);
@@ -36,7 +36,7 @@ class EvaluationBacklog {
   const std::vector<StoredCheckpoint>& checkpoints() const { return checkpoints_; }
 
  private:
-  const size_t most_;
+  const size_t max_;
   std::vector<StoredCheckpoint> checkpoints_;  // oldest first
   std::map<std::string, int> failures_;        // of these checkpoints, by directory
 };

@@ -20,7 +20,7 @@ class Evaluation {
       : epoch_(epoch),
         cut_step_(cut_step),
         batches_({.total_steps = batches,
-                  .window_steps = std::min(batches, MostAhead(metric_sum_count)),
+                  .window_steps = std::min(batches, MaxAhead(metric_sum_count)),
                   .lease_timeout = lease_timeout},
                  0, {}),
         metric_sums_(metric_sum_count, 0.0) {}
@@ -50,7 +50,7 @@ class Evaluation {
 
  private:
   // Max batches whose sums wait for an earlier batch: 16 MiB of sums, within 8 to 4096 batches.
-  static uint64_t MostAhead(int metric_sum_count) {
+  static uint64_t MaxAhead(int metric_sum_count) {
     return std::clamp<uint64_t>((uint64_t{16} << 20) / (sizeof(double) * (metric_sum_count + 8)), 8,
                                 4096);
   }

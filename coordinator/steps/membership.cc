@@ -21,11 +21,11 @@ constexpr int kMaxHeldSteps = (1 << 14) + 1;
 
 constexpr FieldLimit kReportLimits[] = {{.kind = proto::WorkerReport::kHelloFieldNumber,
                                          .field = proto::WorkerHello::kHeldStepsFieldNumber,
-                                         .most = kMaxHeldSteps,
+                                         .max = kMaxHeldSteps,
                                          .packed = true},
                                         {.kind = proto::WorkerReport::kStepsDoneFieldNumber,
                                          .field = proto::StepsDone::kStepsFieldNumber,
-                                         .most = kMaxHeldSteps}};
+                                         .max = kMaxHeldSteps}};
 
 // Caps the texts in a report, and makes them printable. Any process can open a stream and send
 // texts of any length; people read them in log and status.

@@ -14,7 +14,7 @@ class RoundRule : public LeaseRule {
  public:
   explicit RoundRule(const RoundPlan& rounds) : rounds_(rounds) {}
 
-  uint64_t Span() const override { return rounds_.most_steps(); }
+  uint64_t Span() const override { return rounds_.max_steps(); }
   bool MayLease(const Candidate& candidate) const override {
     return rounds_.StartAt(candidate.step) <= candidate.base;
   }

@@ -8,7 +8,7 @@ bool StalenessBound::MayLease(const Candidate& candidate) const {
   // The steps that may update a chunk between pull and push of the oldest lease: all that were ever
   // out, minus those done before that lease, minus its own step, plus the candidate.
   const uint64_t of_oldest = begun_ - done_before_.begin()->second;
-  return out_.size() <= most_ && of_oldest <= most_;
+  return out_.size() <= max_ && of_oldest <= max_;
 }
 
 void StalenessBound::Leased(uint64_t step) {

@@ -8,7 +8,7 @@
 namespace shoal {
 
 // Bounded staleness (docs/strategies.md): no gradient is applied to a chunk that has had more than
-// `most` updates since the worker pulled it.
+// `max` updates since the worker pulled it.
 //
 // A step is out from its first lease until it is done. A worker pulls after its step was leased.
 // Updates in between can only come from the steps that were out at the lease, and from those leased
@@ -16,15 +16,15 @@ namespace shoal {
 // below a step may be done after its pull, as well as steps above it.
 class StalenessBound : public LeaseRule {
  public:
-  explicit StalenessBound(uint64_t most) : most_(most) {}
+  explicit StalenessBound(uint64_t max) : max_(max) {}
 
-  uint64_t Span() const override { return most_ + 1; }
+  uint64_t Span() const override { return max_ + 1; }
   bool MayLease(const Candidate& candidate) const override;
   void Leased(uint64_t step) override;
   void Done(uint64_t step) override;
 
  private:
-  const uint64_t most_;
+  const uint64_t max_;
   uint64_t begun_ = 0;                // steps that were ever out
   uint64_t done_ = 0;                 // those of them that are done
   uint64_t leases_ = 0;               // leases so far, repeated ones too

@@ -37,13 +37,13 @@ constexpr Time kHaltPatience = std::chrono::seconds(1);
 // Returns how many steps a worker should hold, at most `share`: the max per worker if all hold
 // equally many of the steps that may be out.
 uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
-  const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
-  const uint64_t least = std::min(most, kMinLeasesAhead);
-  if (worker.step_seconds <= 0) return least;
+  const uint64_t max = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
+  const uint64_t min = std::min(max, kMinLeasesAhead);
+  if (worker.step_seconds <= 0) return min;
   // Compares doubles, as the quotient may be too large for an integer.
   return static_cast<uint64_t>(std::clamp<double>(kLeaseAheadSeconds / worker.step_seconds,
-                                                  static_cast<double>(least),
-                                                  static_cast<double>(most)));
+                                                  static_cast<double>(min),
+                                                  static_cast<double>(max)));
 }
 
 }  // namespace

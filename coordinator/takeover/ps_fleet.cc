@@ -70,11 +70,11 @@ void PsFleet::Start() {
 std::vector<FieldLimit> PsFleet::ReplyLimits() const {
   return {{.kind = proto::ControlReply::kClaimedFieldNumber,
            .field = proto::Claimed::kAppliedAfterBaseFieldNumber,
-           .most = options_.most_applied_after_base,
+           .max = options_.max_applied_after_base,
            .packed = true},
           {.kind = proto::ControlReply::kWrittenFieldNumber,
            .field = proto::Written::kRangesFieldNumber,
-           .most = options_.most_written_ranges}};
+           .max = options_.max_written_ranges}};
 }
 
 std::vector<int> PsFleet::ReleaseDeparting() {

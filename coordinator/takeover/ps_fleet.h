@@ -62,8 +62,8 @@ class PsFleet {
     uint32_t job_fingerprint = 0;
     uint32_t shard_map_fingerprint = 0;  // for this number of ps
     // Max counts in a reply of a ps: steps applied after a base, and ranges written.
-    uint64_t most_applied_after_base = std::numeric_limits<uint64_t>::max();
-    uint64_t most_written_ranges = std::numeric_limits<uint64_t>::max();
+    uint64_t max_applied_after_base = std::numeric_limits<uint64_t>::max();
+    uint64_t max_written_ranges = std::numeric_limits<uint64_t>::max();
     uint32_t coordinator_id = 0;  // random
     proto::Claimant self;         // shown to other coordinators
     bool take_over = false;       // take the ps away from another run too

@@ -21,16 +21,16 @@ absl::Status Wrong(const Round& round, const std::string& what) {
 
 }  // namespace
 
-RoundSum::RoundSum(size_t size, uint64_t most_steps) : size_(size), most_steps_(most_steps) {}
+RoundSum::RoundSum(size_t size, uint64_t max_steps) : size_(size), max_steps_(max_steps) {}
 
 absl::Status RoundSum::Check(const Round& round, uint64_t step, uint64_t version) const {
-  if (round.count > most_steps_) {
-    return Wrong(round, absl::StrCat("a round of this job has ", most_steps_,
+  if (round.count > max_steps_) {
+    return Wrong(round, absl::StrCat("a round of this job has ", max_steps_,
                                      " at most: the worker has another job"));
   }
   if (!round.Contains(step)) return Wrong(round, "the step is not one of them");
   if (round.number > round.first) return Wrong(round, "no round before it can have had a step");
-  if (round.first / most_steps_ + (round.first % most_steps_ != 0) > round.number)
+  if (round.first / max_steps_ + (round.first % max_steps_ != 0) > round.number)
     return Wrong(round, "the rounds before it cannot have had so many steps");
   if (round_.has_value() && *round_ != round)
     return Wrong(round, absl::StrCat("the chunk is in ", Text(*round_)));

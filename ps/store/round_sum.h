@@ -20,8 +20,8 @@ namespace shoal {
 // Plain state; not thread-safe.
 class RoundSum {
  public:
-  // For a chunk of `size` floats, with rounds of at most `most_steps` steps.
-  RoundSum(size_t size, uint64_t most_steps);
+  // For a chunk of `size` floats, with rounds of at most `max_steps` steps.
+  RoundSum(size_t size, uint64_t max_steps);
 
   // Returns OK if a chunk that has applied `version` steps, and lacks this one, takes its gradient.
   // kInvalidArgument: the step is not of the round, or the chunk is at another round. The caller
@@ -41,7 +41,7 @@ class RoundSum {
   void AddInTurn(const Message& gradient);
 
   const size_t size_;
-  const uint64_t most_steps_;
+  const uint64_t max_steps_;
   std::optional<Round> round_;  // the round under way
   uint32_t added_ = 0;          // steps, from its first one on, that are in sum_
   AlignedBuffer sum_;           // made with the first round of several steps

@@ -44,8 +44,8 @@ VariableStore::VariableStore(Options options)
     }
     chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr, true, true,
                        DecayRuns(chunk)});
-    if (options_.most_round_steps > 0)
-      chunks_.back().round = std::make_unique<RoundSum>(chunk.size, options_.most_round_steps);
+    if (options_.max_round_steps > 0)
+      chunks_.back().round = std::make_unique<RoundSum>(chunk.size, options_.max_round_steps);
   }
 }
 

@@ -55,7 +55,7 @@ class VariableStore {
     uint64_t window_steps = 4096;
     // Every push belongs to a round of at most this many steps. 0: there are no rounds, and each
     // push is applied at once.
-    uint64_t most_round_steps = 0;
+    uint64_t max_round_steps = 0;
     uint64_t seed = 0;
   };
   // Throws std::bad_alloc when there is no memory for the shards.

@@ -63,8 +63,8 @@ class Chaos:
             self.processes[task].kill()
             self.killed_workers += task[0] == "worker"
 
-    def pause(self, most_seconds):
-        threading.Event().wait(self.choose.uniform(0, most_seconds))
+    def pause(self, max_seconds):
+        threading.Event().wait(self.choose.uniform(0, max_seconds))
 
     def kill_and_restart(self, tasks):
         self.kill(*tasks)

@@ -251,8 +251,8 @@ def test_whoever_is_ended_leaves_a_report_and_nothing_that_runs(bundle):
 
 def test_a_bundle_has_what_the_tracked_files_leave_it(scripts):
     mib = 1 << 20
-    assert scripts.most_bytes(0) == 52 * mib
-    assert scripts.most_bytes(13 * mib) == 50.5 * mib
+    assert scripts.max_bytes(0) == 52 * mib
+    assert scripts.max_bytes(13 * mib) == 50.5 * mib
 
 
 def test_files_are_counted_as_an_archive_has_them(scripts, tmp_path):

@@ -190,7 +190,7 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
       "this one."));
   if (const std::string warning = MayRunShort(needs, options_.memory); !warning.empty())
     LogWarning(warning);
-  memory_bytes_ = needs.most_bytes() - needs.shared_bytes();
+  memory_bytes_ = needs.max_bytes() - needs.shared_bytes();
   const size_t size = runner_->layout().size;
   parameters_.resize(size);
   cut_parameters_.resize(job.test.empty() ? 0 : size);

@@ -68,7 +68,7 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                        .momentum_bytes = job.strategy.worker_momentum > 0 ? parameter_bytes : 0,
                        .activation_bytes = static_cast<uint64_t>(batch.activations),
                        .batch_bytes = batch_bytes,
-                       .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),
+                       .batches_ahead = BatchSource::MaxBatches(batch_bytes) * (evaluates ? 2 : 1),
                        .data_bytes = data.held,
                        .reading_bytes = data.at_times,
                        .chunk_bytes = LargestChunk(shard_map) * sizeof(float),

@@ -45,7 +45,7 @@ std::string PeerOf(int fd) {
 ClientConnections::Room ClientConnections::MakeRoom() {
   const auto is_free = [this] {
     MutexLock lock(&mutex_);
-    return connections_.size() < options_.most;
+    return connections_.size() < options_.max_connections;
   };
   if (is_free()) return Room::kFree;
   std::vector<Silent> silent = Sweep();
@@ -127,7 +127,7 @@ int ClientConnections::Descriptor(uint64_t connection) const {
 bool ClientConnections::OpenStream(uint64_t connection) {
   MutexLock lock(&mutex_);
   const auto found = connections_.find(connection);
-  return found == connections_.end() || ++found->second.streams <= options_.most_streams;
+  return found == connections_.end() || ++found->second.streams <= options_.max_streams;
 }
 
 void ClientConnections::CloseStream(uint64_t connection) {

@@ -20,15 +20,15 @@ namespace shoal {
 class ClientConnections {
  public:
   struct Options {
-    size_t most = 0;  // max open connections
+    size_t max_connections = 0;
     // Max open streams of one connection.
-    size_t most_streams = 0;
+    size_t max_streams = 0;
     // A connection that is silent for this long gives way.
     Time patience = std::chrono::seconds(1);
   };
   explicit ClientConnections(Options options) : options_(options) {}
 
-  size_t most() const { return options_.most; }
+  size_t max_connections() const { return options_.max_connections; }
 
   // Whether there is room for one more connection.
   enum class Room {

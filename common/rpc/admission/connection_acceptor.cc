@@ -87,7 +87,7 @@ void ConnectionAcceptor::WarnCrowded() {
   if (!options_.warn || (crowded_said_.has_value() && now - *crowded_said_ < kCrowdedPeriod))
     return;
   crowded_said_ = now;
-  options_.warn(absl::StrCat(address(), " has ", options_.connections->most(),
+  options_.warn(absl::StrCat(address(), " has ", options_.connections->max_connections(),
                              " connections, the maximum at a limit of ", FileLimit(),
                              " open files (ulimit -n); it closes silent ones for new ones"));
 }
@@ -107,10 +107,10 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
     }
     if (room == ClientConnections::Room::kLater) return {kPauseMs, std::nullopt};
     if (room == ClientConnections::Room::kNone) {
-      return {kPauseMs,
-              absl::StrCat(address(), " takes no more connections: ", options_.connections->most(),
-                           " are open, the maximum at a limit of ", FileLimit(),
-                           " open files (ulimit -n)")};
+      return {kPauseMs, absl::StrCat(address(), " takes no more connections: ",
+                                     options_.connections->max_connections(),
+                                     " are open, the maximum at a limit of ", FileLimit(),
+                                     " open files (ulimit -n)")};
     }
     const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {

@@ -207,8 +207,8 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
               room_},
       queue_(builder_.AddCompletionQueue()),
       channels_(options.max_message_bytes, options.keepalive),
-      connections_({.most = ConnectionsWithinFileLimit(options.max_connections),
-                    .most_streams = 2 * options.max_streams_per_client}),
+      connections_({.max_connections = ConnectionsWithinFileLimit(options.max_connections),
+                    .max_streams = 2 * options.max_streams_per_client}),
       offload_copies_("copies", CopyingThreads(options)) {}
 
 void GrpcNetworkImpl::Post(std::function<void()> callback) {

@@ -71,9 +71,9 @@ void GrpcServerCall::RefuseTooLong(uint64_t bytes) {
 
 StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
   callbacks.on_message = [this, on_message = std::move(callbacks.on_message),
-                          most = max_request_bytes()](Message message) {
+                          max_bytes = max_request_bytes()](Message message) {
     const size_t bytes = EncodedSize(message);
-    if (bytes > most) return Fail(TooLong(bytes));
+    if (bytes > max_bytes) return Fail(TooLong(bytes));
     if (on_message) on_message(std::move(message));
     // If a message makes no sense, the owner has ended the stream by now.
     SetTalks(open());

@@ -16,8 +16,8 @@ constexpr size_t kSmallBytes = 4096;
 
 }  // namespace
 
-WriteBudget::WriteBudget(size_t most_bytes, Time patience, EventLoop* loop)
-    : most_bytes_(most_bytes), patience_(patience), loop_(loop) {}
+WriteBudget::WriteBudget(size_t max_bytes, Time patience, EventLoop* loop)
+    : max_bytes_(max_bytes), patience_(patience), loop_(loop) {}
 
 WriteBudget::~WriteBudget() {
   MutexLock lock(&account_->mutex);
@@ -29,7 +29,7 @@ bool WriteBudget::Admit(GrpcCall* call) {
   {
     MutexLock lock(&account_->mutex);
     // A new call queues behind those that wait.
-    if (account_->used < most_bytes_ && (waiting_.empty() || call == in_turn_)) {
+    if (account_->used < max_bytes_ && (waiting_.empty() || call == in_turn_)) {
       if (place != waiting_.end()) waiting_.erase(place);
       return true;
     }

@@ -25,8 +25,8 @@ class GrpcCall;
 // outlive the loop's Run(), but not the loop.
 class WriteBudget {
  public:
-  // One message may exceed `most_bytes`, so that a message of any size can be sent.
-  WriteBudget(size_t most_bytes, Time patience, EventLoop* loop);
+  // One message may exceed `max_bytes`, so that a message of any size can be sent.
+  WriteBudget(size_t max_bytes, Time patience, EventLoop* loop);
   ~WriteBudget();
 
   // Returns whether the call may make a message now. If not, the budget calls its Continue() later.
@@ -54,7 +54,7 @@ class WriteBudget {
   void Release();
   void WatchHolders();
 
-  const size_t most_bytes_;
+  const size_t max_bytes_;
   const Time patience_;
   EventLoop* const loop_;
   const std::shared_ptr<Account> account_ = std::make_shared<Account>();

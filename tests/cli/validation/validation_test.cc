@@ -271,8 +271,7 @@ TEST_F(ValidationTest, SumsTheMemoryOfTasksOfOneMachine) {
   EXPECT_GT(worker, uint64_t{96} << 20) << "batches";
   EXPECT_EQ(one.held_bytes(), tasks[1].held_bytes() - tasks[1].program_bytes() + worker);
   EXPECT_EQ(three.held_bytes(), one.held_bytes() + 2 * worker);
-  EXPECT_EQ(one.most_bytes(),
-            tasks[0].most_bytes() + tasks[1].most_bytes() + tasks[2].most_bytes());
+  EXPECT_EQ(one.max_bytes(), tasks[0].max_bytes() + tasks[1].max_bytes() + tasks[2].max_bytes());
   EXPECT_THAT(three.ToText(), AllOf(HasSubstr(", 3 workers "), HasSubstr("the programs ")));
 }
 

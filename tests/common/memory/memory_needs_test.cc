@@ -30,7 +30,7 @@ TEST(MemoryNeedsTest, APsHoldsVariablesSlotsAndAppliedSets) {
   EXPECT_EQ(PartOf(needs.at_times, "receiving"), 3 * kMiB);
   EXPECT_EQ(PartOf(needs.at_times, "sending"), 33 * kMiB);
   EXPECT_EQ(PartOf(needs.at_times, "shared with workers"), 66 * kMiB);
-  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 127 * kMiB);
+  EXPECT_EQ(needs.max_bytes(), needs.held_bytes() + 127 * kMiB);
   const MemoryNeeds crowded = PsMemory(0, map.ps(0), 2, 4096, 1000);
   EXPECT_EQ(PartOf(crowded.at_times, "sending"), 256 * kMiB) << "however many workers there are";
   EXPECT_EQ(PartOf(crowded.at_times, "shared with workers"), 2 * 16 * 11 * kMiB) << "the same";
@@ -46,9 +46,9 @@ TEST(MemoryNeedsTest, APsOfRoundsHoldsSumsVersionsBeforeAndEarlyGradients) {
   EXPECT_EQ(PartOf(rounds.held, "sums of rounds"), 8 * kMiB);
   EXPECT_EQ(PartOf(rounds.held, "versions before"), 8 * kMiB);
   EXPECT_EQ(PartOf(rounds.at_times, "early gradients"), 24 * kMiB);
-  EXPECT_EQ(rounds.most_bytes(), async.most_bytes() + 40 * kMiB);
+  EXPECT_EQ(rounds.max_bytes(), async.max_bytes() + 40 * kMiB);
   const MemoryNeeds alone = PsMemory(0, map.ps(0), 2, 4096, 3, /*round_steps=*/1);
-  EXPECT_EQ(alone.most_bytes(), async.most_bytes() + 8 * kMiB);
+  EXPECT_EQ(alone.max_bytes(), async.max_bytes() + 8 * kMiB);
 }
 
 TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
@@ -62,7 +62,7 @@ TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
                                        .ps_count = 2};
   const MemoryNeeds needs = WorkerMemory(options);
   EXPECT_EQ(needs.held_bytes() - PartOf(needs.held, "the program"), 224 * kMiB);
-  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 32 * kMiB + 2 * 2 * 16 * kMiB);
+  EXPECT_EQ(needs.max_bytes(), needs.held_bytes() + 32 * kMiB + 2 * 2 * 16 * kMiB);
   WorkerMemoryOptions evaluating = options;
   evaluating.evaluates = true;
   EXPECT_EQ(WorkerMemory(evaluating).held_bytes(), needs.held_bytes() + 100 * kMiB);

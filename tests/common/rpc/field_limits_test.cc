@@ -14,11 +14,11 @@ TEST(FieldLimitsTest, MessagesOfARepeatedFieldAreCounted) {
   proto::ControlReply reply;
   for (int i = 0; i < 5; ++i) reply.mutable_written()->add_ranges()->set_file("f");
   const Message message = MakeMessage(reply);
-  for (const uint64_t most : {4, 5}) {
-    const std::vector<FieldLimit> limits = {{.kind = 7, .field = 2, .most = most}};
+  for (const uint64_t max : {4, 5}) {
+    const std::vector<FieldLimit> limits = {{.kind = 7, .field = 2, .max = max}};
     proto::ControlReply parsed;
     const absl::Status status = ParseWithin(limits, message, &parsed);
-    if (most < 5) {
+    if (max < 5) {
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
       EXPECT_EQ(parsed.written().ranges_size(), 0) << "nothing is parsed";
     } else {
@@ -40,22 +40,22 @@ TEST(FieldLimitsTest, NumbersCountHoweverTheyAreEncoded) {
   proto::ControlReply parsed;
   ASSERT_TRUE(ParseMessage(message, &parsed));
   EXPECT_EQ(parsed.claimed().applied_after_base_size(), 7);
-  for (const uint64_t most : {6, 7}) {
-    const std::vector<FieldLimit> limits = {{.kind = 2, .field = 5, .most = most, .packed = true}};
-    EXPECT_EQ(ParseWithin(limits, message, &parsed).ok(), most == 7);
+  for (const uint64_t max : {6, 7}) {
+    const std::vector<FieldLimit> limits = {{.kind = 2, .field = 5, .max = max, .packed = true}};
+    EXPECT_EQ(ParseWithin(limits, message, &parsed).ok(), max == 7);
   }
 }
 
 TEST(FieldLimitsTest, OtherFieldsAreFree) {
   proto::WorkerReport report;
   for (int i = 0; i < 100; ++i) report.mutable_steps_done()->add_steps();
-  const std::vector<FieldLimit> limits = {{.kind = 1, .field = 9, .most = 2, .packed = true}};
+  const std::vector<FieldLimit> limits = {{.kind = 1, .field = 9, .max = 2, .packed = true}};
   proto::WorkerReport parsed;
   EXPECT_TRUE(ParseWithin(limits, MakeMessage(report), &parsed).ok());
 }
 
 TEST(FieldLimitsTest, GarbageIsNoMessage) {
-  const std::vector<FieldLimit> limits = {{.kind = 7, .field = 2, .most = 0}};
+  const std::vector<FieldLimit> limits = {{.kind = 7, .field = 2, .max = 0}};
   for (const std::string& fields :
        {std::string("\xff\xff\xff"), std::string("\x3a\x7f\x01"), std::string("\x3a")}) {
     proto::ControlReply parsed;

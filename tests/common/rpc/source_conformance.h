@@ -23,7 +23,7 @@ class SourceConformance : public NetworkConformance<Transport> {
   // Counts the messages that were made and not yet released.
   struct Made {
     std::atomic<int> alive{0};
-    std::atomic<int> most{0};
+    std::atomic<int> max_alive{0};
   };
   // Returns a source of `count` messages, numbered from `first`.
   static MessageSource Numbered(std::shared_ptr<Made> made, uint64_t first, uint64_t count,
@@ -32,7 +32,7 @@ class SourceConformance : public NetworkConformance<Transport> {
       if (next == end) return std::nullopt;
       proto::ExchangeRequest request;
       request.mutable_push()->set_step(next++);
-      made->most = std::max<int>(made->most, ++made->alive);
+      made->max_alive = std::max<int>(made->max_alive, ++made->alive);
       auto* const payload = new std::string(bytes, 'a');
       const std::shared_ptr<const void> owner(payload, [made, payload](const void*) {
         --made->alive;
@@ -76,7 +76,7 @@ TYPED_TEST_P(SourceConformance, MessagesAreMadeWhenTheyCanBeWritten) {
     ASSERT_EQ(entries[i].number, i);
     ASSERT_EQ(entries[i].payload.size(), size_t{1} << 20);
   }
-  EXPECT_LE(made->most, 8);
+  EXPECT_LE(made->max_alive, 8);
 }
 
 TYPED_TEST_P(SourceConformance, WhatIsSentGoesBeforeWhatSourcesHaveNotMade) {

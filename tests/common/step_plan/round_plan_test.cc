@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 
 // 10 examples in steps of 1, in rounds of 4: 4, 4 and 2 steps an epoch.
-RoundPlan Tens(uint64_t epochs, uint64_t steps, uint64_t most = 4) {
-  return RoundPlan(StepPlan(10, 1, epochs, steps), most);
+RoundPlan Tens(uint64_t epochs, uint64_t steps, uint64_t max = 4) {
+  return RoundPlan(StepPlan(10, 1, epochs, steps), max);
 }
 
 TEST(RoundPlanTest, ARoundEndsWhereAnEpochEnds) {
@@ -63,7 +63,7 @@ TEST(RoundPlanTest, CountsRoundsThatAreWhole) {
 }
 
 TEST(RoundPlanTest, OneStepARoundIsEachStepItself) {
-  const RoundPlan rounds = Tens(/*epochs=*/3, /*steps=*/0, /*most=*/1);
+  const RoundPlan rounds = Tens(/*epochs=*/3, /*steps=*/0, /*max=*/1);
   for (uint64_t step = 0; step < 30; ++step) EXPECT_EQ(rounds.Of(step), (Round{step, 1, step}));
 }
 
@@ -81,9 +81,9 @@ TEST(RoundPlanTest, RoundsFollowOneAnotherThroughEveryStepOnce) {
       ASSERT_EQ(round.first, first);
       ASSERT_EQ(round.number, number);
       ASSERT_GE(round.count, 1u);
-      ASSERT_LE(round.count, rounds.most_steps());
+      ASSERT_LE(round.count, rounds.max_steps());
       ASSERT_LE(round.end(), plan.EpochEnd(plan.EpochOf(first)));
-      const bool is_short = round.count < rounds.most_steps();
+      const bool is_short = round.count < rounds.max_steps();
       ASSERT_TRUE(!is_short || round.end() == plan.EpochEnd(plan.EpochOf(first)));
       for (uint64_t step = first; step < round.end(); ++step) {
         ASSERT_EQ(rounds.Of(step), round);

@@ -58,8 +58,8 @@ TEST(StalenessBoundTest, NoUpdateIsStalerWhateverTheOrder) {
   uint64_t stalest[kBounds] = {};
   for (uint64_t seed = 0; seed < 200; ++seed) {
     std::mt19937_64 random(seed);
-    const uint64_t most = seed % kBounds;
-    StalenessBound bound(most);
+    const uint64_t max = seed % kBounds;
+    StalenessBound bound(max);
     std::map<uint64_t, Step> out;
     uint64_t next = 0, version = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -74,7 +74,7 @@ TEST(StalenessBoundTest, NoUpdateIsStalerWhateverTheOrder) {
       if (!step.pulled) {
         step = {.pulled = true, .version = version};
       } else if (!step.applied) {
-        stalest[most] = std::max(stalest[most], version - step.version);
+        stalest[max] = std::max(stalest[max], version - step.version);
         ++version;
         step.applied = true;
       } else {
@@ -84,8 +84,8 @@ TEST(StalenessBoundTest, NoUpdateIsStalerWhateverTheOrder) {
     }
     EXPECT_GT(next, 100u) << "it stands still";
   }
-  for (uint64_t most = 0; most < kBounds; ++most)
-    EXPECT_EQ(stalest[most], most) << "beyond the bound, or stricter than need be";
+  for (uint64_t max = 0; max < kBounds; ++max)
+    EXPECT_EQ(stalest[max], max) << "beyond the bound, or stricter than need be";
 }
 
 }  // namespace

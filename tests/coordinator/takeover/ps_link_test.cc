@@ -27,7 +27,7 @@ class PsLinkTest : public testing::Test {
         .seed = 5,
         .limits = {{.kind = proto::ControlReply::kWrittenFieldNumber,
                     .field = proto::Written::kRangesFieldNumber,
-                    .most = 2}},
+                    .max = 2}},
         .on_hello =
             [this](int ps, const proto::ServerHello& hello) {
               events_.push_back(absl::StrCat("hello ", ps, " ", hello.incarnation()));
@@ -102,9 +102,9 @@ TEST_F(PsLinkTest, ReconnectsWithGrowingPauses) {
     pauses.push_back(Pause());
   }
   for (int i = 0; i < 10; ++i) {
-    const Time most = std::min<Time>(milliseconds(50) * (1 << i), seconds(1));
-    EXPECT_LE(pauses[i], most + milliseconds(1)) << i;
-    EXPECT_GE(pauses[i], most / 2) << i;
+    const Time max = std::min<Time>(milliseconds(50) * (1 << i), seconds(1));
+    EXPECT_LE(pauses[i], max + milliseconds(1)) << i;
+    EXPECT_GE(pauses[i], max / 2) << i;
   }
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "it was never there, so it was not lost";
   EXPECT_EQ(link_->since(), std::chrono::seconds(1000)) << "not connected since the start";

@@ -17,7 +17,7 @@ using Tensors = std::map<std::string, std::vector<float>>;
 constexpr uint64_t kSteps = 3;  // of a round
 constexpr uint64_t kRounds = 5;
 
-const TestStoreOptions kOptions = {.optimizer = "\"adam\"", .most_round_steps = kSteps};
+const TestStoreOptions kOptions = {.optimizer = "\"adam\"", .max_round_steps = kSteps};
 
 Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
   std::mt19937_64 random(step * 100 + chunk);

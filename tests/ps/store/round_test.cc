@@ -22,7 +22,7 @@ Round RoundOf(uint64_t step) {
 }
 
 std::unique_ptr<VariableStore> StoreOfRounds(TestStoreOptions options = {}) {
-  options.most_round_steps = kSteps;
+  options.max_round_steps = kSteps;
   return SeededStore(options);
 }
 

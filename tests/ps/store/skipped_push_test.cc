@@ -120,7 +120,7 @@ TEST_F(SkippedPushTest, WrongOnesAreNamedAndChangeNothing) {
   EXPECT_THAT(store->PushNothing(0, pushed, 0).status().message(), HasSubstr("frozen"));
   EXPECT_THAT(store->PushNothing(0, 0, 1).status().message(), HasSubstr("pulled version 1"));
   EXPECT_EQ(store->PushNothing(64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
-  const auto in_rounds = SeededStore({.most_round_steps = 3});
+  const auto in_rounds = SeededStore({.max_round_steps = 3});
   EXPECT_THAT(in_rounds->PushNothing(0, 0, 0).status().message(),
               HasSubstr("a push of no round, in a job of rounds"));
   for (const auto& each : {store.get(), in_rounds.get()}) {

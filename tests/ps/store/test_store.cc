@@ -53,7 +53,7 @@ std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
                              .rate_scale = options.rate_scale,
                              .look_ahead = options.look_ahead,
                              .window_steps = options.window_steps,
-                             .most_round_steps = options.most_round_steps,
+                             .max_round_steps = options.max_round_steps,
                              .seed = options.seed});
 }
 

@@ -35,7 +35,7 @@ struct TestStoreOptions {
   RateScale rate_scale = {};
   uint64_t look_ahead = 0;
   uint64_t window_steps = 64;
-  uint64_t most_round_steps = 0;
+  uint64_t max_round_steps = 0;
   uint64_t seed = 1;
   bool random_values = true;
 };

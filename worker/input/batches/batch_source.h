@@ -36,7 +36,7 @@ class BatchSource {
   static int Prefetch(uint64_t batch_bytes);
   // The max number of batches in memory with this prefetch. The caller of Take() may read one more,
   // and may use another.
-  static int MostBatches(uint64_t batch_bytes) { return Prefetch(batch_bytes) + 2; }
+  static int MaxBatches(uint64_t batch_bytes) { return Prefetch(batch_bytes) + 2; }
 
   struct Options {
     std::shared_ptr<const Dataset> dataset;

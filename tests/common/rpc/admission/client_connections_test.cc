@@ -69,7 +69,7 @@ class ClientConnectionsTest : public ::testing::Test {
 };
 
 TEST_F(ClientConnectionsTest, TheOldestThatSaysNothingGivesWay) {
-  ClientConnections connections({.most = 3, .patience = Time::zero()});
+  ClientConnections connections({.max_connections = 3, .patience = Time::zero()});
   Add(&connections, 2);
   EXPECT_EQ(connections.MakeRoom(), Room::kFree);
   Add(&connections, 1);
@@ -83,14 +83,14 @@ TEST_F(ClientConnectionsTest, TheOldestThatSaysNothingGivesWay) {
 }
 
 TEST_F(ClientConnectionsTest, OfManyASixteenthGivesWay) {
-  ClientConnections connections({.most = 64, .patience = Time::zero()});
+  ClientConnections connections({.max_connections = 64, .patience = Time::zero()});
   Add(&connections, 64);
   EXPECT_EQ(connections.MakeRoom(), Room::kSoon);
   ExpectEnded({0, 1, 2, 3});
 }
 
 TEST_F(ClientConnectionsTest, WhoeverTalksStays) {
-  ClientConnections connections({.most = 2, .patience = Time::zero()});
+  ClientConnections connections({.max_connections = 2, .patience = Time::zero()});
   Add(&connections, 2);
   for (const ConnectionPair& pair : pairs_) connections.BeginTalk(connections.Find(pair.peer()));
   EXPECT_EQ(connections.MakeRoom(), Room::kNone);
@@ -104,14 +104,14 @@ TEST_F(ClientConnectionsTest, WhoeverTalksStays) {
 }
 
 TEST_F(ClientConnectionsTest, WhoeverHasJustComeHasTimeToSaySomething) {
-  ClientConnections connections({.most = 1, .patience = std::chrono::hours(1)});
+  ClientConnections connections({.max_connections = 1, .patience = std::chrono::hours(1)});
   Add(&connections, 1);
   EXPECT_EQ(connections.MakeRoom(), Room::kLater);
   ExpectEnded({});
 }
 
 TEST_F(ClientConnectionsTest, AnotherFileThatHasTheDescriptorIsLeftAlone) {
-  ClientConnections connections({.most = 1, .patience = Time::zero()});
+  ClientConnections connections({.max_connections = 1, .patience = Time::zero()});
   Add(&connections, 1);
   const int former = pairs_[0].server();
   const SocketMark mark(former);
@@ -126,7 +126,7 @@ TEST_F(ClientConnectionsTest, AnotherFileThatHasTheDescriptorIsLeftAlone) {
 }
 
 TEST_F(ClientConnectionsTest, OneClientHasSoManyStreams) {
-  ClientConnections connections({.most = 9, .most_streams = 2});
+  ClientConnections connections({.max_connections = 9, .max_streams = 2});
   Add(&connections, 2);
   const uint64_t client = connections.Find(pairs_[0].peer());
   EXPECT_TRUE(connections.OpenStream(client));
@@ -140,7 +140,7 @@ TEST_F(ClientConnectionsTest, OneClientHasSoManyStreams) {
 
 // From the port that it had, while streams of its former connection still end here.
 TEST_F(ClientConnectionsTest, WhoComesAgainIsNotCountedWithWhatItHadBefore) {
-  ClientConnections connections({.most = 2, .most_streams = 1, .patience = Time::zero()});
+  ClientConnections connections({.max_connections = 2, .max_streams = 1, .patience = Time::zero()});
   const ConnectionPair& pair = pairs_.emplace_back();
   const int former = dup(pair.server());
   connections.Add(former);
@@ -166,7 +166,7 @@ TEST_F(ClientConnectionsTest, LocalSocketsAreNotTakenForSilent) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   EXPECT_EQ(PeerOf(ends[0]), "");
-  ClientConnections connections({.most = 1, .most_streams = 0, .patience = Time::zero()});
+  ClientConnections connections({.max_connections = 1, .max_streams = 0, .patience = Time::zero()});
   connections.Add(ends[0]);
   EXPECT_TRUE(connections.OpenStream(connections.Find("unix:")));
   EXPECT_EQ(connections.MakeRoom(), Room::kNone);

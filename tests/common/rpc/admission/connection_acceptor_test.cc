@@ -58,7 +58,7 @@ class ConnectionAcceptorTest : public ::testing::Test {
     absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(address);
     ASSERT_TRUE(socket.ok()) << socket.status();
     connections_ = std::make_unique<ClientConnections>(
-        ClientConnections::Options{.most = max_connections, .patience = patience});
+        ClientConnections::Options{.max_connections = max_connections, .patience = patience});
     acceptor_ = std::make_unique<ConnectionAcceptor>(
         *std::move(socket),
         ConnectionAcceptor::Options{.connections = connections_.get(),

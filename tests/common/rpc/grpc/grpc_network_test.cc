@@ -283,7 +283,7 @@ TEST_F(GrpcNetworkTest, AProgramThatDoesNotSpeakGrpcIsSaidNotTo) {
         std::string("SSH-2.0-OpenSSH_9.2\r\n")}) {
     Mutex mutex;
     std::vector<int> connections;
-    ClientConnections known({.most = 100});
+    ClientConnections known({.max_connections = 100});
     ConnectionAcceptor other(ListeningSocket::Open("127.0.0.1:0").value(),
                              {.connections = &known, .on_connection = [&](int fd) {
                                 MutexLock lock(&mutex);
