@@ -242,10 +242,10 @@ std::vector<std::string> RunView::Waiting() const {
       parts_.drain->not_written_since().has_value();
   const bool is_final = parts_.drain->not_written_since().has_value() ||
                         (all_done && parts_.scheduler->steps().finished());
-  if (all_done && !parts_.history->error().empty() && parts_.awaits_results()) {
-    lines.push_back(absl::StrCat("the epoch's result to be written (", parts_.history->error(),
-                                 "); retried every ", WholeSeconds(CsvWriter::kRetryWriteAfter),
-                                 " s"));
+  if (all_done && !parts_.history->last_write().ok() && parts_.awaits_results()) {
+    lines.push_back(absl::StrCat("the epoch's result to be written (",
+                                 parts_.history->last_write().message(), "); retried every ",
+                                 WholeSeconds(CsvWriter::kRetryWriteAfter), " s"));
   }
   if (all_done && parts_.checkpointer->idle() && !parts_.checkpointer->last_error().empty()) {
     lines.push_back(absl::StrCat("the ", is_final ? "final" : "epoch's",

@@ -38,7 +38,8 @@ std::optional<uint64_t> CsvWriter::owed_from() const {
 
 std::string CsvWriter::Owed() const {
   if (!owed_from().has_value()) return "";
-  return WithPath(error_.empty() ? "the disk has not answered yet" : error_);
+  return WithPath(last_write_.ok() ? "the disk has not answered yet"
+                                   : std::string(last_write_.message()));
 }
 
 std::string CsvWriter::WithPath(const std::string& why) const {
@@ -67,8 +68,9 @@ void CsvWriter::Write() {
 void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {
   writing_.reset();
   // While the disk is full each retry fails the same way: logs it once.
-  const std::string before = std::exchange(error_, std::string(status.message()));
-  if (!status.ok() && error_ != before) LogWarning(WithPath(error_) + "; retrying");
+  const absl::Status before = std::exchange(last_write_, status);
+  if (!status.ok() && status.message() != before.message())
+    LogWarning(WithPath(std::string(status.message())) + "; retrying");
   const bool again = changed_.has_value();
   if (!status.ok()) {
     changed_ = 0;

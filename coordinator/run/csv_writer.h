@@ -55,8 +55,8 @@ class CsvWriter {
 
   // The first line that is old on disk; none if the file is up to date.
   std::optional<uint64_t> owed_from() const;
-  // Why the newest write failed; empty if it succeeded.
-  const std::string& error() const { return error_; }
+  // The result of the newest write; OK before the first one.
+  const absl::Status& last_write() const { return last_write_; }
   // "PATH: WHY" while lines are owed, for people; otherwise empty.
   std::string Owed() const;
 
@@ -72,7 +72,7 @@ class CsvWriter {
   bool whole_ = true;                // the next write replaces the file
   std::optional<uint64_t> changed_;  // first line changed since the newest write began
   std::optional<uint64_t> writing_;  // first line of the write in flight
-  std::string error_;
+  absl::Status last_write_;
   Timer retry_{options_.loop};
   const Scope scope_{options_.loop};
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/callback/callback.h"
 #include "common/checkpoint/manifest.h"
@@ -68,9 +69,9 @@ class RunHistory {
   // Reads the verdict again: an evaluator's results may have changed the best checkpoint.
   void ReadVerdict();
 
-  // CsvWriter::Owed and CsvWriter::error for history.csv.
+  // CsvWriter::Owed and CsvWriter::last_write for history.csv.
   std::string Owed() const { return csv_.Owed(); }
-  const std::string& error() const { return csv_.error(); }
+  const absl::Status& last_write() const { return csv_.last_write(); }
 
  private:
   std::vector<HistoryLine> LinesFrom(uint64_t epoch) const;

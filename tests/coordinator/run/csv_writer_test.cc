@@ -68,7 +68,7 @@ TEST_F(CsvWriterTest, TriesAgainAfterAPauseUntilTheDiskTakesIt) {
   disk_.full = false;
   loop_.Advance(CsvWriter::kRetryWriteAfter);
   EXPECT_EQ(ReadAll(path_), "header\na\n");
-  EXPECT_THAT(writer_.error(), IsEmpty());
+  EXPECT_TRUE(writer_.last_write().ok());
   const int writes = disk_.writes;
   loop_.Advance(10 * CsvWriter::kRetryWriteAfter);
   EXPECT_EQ(disk_.writes, writes);

@@ -151,12 +151,12 @@ TEST_F(RunHistoryTest, AFullDiskIsToldAndTheFileWrittenWholeWhenItMayBe) {
   disk_.full = true;
   FinishEpoch(0, 3);
   loop_.RunUntilIdle();
-  EXPECT_THAT(history_->error(), HasSubstr("no space left"));
+  EXPECT_THAT(history_->last_write().message(), HasSubstr("no space left"));
   EXPECT_THAT(Lines(), IsEmpty());
   disk_.full = false;
   FinishEpoch(1, 2);
   loop_.RunUntilIdle();
-  EXPECT_THAT(history_->error(), IsEmpty());
+  EXPECT_TRUE(history_->last_write().ok());
   EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
 }
 
@@ -169,7 +169,7 @@ TEST_F(RunHistoryTest, WhatAFullDiskDidNotTakeIsWrittenWithoutBeingAsked) {
   disk_.full = false;
   loop_.Advance(seconds(10));
   EXPECT_THAT(Lines(), ElementsAre("1: 3"));
-  EXPECT_THAT(history_->error(), IsEmpty());
+  EXPECT_TRUE(history_->last_write().ok());
 }
 
 TEST_F(RunHistoryTest, ADecisionWaitsForTheFileAndForTheEpochInIt) {
