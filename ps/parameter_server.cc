@@ -363,7 +363,7 @@ void ParameterServer::ReadLoad() {
 
 void ParameterServer::OnLoadRead(uint64_t term, LoadOutcome outcome) {
   if (!outcome.not_seen) return FinishLoad(term, std::move(outcome));
-  LogInfo("this machine does not see the checkpoint: its rows are asked of the coordinator");
+  LogInfo("this machine does not see the checkpoint; requesting its rows from the coordinator");
   loading_->variables = std::move(outcome.variables);
   const auto filled = [this, term](const absl::Status& status) {
     // Posted, because this runs inside the RowFetch that FinishLoad destroys.
