@@ -1,0 +1,47 @@
+#include "common/rpc/reconnecting_stream.h"
+
+#include <utility>
+
+namespace shoal {
+namespace {
+
+constexpr Time kFirstPause = std::chrono::milliseconds(50);
+constexpr Time kMaxPause = std::chrono::seconds(1);
+
+// An accepted stream that lasts this long resets the pauses.
+constexpr Time kSettled = std::chrono::seconds(1);
+
+}  // namespace
+
+ReconnectingStream::ReconnectingStream(Options options)
+    : options_(std::move(options)), backoff_(kFirstPause, kMaxPause, options_.seed) {}
+
+void ReconnectingStream::Open() {
+  stream_ =
+      options_.network->Open(options_.address, options_.method,
+                             {.on_message = options_.on_message,
+                              .on_closed = [this](absl::Status status) { OnClosed(status); }});
+  if (options_.on_open != nullptr) options_.on_open();
+}
+
+void ReconnectingStream::OpenLater() {
+  const auto accepted_at = std::exchange(accepted_at_, std::nullopt);
+  if (accepted_at.has_value() && options_.loop->Now() - *accepted_at >= kSettled) backoff_.Reset();
+  retry_.Set(backoff_.Next(), [this] { Open(); });
+}
+
+void ReconnectingStream::Accepted() {
+  if (!accepted_at_.has_value()) accepted_at_ = options_.loop->Now();
+}
+
+void ReconnectingStream::Close() {
+  stream_.reset();
+  retry_.Cancel();
+}
+
+void ReconnectingStream::OnClosed(const absl::Status& status) {
+  stream_.reset();
+  options_.on_closed(status);
+}
+
+}  // namespace shoal

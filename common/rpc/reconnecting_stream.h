@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/rpc/backoff.h"
+#include "common/rpc/network.h"
+#include "common/rpc/scope.h"
+
+namespace shoal {
+
+// A client's stream to one address. Its owner opens it again after it breaks, with growing pauses.
+//
+//            ┌──────────── OpenLater(), after a pause ────────────┐
+//            ▼                                                    │
+//   Open() ──▶ open ── Accepted() ──▶ accepted ── broken ──▶ on_closed
+//               └──────────────── broken ─────────────────────▲
+//
+// The pauses start over after a stream that lasted for a second from Accepted() on. A peer that
+// accepts and breaks again and again therefore does not get each try at once. The owner may destroy
+// this object in a callback, and no callback follows. Loop thread only.
+class ReconnectingStream {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;  // both outlive this
+    Network* network = nullptr;
+    std::string address;
+    std::string method;
+    uint64_t seed = 0;  // for the random pauses between tries
+    // Called when a stream is opened, for the hello. Null if the peer speaks first.
+    std::function<void()> on_open;
+    std::function<void(Message)> on_message;
+    // Called when the stream is gone: why it broke, or the status with which the peer ended it.
+    // Without OpenLater() no other stream follows.
+    std::function<void(const absl::Status&)> on_closed;
+  };
+  explicit ReconnectingStream(Options options);
+
+  // Opens the first stream. Requires that none is open.
+  void Open();
+  // Opens the next stream after a pause. Requires that none is open.
+  void OpenLater();
+  // The peer has accepted this stream. Only the first call for a stream counts.
+  void Accepted();
+
+  // These three have no effect while no stream is open.
+  void Send(Message message) {
+    if (stream_ != nullptr) stream_->Send(std::move(message));
+  }
+  void SendFrom(MessageSource source) {
+    if (stream_ != nullptr) stream_->SendFrom(std::move(source));
+  }
+  // Sends no more on this stream. on_closed follows.
+  void Finish() {
+    if (stream_ != nullptr) stream_->Finish(absl::OkStatus());
+  }
+  // Ends the stream, or the pause before the next one. No callback follows. After Finish() the
+  // queued messages are still sent.
+  void Close();
+  bool open() const { return stream_ != nullptr; }
+
+ private:
+  void OnClosed(const absl::Status& status);
+
+  const Options options_;
+  Backoff backoff_;
+  std::optional<Time> accepted_at_;  // of the current stream, or of the last one
+  std::unique_ptr<Stream> stream_;
+  Timer retry_{options_.loop};
+};
+
+}  // namespace shoal
