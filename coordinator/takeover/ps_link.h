@@ -1,14 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "common/rpc/backoff.h"
 #include "common/rpc/field_limits.h"
 #include "common/rpc/network.h"
-#include "common/rpc/scope.h"
+#include "common/rpc/reconnecting_stream.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -45,18 +43,16 @@ class PsLink {
   void Close();
 
  private:
-  void Open();
   void OnMessage(const Message& message);
   void OnClosed(const absl::Status& status);
+  // Ends the stream of a ps that breaks the protocol.
+  void Break(const std::string& why);
 
   const Options options_;
-  Backoff backoff_;
-  std::unique_ptr<Stream> stream_;
   bool hello_seen_ = false;
-  bool closed_ = false;
   Time since_{};
   std::string last_error_;
-  Timer retry_{options_.loop};
+  ReconnectingStream stream_;
 };
 
 }  // namespace shoal
