@@ -44,15 +44,20 @@ ParameterExchange::ParameterExchange(Options options)
       copies_(options_.loop) {
   peers_.resize(options_.addresses.size());
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    peers_[ps].backoff =
-        std::make_unique<Backoff>(std::chrono::milliseconds(50), std::chrono::seconds(1),
-                                  options_.worker * uint64_t{7919} + ps);
-    peers_[ps].retry = std::make_unique<Timer>(options_.loop);
     peers_[ps].versions.resize(options_.shard_map->ps(ps).chunks.size(), 0);
     peers_[ps].pulled = peers_[ps].versions;
     peers_[ps].here.resize(peers_[ps].versions.size());
     peers_[ps].pull_order = PullOrder(options_.shard_map->ps(ps).chunks);
-    Open(ps);
+    peers_[ps].stream = std::make_unique<ReconnectingStream>(ReconnectingStream::Options{
+        .loop = options_.loop,
+        .network = options_.network,
+        .address = options_.addresses[ps],
+        .method = kExchangeMethod,
+        .seed = options_.worker * uint64_t{7919} + ps,
+        .on_open = [this, ps] { SendHello(ps); },
+        .on_message = [this, ps](Message message) { OnMessage(ps, std::move(message)); },
+        .on_closed = [this, ps](const absl::Status& status) { OnClosed(ps, status); }});
+    peers_[ps].stream->Open();
   }
 }
 
@@ -231,21 +236,9 @@ void ParameterExchange::SendPull(int ps, const Request& first, int count) {
   peers_[ps].stream->Send(MakeMessage(request));
 }
 
-void ParameterExchange::Open(int ps) {
-  Peer& peer = peers_[ps];
-  peer.hello_seen = false;
-  peer.stream = options_.network->Open(
-      options_.addresses[ps], kExchangeMethod,
-      {.on_message = [this, ps](Message message) { OnMessage(ps, std::move(message)); },
-       .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
-  SendHello(ps);
-}
-
 void ParameterExchange::SetWorker(uint32_t worker) {
   if (std::exchange(worker_, worker) == worker) return;
-  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    if (peers_[ps].stream != nullptr) SendHello(ps);
-  }
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) SendHello(ps);
 }
 
 void ParameterExchange::SendHello(int ps) {
@@ -269,10 +262,9 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   }
   peer.hello_seen = false;
   peer.last_error = std::string(status.message());
-  peer.stream.reset();
   if (absl::IsFailedPrecondition(status) || absl::IsAborted(status))
     return options_.on_failed(status);
-  peer.retry->Set(peer.backoff->Next(), [this, ps] { Open(ps); });
+  peer.stream->OpenLater();
   // A ps rejects a step beyond its window, and a version whose steps are not all in. An earlier
   // step must be done first. This worker may hold that step, or may be the only one to take it. So
   // it gives up the timeline's work and begins again with the earliest steps.
@@ -377,10 +369,9 @@ void ParameterExchange::MaybeFinishPull() {
   if (!look_.pending()) look_.Set(kLookAgain, [this] { MaybeFinishPull(); });
 }
 
-// Resets the backoff only after an answer. A stream that breaks on the first request says hello,
-// too.
+// Only an answer counts as accepted. A stream that breaks on the first request says hello, too.
 void ParameterExchange::OnAnswered(int ps) {
-  peers_[ps].backoff->Reset();
+  peers_[ps].stream->Accepted();
   AskForMore(ps);
 }
 

@@ -14,8 +14,8 @@
 #include "common/compression/codec.h"
 #include "common/metrics/metric_samples.h"
 #include "common/model/model_layout.h"
-#include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
+#include "common/rpc/reconnecting_stream.h"
 #include "common/rpc/scope.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/round.h"
@@ -122,9 +122,7 @@ class ParameterExchange {
     int chunk;
   };
   struct Peer {
-    std::unique_ptr<Stream> stream;
-    std::unique_ptr<Backoff> backoff;
-    std::unique_ptr<Timer> retry;
+    std::unique_ptr<ReconnectingStream> stream;
     bool hello_seen = false;
     std::string last_error;          // why the last stream ended
     std::vector<uint64_t> versions;  // by chunk: version of the values in `parameters`
@@ -138,7 +136,6 @@ class ParameterExchange {
     uint64_t sent_bytes = 0;         // of payload
     uint64_t received_bytes = 0;
   };
-  void Open(int ps);
   void SendHello(int ps);
   void OnMessage(int ps, Message message);
   void OnClosed(int ps, const absl::Status& status);

@@ -482,5 +482,20 @@ TEST_F(ParameterExchangeTest, TriesAgainWithGrowingPauses) {
   EXPECT_EQ(network_.CountOf("ps-0:1"), 6) << "not after its end";
 }
 
+TEST_F(ParameterExchangeTest, PausesStartOverAfterAStreamWithAnswers) {
+  for (int i = 0; i < 5; ++i) {
+    ps(0).Close(absl::UnavailableError("refused"));
+    loop_.Advance(seconds(1));
+  }
+  Connect();
+  exchange_->PullAll([] {});
+  SendValues(0, 0, 1);
+  loop_.Advance(seconds(1));
+  const int before = network_.CountOf("ps-0:1");
+  ps(0).Close(absl::UnavailableError("connection reset"));
+  loop_.Advance(milliseconds(50));
+  EXPECT_EQ(network_.CountOf("ps-0:1"), before + 1);
+}
+
 }  // namespace
 }  // namespace shoal
