@@ -21,38 +21,38 @@ constexpr Time kEvaluatorWatchPeriod = std::chrono::seconds(1);
 constexpr Time kSayWaitAfter = std::chrono::seconds(5);
 // It logs the wait for a new checkpoint less often, because that wait is normal.
 constexpr Time kSayIdleEvery = std::chrono::minutes(1);
-// A stream that lasts this long resets the backoff.
-constexpr Time kEvaluatorSettled = std::chrono::seconds(1);
-// A leaving evaluator waits at most this long for the coordinator to close the stream.
-constexpr Time kEvaluatorLeaveTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
 EvaluatorSession::EvaluatorSession(Options options)
     : options_(std::move(options)),
-      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.incarnation) {}
+      link_({.loop = options_.loop,
+             .network = options_.network,
+             .chief = options_.chief,
+             .method = kEvaluateMethod,
+             .seed = options_.incarnation,
+             .timeout = options_.coordinator_timeout,
+             .on_open = [this] { SendHello(); },
+             .on_message = [this](const Message& message) { OnMessage(message); },
+             .on_closed = [this] { OnClosed(); }}) {}
 
 void EvaluatorSession::Start() {
-  alone_since_ = activity_began_ = options_.loop->Now();
-  say_wait_at_ = alone_since_ + kSayWaitAfter;
+  activity_began_ = options_.loop->Now();
+  say_wait_at_ = activity_began_ + kSayWaitAfter;
+  link_.Start();
   watch_.Set(kEvaluatorWatchPeriod, [this] { Watch(); });
-  LogInfo("looking for the coordinator at " + options_.chief);
-  Open();
 }
 
-// Promise 8: nothing waits in silence.
+// Promise 8: nothing waits in silence. The link logs the wait for the coordinator itself.
 void EvaluatorSession::Watch() {
   watch_.Set(kEvaluatorWatchPeriod, [this] { Watch(); });
+  if (!link_.welcomed()) return;
   const Time now = options_.loop->Now();
-  if (welcomed_ && activity_ == Activity::kComputing) SendProgress();
+  if (activity_ == Activity::kComputing) SendProgress();
   if (now < say_wait_at_ || preparing_) return;
   const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
   say_wait_at_ = now + kSayWaitAfter;
-  if (!welcomed_) {
-    LogWarning(refused_ ? NoCoordinator()
-                        : absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
-                                       WholeSeconds(now - alone_since_), " s: ", Trouble()));
-  } else if (activity_ == Activity::kReading) {
+  if (activity_ == Activity::kReading) {
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief,
                             " to send values of checkpoint ", checkpoint_, since));
   } else if (activity_ == Activity::kIdle && prepared_.has_value() && !computing_) {
@@ -62,25 +62,9 @@ void EvaluatorSession::Watch() {
   }
 }
 
-std::string EvaluatorSession::Trouble() const {
-  if (options_.network->LooksUp(options_.chief)) return "looking up the name";
-  return last_error_.empty() ? "no answer" : last_error_;
-}
-
-std::string EvaluatorSession::NoCoordinator() const {
-  return absl::StrCat(refused_ ? "not let in by the coordinator at " : "no coordinator at ",
-                      options_.chief, " since ", WholeSeconds(options_.loop->Now() - alone_since_),
-                      " s: ", last_error_);
-}
-
 // --- The stream to the coordinator ---
 
-void EvaluatorSession::Open() {
-  if (over_) return;
-  stream_ =
-      options_.network->Open(options_.chief, kEvaluateMethod,
-                             {.on_message = [this](Message message) { OnMessage(message); },
-                              .on_closed = [this](absl::Status status) { OnClosed(status); }});
+void EvaluatorSession::SendHello() {
   proto::EvaluatorReport report;
   proto::EvaluatorHello* hello = report.mutable_hello();
   hello->set_version(kVersion);
@@ -92,57 +76,22 @@ void EvaluatorSession::Open() {
   Report(report);
 }
 
-void EvaluatorSession::Report(const proto::EvaluatorReport& report) {
-  if (stream_ != nullptr) stream_->Send(MakeMessage(report));
-}
-
-void EvaluatorSession::OnClosed(const absl::Status& status) {
-  stream_.reset();
-  // A coordinator that rejects this evaluator closes the stream with OK.
-  if (!refused_ || !status.ok()) {
-    refused_ = false;
-    last_error_ = Printable(std::string(status.message()), kMaxReasonBytes);
-  }
-  if (over_) {
-    if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
-    return;
-  }
+void EvaluatorSession::OnClosed() {
   // The evaluation's number is only valid with that coordinator.
   if (evaluation_ != 0) Drop();
-  const Time now = options_.loop->Now();
-  if (std::exchange(welcomed_, false)) {
-    // A coordinator may welcome and break again and again. The backoff goes on for it.
-    if (now - welcomed_at_ >= kEvaluatorSettled) backoff_.Reset();
-    alone_since_ = now;
-    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
-  }
-  if (now - alone_since_ >= options_.coordinator_timeout)
-    return Over(absl::UnavailableError(NoCoordinator()));
-  retry_.Set(backoff_.Next(), [this] { Open(); });
+  if (const absl::Status retried = link_.Retry(); !retried.ok()) Over(retried);
 }
 
 void EvaluatorSession::OnMessage(const Message& message) {
-  if (over_) return;
   proto::EvaluatorOrder order;
-  if (!ParseMessage(message, &order)) {
-    return Over(absl::FailedPreconditionError(
-        options_.chief + " does not speak as a coordinator of this version does"));
-  }
+  if (const absl::Status parsed = link_.Parse(message, &order); !parsed.ok()) return Over(parsed);
   switch (order.kind_case()) {
     case proto::EvaluatorOrder::kWelcome:
       return OnWelcome(order.welcome());
-    case proto::EvaluatorOrder::kRejected: {
-      const std::string reason = PrintableLines(order.rejected().reason(), kMaxReasonBytes);
-      const std::string why = "the coordinator says: " + reason;
-      if (order.rejected().other_job()) return Over(absl::UnavailableError(why));
-      if (order.rejected().final()) return Over(absl::FailedPreconditionError(why));
-      // Watch() logs a repeated reason.
-      if (!refused_ || last_error_ != reason) LogWarning(why);
-      refused_ = true;
-      last_error_ = reason;
-      if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
+    case proto::EvaluatorOrder::kRejected:
+      if (const absl::Status rejected = link_.Rejected(order.rejected()); !rejected.ok())
+        Over(rejected);
       return;
-    }
     case proto::EvaluatorOrder::kEvaluate:
       return OnEvaluate(order.evaluate());
     case proto::EvaluatorOrder::kValues:
@@ -157,12 +106,10 @@ void EvaluatorSession::OnMessage(const Message& message) {
 }
 
 void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
-  welcomed_ = true;
-  refused_ = false;
-  welcomed_at_ = options_.loop->Now();
+  link_.Welcomed();
   const uint32_t job = JobFingerprint(welcome.job());
   if ((prepared_.has_value() || preparing_) && job != job_fingerprint_)
-    return Over(absl::UnavailableError(OtherJob(options_.chief, job, job_fingerprint_)));
+    return Over(OtherJob(options_.chief, job, job_fingerprint_));
   if (prepared_.has_value()) return SendReady();
   if (std::exchange(preparing_, true)) return;
   job_fingerprint_ = job;
@@ -170,7 +117,7 @@ void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
   // Only the names and the layout of the variables are needed, so any number of ps works.
   options_.computer->Prepare(welcome.job(), /*ps_count=*/1,
                              scope_.Guard([this](absl::StatusOr<StepComputer::Prepared> prepared) {
-                               if (!over_) OnPrepared(std::move(prepared));
+                               if (!link_.over()) OnPrepared(std::move(prepared));
                              }));
 }
 
@@ -178,7 +125,7 @@ void EvaluatorSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepare
   preparing_ = false;
   if (!prepared.ok()) return Leave(prepared.status());
   prepared_ = *std::move(prepared);
-  if (welcomed_) SendReady();
+  if (link_.welcomed()) SendReady();
 }
 
 void EvaluatorSession::SendReady() {
@@ -268,7 +215,7 @@ void EvaluatorSession::Compute() {
   computing_ = true;
   options_.computer->Evaluate(
       batches_done_, scope_.Guard([this, work = work_](absl::StatusOr<BatchOutcome> outcome) {
-        if (over_) return;
+        if (link_.over()) return;
         computing_ = false;
         if (work == work_) return OnComputed(std::move(outcome));
         // That evaluation was cancelled. The next one has waited for the end of this batch.
@@ -325,37 +272,30 @@ void EvaluatorSession::Drop() {
 // --- The end ---
 
 void EvaluatorSession::Stop(const std::string& reason) {
-  if (over_) return;
+  if (link_.over()) return;
   LogInfo("stopping: " + reason);
   Leave(absl::CancelledError(reason));
 }
 
-// The coordinator closes the stream when it has read the message. This way it knows before the
-// process ends.
 void EvaluatorSession::Leave(const absl::Status& why) {
-  if (over_) return;
+  if (link_.over()) return;
   proto::EvaluatorReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
   report.mutable_leaving()->set_reason(PrintableLines(std::string(why.message()), kMaxReasonBytes));
   Report(report);
-  if (stream_ == nullptr) return Over(why);
-  over_ = true;
-  leaving_ = why;
-  stream_->Finish(absl::OkStatus());
-  leave_deadline_.Set(kEvaluatorLeaveTimeout, [this] {
-    if (leaving_.has_value()) options_.on_over(*std::exchange(leaving_, std::nullopt));
-  });
+  link_.Leave([this, why] { options_.on_over(why); });
 }
 
 void EvaluatorSession::Over(const absl::Status& status) {
-  if (std::exchange(over_, true)) return;
+  if (link_.over()) return;
+  link_.End();
   options_.on_over(status);
 }
 
 // --- For people and Prometheus ---
 
 void EvaluatorSession::Collect(MetricSamples* out) const {
-  out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
+  link_.Collect(out);
   WorkerFigures figures = figures_;
   const Time spent = options_.loop->Now() - activity_began_;
   figures.Spent(activity_ == Activity::kIdle      ? WorkerFigures::kIdle
@@ -363,14 +303,10 @@ void EvaluatorSession::Collect(MetricSamples* out) const {
                                                   : WorkerFigures::kEvaluate,
                 spent);
   figures.Collect(out);
-  if (!welcomed_) {
-    out->Add("shoal_worker_waiting_seconds", ToSeconds(options_.loop->Now() - alone_since_),
-             {"chief", "0", "no connection"});
-  }
 }
 
 std::string EvaluatorSession::NotReady() const {
-  if (over_) return "the work is over";
+  if (link_.over()) return "the work is over";
   return preparing_ ? "opening the job's data" : "";
 }
 

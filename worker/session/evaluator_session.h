@@ -2,19 +2,18 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/metrics/metric_samples.h"
-#include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "common/rpc/scope.h"
 #include "common/rpc/windowed_fetch.h"
 #include "proto/evaluator.pb.h"
 #include "worker/job/dataset_pass.h"
+#include "worker/session/coordinator_link.h"
 #include "worker/session/worker_figures.h"
 #include "worker/step/step_computer.h"
 
@@ -61,17 +60,12 @@ class EvaluatorSession {
 
  private:
   enum class Activity { kIdle, kReading, kComputing };
-  // Opens the stream to the coordinator.
-  void Open();
+  void SendHello();
   void OnMessage(const Message& message);
-  void OnClosed(const absl::Status& status);
-  void Report(const proto::EvaluatorReport& report);
-  // Periodic: reports the progress, and logs each long wait.
+  void OnClosed();
+  void Report(const proto::EvaluatorReport& report) { link_.Send(report); }
+  // Periodic: reports the progress, and logs each long wait for a checkpoint or for values.
   void Watch();
-  // Returns the known reason why there is no coordinator yet.
-  std::string Trouble() const;
-  // Returns a log line: for how long there is no coordinator, and the last error.
-  std::string NoCoordinator() const;
 
   void OnWelcome(const proto::EvaluatorWelcome& welcome);
   void OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared);
@@ -102,15 +96,8 @@ class EvaluatorSession {
   void Ask(const Piece& piece);
 
   const Options options_;
-  std::unique_ptr<Stream> stream_;
-  Backoff backoff_;
-  Timer retry_{options_.loop};
+  CoordinatorLink link_;
   Timer watch_{options_.loop};
-  std::string last_error_;  // of the stream to the coordinator
-  bool refused_ = false;    // the coordinator rejected this for now; last_error_ is its reason
-  bool welcomed_ = false;
-  Time welcomed_at_{};
-  Time alone_since_{};
   Time say_wait_at_{};
   bool preparing_ = false;
   uint32_t job_fingerprint_ = 0;  // of the prepared job; valid once preparing_ was set
@@ -128,9 +115,6 @@ class EvaluatorSession {
   uint64_t batches_done_ = 0;
   BatchResult sums_;
 
-  bool over_ = false;
-  std::optional<absl::Status> leaving_;  // for on_over, once the coordinator closes the stream
-  Timer leave_deadline_{options_.loop};
   const Scope scope_{options_.loop};
 };
 

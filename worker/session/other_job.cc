@@ -5,10 +5,10 @@
 
 namespace shoal {
 
-std::string OtherJob(const std::string& chief, uint32_t its_job, uint32_t own_job) {
-  return absl::StrCat("the coordinator at ", chief, " has the job with fingerprint ",
-                      ChecksumText(its_job), " now, this process computes the one with ",
-                      ChecksumText(own_job), "; start it again");
+absl::Status OtherJob(const std::string& chief, uint32_t its_job, uint32_t own_job) {
+  return absl::UnavailableError(absl::StrCat(
+      "the coordinator at ", chief, " has the job with fingerprint ", ChecksumText(its_job),
+      " now, this process computes the one with ", ChecksumText(own_job), "; start it again"));
 }
 
 }  // namespace shoal

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
 #include "common/base/version.h"
@@ -14,15 +13,9 @@
 namespace shoal {
 namespace {
 
-// A leaving worker waits at most this long for the coordinator to close the stream.
-constexpr Time kLeaveTimeout = std::chrono::seconds(1);
-
 // Limits on a welcome: the number of ps, and the length of an address.
 constexpr int kMaxPs = 65536;
 constexpr size_t kMaxAddressBytes = 512;
-
-// A stream that lasts this long resets the backoff.
-constexpr Time kSettled = std::chrono::seconds(1);
 
 // The worker logs a wait that is longer than this, again and again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
@@ -31,50 +24,41 @@ constexpr Time kWatchPeriod = std::chrono::seconds(5);
 
 WorkerSession::WorkerSession(Options options)
     : options_(std::move(options)),
-      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.incarnation) {}
+      link_({.loop = options_.loop,
+             .network = options_.network,
+             .chief = options_.chief,
+             .method = kWorkMethod,
+             .seed = options_.incarnation,
+             .timeout = options_.coordinator_timeout,
+             .on_open = [this] { SendHello(); },
+             .on_message = [this](const Message& message) { OnMessage(message); },
+             .on_closed = [this] { OnClosed(); }}) {}
 
 void WorkerSession::Start() {
-  alone_since_ = activity_began_ = options_.loop->Now();
+  activity_began_ = options_.loop->Now();
+  link_.Start();
   watch_.Set(kWatchPeriod, [this] { WatchWaits(); });
-  LogInfo("looking for the coordinator at " + options_.chief);
-  Open();
 }
 
-// Promise 8: nothing waits in silence.
+// Promise 8: nothing waits in silence. The link logs the wait for the coordinator itself.
 void WorkerSession::WatchWaits() {
   watch_.Set(kWatchPeriod, [this] { WatchWaits(); });
   const Time now = options_.loop->Now();
-  if (!welcomed_) {
-    LogWarning(refused_ ? NoCoordinator()
-                        : absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
-                                       WholeSeconds(now - alone_since_), " s: ", Trouble()));
-  }
   if (now - activity_began_ < kWatchPeriod) return;
   const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
   if (activity_ == Activity::kIdle) {
-    if (computing_ || !welcomed_ || !prepared_.has_value()) return;
+    if (computing_ || !link_.welcomed() || !prepared_.has_value()) return;
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " to ",
                             timeline_ == 0 ? "open a timeline" : "hand out steps", since));
     return;
   }
   const std::string what = Doing() + since;
   if (!Computes()) LogWarning("waiting: " + what);
-  if (!welcomed_) return;
+  if (!link_.welcomed()) return;
   proto::WorkerReport report;
   report.mutable_waiting()->set_what(what);
   report.mutable_waiting()->set_computing(Computes());
-  Report(report);
-}
-
-std::string WorkerSession::Trouble() const {
-  if (options_.network->LooksUp(options_.chief)) return "looking up the name";
-  return last_error_.empty() ? "no answer" : last_error_;
-}
-
-std::string WorkerSession::NoCoordinator() const {
-  return absl::StrCat(refused_ ? "not let in by the coordinator at " : "no coordinator at ",
-                      options_.chief, " since ", WholeSeconds(options_.loop->Now() - alone_since_),
-                      " s: ", last_error_);
+  link_.Send(report);
 }
 
 std::string WorkerSession::Batches() const {
@@ -105,16 +89,6 @@ std::string WorkerSession::Doing() const {
 
 // --- The stream to the coordinator ---
 
-void WorkerSession::Open() {
-  if (over_) return;
-  welcomed_ = false;
-  stream_ =
-      options_.network->Open(options_.chief, kWorkMethod,
-                             {.on_message = [this](Message message) { OnMessage(message); },
-                              .on_closed = [this](absl::Status status) { OnClosed(status); }});
-  SendHello();
-}
-
 void WorkerSession::SendHello() {
   proto::WorkerReport report;
   proto::WorkerHello* hello = report.mutable_hello();
@@ -128,64 +102,29 @@ void WorkerSession::SendHello() {
   hello->set_timeline(timeline_);
   if (activity_ == Activity::kTraining) hello->add_held_steps(step_);
   for (const LeasedStep& leased : leases_) hello->add_held_steps(leased.step);
-  Report(report);
+  link_.Send(report);
 }
 
-void WorkerSession::Report(const proto::WorkerReport& report) {
-  if (stream_ != nullptr) stream_->Send(MakeMessage(report));
-}
-
-void WorkerSession::OnClosed(const absl::Status& status) {
-  stream_.reset();
+void WorkerSession::OnClosed() {
   no_more_leases_ = false;
-  // A coordinator that rejects this worker closes the stream with OK.
-  if (!refused_ || !status.ok()) {
-    refused_ = false;
-    last_error_ = Printable(std::string(status.message()), kMaxReasonBytes);
-  }
-  if (over_) return FinishLeaving();
-  const bool was_welcomed = std::exchange(welcomed_, false);
   if (MayLeave()) return Over(End::kDrained, absl::OkStatus());
-  const Time now = options_.loop->Now();
-  // A coordinator may welcome and break again and again. The backoff goes on for it.
-  if (const Time at = std::exchange(welcomed_at_, Time{}); at != Time{} && now - at >= kSettled)
-    backoff_.Reset();
-  if (was_welcomed) {
-    alone_since_ = now;
-    lost_ = true;
-    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
-                            absl::StripPrefix(last_error_, options_.chief + ": ")));
-  }
-  if (now - alone_since_ >= options_.coordinator_timeout) {
-    return Over(End::kNoCoordinator, absl::UnavailableError(NoCoordinator()));
-  }
-  retry_.Set(backoff_.Next(), [this] { Open(); });
+  if (const absl::Status retried = link_.Retry(); !retried.ok())
+    return Over(End::kNoCoordinator, retried);
   EndHalt();  // the coordinator that halted it may be gone
 }
 
 void WorkerSession::OnMessage(const Message& message) {
-  if (over_) return;
   proto::WorkerOrder order;
-  if (!ParseMessage(message, &order)) {
-    return Over(End::kFailed,
-                absl::FailedPreconditionError(
-                    options_.chief + " does not speak as a coordinator of this version does"));
-  }
+  if (const absl::Status parsed = link_.Parse(message, &order); !parsed.ok())
+    return Over(End::kFailed, parsed);
   switch (order.kind_case()) {
     case proto::WorkerOrder::kWelcome:
       return OnWelcome(order.welcome());
     case proto::WorkerOrder::kRejected: {
-      const std::string reason = PrintableLines(order.rejected().reason(), kMaxReasonBytes);
-      const std::string why = "the coordinator says: " + reason;
-      if (order.rejected().other_job()) return OverOfOtherCluster(why);
-      if (order.rejected().final()) return Over(End::kFailed, absl::FailedPreconditionError(why));
-      // WatchWaits() logs a repeated reason.
-      if (!refused_ || last_error_ != reason) LogWarning(why);
-      refused_ = true;
-      last_error_ = reason;
-      // The worker reports steps that finish from here on over the next stream.
-      if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
-      return;
+      const absl::Status rejected = link_.Rejected(order.rejected());
+      if (absl::IsUnavailable(rejected)) return OverOfOtherCluster(rejected);
+      if (!rejected.ok()) return Over(End::kFailed, rejected);
+      return;  // the worker reports steps that finish from here on over the next stream
     }
     case proto::WorkerOrder::kTimelineOpened:
       return OnTimelineOpened(order.timeline_opened().timeline());
@@ -214,13 +153,7 @@ void WorkerSession::OnMessage(const Message& message) {
 void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   if (const absl::Status sound = CheckWelcome(welcome); !sound.ok())
     return Over(End::kFailed, sound);
-  welcomed_ = true;
-  refused_ = false;
-  welcomed_at_ = options_.loop->Now();
-  if (std::exchange(lost_, false)) {
-    LogInfo(absl::StrCat("back with the coordinator at ", options_.chief, " after ",
-                         WholeSeconds(welcomed_at_ - alone_since_), " s"));
-  }
+  link_.Welcomed();
   // A later coordinator may assign another index to a worker that is not in the cluster spec.
   if (index_ != welcome.index()) {
     index_ = welcome.index();
@@ -233,7 +166,8 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
     if (job != job_fingerprint_)
       return OverOfOtherCluster(OtherJob(options_.chief, job, job_fingerprint_));
     if (ps != ps_)
-      return OverOfOtherCluster("the cluster has other ps now; start the worker again");
+      return OverOfOtherCluster(
+          absl::UnavailableError("the cluster has other ps now; start the worker again"));
     if (prepared_.has_value()) SendReady();
     return;
   }
@@ -243,7 +177,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   preparing_ = true;
   options_.computer->Prepare(welcome.job(), static_cast<int>(ps_.size()),
                              scope_.Guard([this](absl::StatusOr<StepComputer::Prepared> prepared) {
-                               if (!over_) OnPrepared(std::move(prepared));
+                               if (!link_.over()) OnPrepared(std::move(prepared));
                              }));
 }
 
@@ -294,13 +228,13 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
           [this](const absl::Status& status) {
             // Posted, so that this does not run inside a callback of the exchange.
             options_.loop->Post(scope_.Guard([this, status] {
-              if (over_) return;
+              if (link_.over()) return;
               if (!absl::IsAborted(status)) return Leave(status);
-              OverOfOtherCluster(std::string(status.message()));
+              OverOfOtherCluster(absl::UnavailableError(status.message()));
             }));
           }});
   if (draining_) return Leave(absl::OkStatus());
-  if (welcomed_) SendReady();
+  if (link_.welcomed()) SendReady();
 }
 
 void WorkerSession::SendReady() {
@@ -310,7 +244,7 @@ void WorkerSession::SendReady() {
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
   report.mutable_ready()->set_shard_map_fingerprint(prepared_->shard_map->Fingerprint());
   report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
-  Report(report);
+  link_.Send(report);
   if (draining_) SendDraining();
   // Steps that finished while there was no coordinator still count.
   ReportSteps();
@@ -337,7 +271,7 @@ void WorkerSession::OnTimelineLost(const std::string& why) {
   LogWarning("the timeline is over: " + Printable(why, kMaxReasonBytes));
   proto::WorkerReport report;
   report.mutable_timeline_lost()->set_timeline(timeline_);
-  Report(report);
+  link_.Send(report);
   DropWork(0);
   Next();
 }
@@ -359,14 +293,14 @@ void WorkerSession::DropWork(uint64_t timeline) {
 // --- The end ---
 
 void WorkerSession::Drain(const std::string& reason) {
-  if (draining_ || over_) return;
+  if (draining_ || link_.over()) return;
   draining_ = true;
   drain_reason_ = reason;
   LogInfo("draining: " + reason);
   no_step_after_ = options_.loop->Now() + options_.drain_timeout / 2;
   evaluations_.clear();
   drain_deadline_.Set(options_.drain_timeout, [this] {
-    if (over_) return FinishLeaving();
+    if (link_.over()) return link_.StopWaiting();
     SendLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
   });
@@ -377,46 +311,34 @@ void WorkerSession::Drain(const std::string& reason) {
 void WorkerSession::SendDraining() {
   proto::WorkerReport report;
   report.mutable_draining();
-  Report(report);
+  link_.Send(report);
 }
 
 void WorkerSession::SendLeaving(const absl::Status& why) {
-  if (welcomed_) ReportSteps();
+  if (link_.welcomed()) ReportSteps();
   proto::WorkerReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
   report.mutable_leaving()->set_reason(
       why.ok() ? drain_reason_ : PrintableLines(std::string(why.message()), kMaxReasonBytes));
   report.mutable_leaving()->set_failed(!why.ok());
-  Report(report);
+  link_.Send(report);
 }
 
 void WorkerSession::Leave(const absl::Status& why) {
-  if (over_) return;
+  if (link_.over()) return;
   SendLeaving(why);
   const End end = why.ok() ? End::kDrained : End::kFailed;
-  if (stream_ == nullptr) return Over(end, why);
-  // The coordinator closes the stream when it has read the message. This way it knows before the
-  // process ends.
-  over_ = true;
-  leaving_ = {end, why};
-  stream_->Finish(absl::OkStatus());
-  leave_deadline_.Set(kLeaveTimeout, [this] { FinishLeaving(); });
+  link_.Leave([this, end, why] { options_.on_over(end, why); });
 }
 
-void WorkerSession::FinishLeaving() {
-  if (!leaving_.has_value()) return;
-  const auto [end, why] = *std::exchange(leaving_, std::nullopt);
-  options_.on_over(end, why);
-}
-
-void WorkerSession::OverOfOtherCluster(const std::string& why) {
+void WorkerSession::OverOfOtherCluster(const absl::Status& why) {
   if (draining_) return Over(End::kDrained, absl::OkStatus());
-  Over(End::kNoCoordinator, absl::UnavailableError(why));
+  Over(End::kNoCoordinator, why);
 }
 
 void WorkerSession::Over(End end, const absl::Status& status) {
-  if (over_) return;
-  over_ = true;
+  if (link_.over()) return;
+  link_.End();
   options_.on_over(end, status);
 }
 

@@ -11,13 +11,13 @@
 
 #include "absl/status/status.h"
 #include "common/metrics/metric_samples.h"
-#include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "common/rpc/scope.h"
 #include "common/step_plan/round.h"
 #include "proto/coordinator.pb.h"
 #include "proto/worker.pb.h"
 #include "worker/exchange/parameter_exchange.h"
+#include "worker/session/coordinator_link.h"
 #include "worker/session/input_wait_share.h"
 #include "worker/session/worker_figures.h"
 #include "worker/step/step_computer.h"
@@ -94,23 +94,16 @@ class WorkerSession {
     std::optional<Round> round;
   };
 
-  // Opens the stream to the coordinator.
-  void Open();
   void OnMessage(const Message& message);
-  void OnClosed(const absl::Status& status);
+  void OnClosed();
   void SendHello();
-  // Periodic: logs each long wait and reports it to the coordinator.
+  // Periodic: logs each long wait for work or for a ps, and reports it to the coordinator.
   void WatchWaits();
-  // Returns the known reason why there is no coordinator yet.
-  std::string Trouble() const;
-  // Returns a log line: for how long there is no coordinator, and the last error.
-  std::string NoCoordinator() const;
   // Returns the current activity, for logs.
   std::string Doing() const;
   // Returns ", batch 3 of 50," if the current step has several batches, else "".
   std::string Batches() const;
   void CollectWaits(MetricSamples* out) const;
-  void Report(const proto::WorkerReport& report);
 
   void OnWelcome(const proto::Welcome& welcome);
   // Error unless a coordinator of this version can send this welcome.
@@ -173,32 +166,23 @@ class WorkerSession {
   // workers have done. Nobody fills this gap if all workers leave at once.
   bool MayLeave() const {
     return draining_ && !preparing_ && activity_ != Activity::kTraining && leases_.empty() &&
-           (welcomed_ ? no_more_leases_ : unreported_.steps_size() == 0);
+           (link_.welcomed() ? no_more_leases_ : unreported_.steps_size() == 0);
   }
   void SendDraining();
   void SendLeaving(const absl::Status& why);
   // Sends the coordinator `why`, waits shortly until it closes the stream, then ends.
   void Leave(const absl::Status& why);
-  void FinishLeaving();
   void Over(End end, const absl::Status& status);
   // Ends because the cluster has another job or other ps now: only a restart helps. A draining
   // worker ends as drained, because it has no work left.
-  void OverOfOtherCluster(const std::string& why);
+  void OverOfOtherCluster(const absl::Status& why);
 
   const Options options_;
-  std::unique_ptr<Stream> stream_;
-  Backoff backoff_;
-  Timer retry_{options_.loop};
+  CoordinatorLink link_;
   Timer watch_{options_.loop};
   Time activity_began_{};
   WorkerFigures figures_;
   InputWaitShare input_wait_share_;
-  std::string last_error_;  // of the stream to the coordinator
-  bool refused_ = false;    // the coordinator rejected this for now; last_error_ is its reason
-  Time alone_since_{};      // without a stream to the coordinator
-  bool lost_ = false;       // the loss of the coordinator is logged, its return is not
-  bool welcomed_ = false;
-  Time welcomed_at_{};  // over this stream; 0: not yet
 
   std::optional<uint32_t> index_;
   std::vector<std::string> ps_;
@@ -237,10 +221,6 @@ class WorkerSession {
   std::string drain_reason_;
   Time no_step_after_{};  // while draining: no step begins from this time on
   Timer drain_deadline_{options_.loop};
-  bool over_ = false;
-  // Set by Leave(): for on_over, once the coordinator closes the stream.
-  std::optional<std::pair<End, absl::Status>> leaving_;
-  Timer leave_deadline_{options_.loop};
   const Scope scope_{options_.loop};
 };
 

@@ -24,7 +24,7 @@ std::optional<WorkerFigures::Phase> WorkerSession::PhaseOf(Activity activity) {
 }
 
 void WorkerSession::Collect(MetricSamples* out) const {
-  out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
+  link_.Collect(out);
   out->Add("shoal_worker_timeline", TermNumber(timeline_));
   out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
   // Includes the current activity. This shows a worker that is stuck in one.
@@ -42,10 +42,10 @@ void WorkerSession::CollectWaits(MetricSamples* out) const {
     out->Add("shoal_worker_waiting_seconds", ToSeconds(options_.loop->Now() - since),
              {type, absl::StrCat(index), why});
   };
-  if (!welcomed_) add("chief", 0, "no connection", alone_since_);
   if (!prepared_.has_value() || Computes()) return;
   if (activity_ == Activity::kIdle) {
-    if (welcomed_) add("chief", 0, timeline_ == 0 ? "no timeline" : "no steps", activity_began_);
+    if (link_.welcomed())
+      add("chief", 0, timeline_ == 0 ? "no timeline" : "no steps", activity_began_);
     return;
   }
   for (const ParameterExchange::Wait& wait : exchange_->Waits())
@@ -53,7 +53,7 @@ void WorkerSession::CollectWaits(MetricSamples* out) const {
 }
 
 std::string WorkerSession::NotReady() const {
-  if (over_) return "the work is over";
+  if (link_.over()) return "the work is over";
   if (draining_) return "draining";
   return preparing_ ? "opening the job's data" : "";
 }

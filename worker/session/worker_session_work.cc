@@ -62,7 +62,7 @@ void WorkerSession::OnHalt(const proto::Halt& halt) {
   proto::WorkerReport report;
   report.mutable_halted()->set_timeline(timeline_);
   report.mutable_halted()->set_begun_below(begun_below_);
-  Report(report);
+  link_.Send(report);
 }
 
 void WorkerSession::OnResume(const proto::Resume& resume) {
@@ -120,7 +120,7 @@ void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
 }
 
 void WorkerSession::Next() {
-  if (over_ || activity_ != Activity::kIdle || computing_) return;
+  if (link_.over() || activity_ != Activity::kIdle || computing_) return;
   if (MayLeave() || (draining_ && options_.loop->Now() >= no_step_after_))
     return Leave(absl::OkStatus());
   if (timeline_ == 0) return;
@@ -186,7 +186,7 @@ void WorkerSession::OnArrived(int ps, int chunk) {
 
 // Checks the same conditions as Next(). After the last chunk, OnPulled() begins the step.
 void WorkerSession::MaybeTrainEarly() {
-  if (over_ || computing_ || Holds() || !evaluations_.empty()) return;
+  if (link_.over() || computing_ || Holds() || !evaluations_.empty()) return;
   if (!pulled_for_.has_value() || leases_.empty() || leases_.front().step != pulled_for_->step)
     return;
   if (!options_.computer->BeginsEarly() || !exchange_->gradients_are_free()) return;
@@ -224,7 +224,7 @@ void WorkerSession::Train() {
                              if (work == work_) OnChunk(ps, chunk);
                            }),
                            scope_.Guard([this, work = work_](absl::StatusOr<BatchOutcome> outcome) {
-                             if (over_) return;
+                             if (link_.over()) return;
                              computing_ = false;
                              if (work != work_) return Next();
                              OnComputed(std::move(outcome));
@@ -300,11 +300,11 @@ void WorkerSession::MaybeFinishStep() {
 }
 
 void WorkerSession::MaybeReportSteps() {
-  if (!welcomed_) return;  // SendReady() reports them
+  if (!link_.welcomed()) return;  // SendReady() reports them
   if (unreported_.steps_size() * uint64_t{kReportPortions} > leases_.size()) return ReportSteps();
   if (report_due_.pending()) return;
   report_due_.Set(kReportWithin, [this] {
-    if (welcomed_ && !over_) ReportSteps();
+    if (link_.welcomed() && !link_.over()) ReportSteps();
   });
 }
 
@@ -313,7 +313,7 @@ void WorkerSession::ReportSteps() {
   if (unreported_.steps_size() == 0) return;
   proto::WorkerReport report;
   report.mutable_steps_done()->Swap(&unreported_);
-  Report(report);
+  link_.Send(report);
 }
 
 void WorkerSession::PullCut(const EvaluationOrder& order) {
@@ -342,7 +342,7 @@ void WorkerSession::Evaluate(const EvaluationOrder& order) {
   computing_ = true;
   options_.computer->Evaluate(
       order.batch, scope_.Guard([this, work = work_, order](absl::StatusOr<BatchOutcome> outcome) {
-        if (over_) return;
+        if (link_.over()) return;
         computing_ = false;
         if (work != work_) return Next();
         Begin(Activity::kIdle);
@@ -355,7 +355,7 @@ void WorkerSession::Evaluate(const EvaluationOrder& order) {
         done->set_examples(outcome->examples);
         done->set_loss_sum(outcome->loss_sum);
         for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
-        Report(report);
+        link_.Send(report);
         Next();
       }));
 }

@@ -284,7 +284,7 @@ TEST_F(WorkerSessionTest, WhyItIsRefusedIsSaidOnceAPeriodAndInTheEnd) {
   }
   SendLogTo({});
   ExpectOver(WorkerSession::End::kNoCoordinator,
-             "not let in by the coordinator at chief:1 since 60");
+             "rejected by the coordinator at chief:1 since 60");
   EXPECT_THAT(why_, HasSubstr(" s: there is a worker 4 already"));
   EXPECT_THAT(log, Contains(HasSubstr("already")).Times(AllOf(Ge(119), Le(122))))
       << "every 5 s of 600, and at first";
