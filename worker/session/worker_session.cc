@@ -77,10 +77,11 @@ std::string WorkerSession::Doing() const {
       return "pulling the parameters of a cut from " + exchange_->Waiting();
     case Activity::kTraining:
       if (exchange_->pulling())
-        return absl::StrCat("pulling the parameters of step ", step_, " from ",
+        return absl::StrCat("pulling the parameters of step ", step_.number(), " from ",
                             exchange_->Waiting());
-      if (computing_) return absl::StrCat("computing step ", step_, Batches());
-      return absl::StrCat("pushing the gradient of step ", step_, " to ", exchange_->Waiting());
+      if (computing_) return absl::StrCat("computing step ", step_.number(), Batches());
+      return absl::StrCat("pushing the gradient of step ", step_.number(), " to ",
+                          exchange_->Waiting());
     case Activity::kEvaluating:
       return "evaluating a batch of the test set";
   }
@@ -100,7 +101,7 @@ void WorkerSession::SendHello() {
   hello->set_threads(options_.threads);
   hello->set_incarnation(options_.incarnation);
   hello->set_timeline(timeline_);
-  if (activity_ == Activity::kTraining) hello->add_held_steps(step_);
+  if (activity_ == Activity::kTraining) hello->add_held_steps(step_.number());
   for (const LeasedStep& leased : leases_) hello->add_held_steps(leased.step);
   link_.Send(report);
 }
@@ -280,10 +281,8 @@ void WorkerSession::DropWork(uint64_t timeline) {
   timeline_ = timeline;
   ++work_;
   leases_.clear();
-  halted_ = false;
-  held_back_.clear();
+  step_.Reset();
   pulled_for_.reset();
-  begun_below_ = 0;
   evaluations_.clear();
   unreported_.Clear();
   Begin(Activity::kIdle);

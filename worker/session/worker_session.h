@@ -19,6 +19,7 @@
 #include "worker/exchange/parameter_exchange.h"
 #include "worker/session/coordinator_link.h"
 #include "worker/session/input_wait_share.h"
+#include "worker/session/step_in_progress.h"
 #include "worker/session/worker_figures.h"
 #include "worker/step/step_computer.h"
 
@@ -122,7 +123,9 @@ class WorkerSession {
   // Begins the next work if the worker is idle.
   void Next();
   // Whether the worker must not begin a step now.
-  bool Holds() const { return halted_ || (draining_ && options_.loop->Now() >= no_step_after_); }
+  bool Holds() const {
+    return step_.halted() || (draining_ && options_.loop->Now() >= no_step_after_);
+  }
   // Counts the time of the current activity, then switches to `activity`.
   void Begin(Activity activity);
   // Whether the step can be computed from the current parameters.
@@ -194,9 +197,6 @@ class WorkerSession {
   uint64_t timeline_ = 0;
   uint64_t work_ = 0;  // grows when the work is cancelled; tells late results apart
   std::deque<LeasedStep> leases_;
-  bool halted_ = false;  // begins no lease
-  // Every step of this timeline that may have pushed chunks is below this.
-  uint64_t begun_below_ = 0;
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
   // Step of the current pull; empty once this step was revoked.
@@ -207,12 +207,8 @@ class WorkerSession {
   bool parameters_fresh_ = false;
   // Version of all parameter chunks in this timeline; empty: unknown.
   std::optional<uint64_t> parameters_version_;
-  uint64_t cut_here_ = 0;                // step of the cut in cut_parameters; 0: none
-  uint64_t step_ = 0;                    // the current step
-  std::optional<BatchOutcome> outcome_;  // of step_, once computed
-  bool step_applied_ = false;            // every ps has acknowledged all chunks of step_
-  // Computed chunks of step_, as (ps, chunk), that a halt holds back.
-  std::vector<std::pair<int, int>> held_back_;
+  uint64_t cut_here_ = 0;  // step of the cut in cut_parameters; 0: none
+  StepInProgress step_;
   proto::StepsDone unreported_;
   Timer report_due_{options_.loop};  // set while steps wait to be reported
 

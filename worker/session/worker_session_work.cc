@@ -22,10 +22,6 @@ constexpr size_t kMaxEvaluations = 1 << 10;
 constexpr Time kReportWithin = std::chrono::milliseconds(50);
 constexpr int kReportPortions = 4;
 
-uint64_t Microseconds(Time time) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
-}
-
 }  // namespace
 
 // Ignores leases of another timeline, which are normal after a restore. Logs and ignores a lease
@@ -57,11 +53,11 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
 // need not wait for a step that has pushed no chunk.
 void WorkerSession::OnHalt(const proto::Halt& halt) {
   if (timeline_ == 0 || halt.timeline() != timeline_) return;
-  halted_ = true;
+  step_.Halt();
   ReportSteps();
   proto::WorkerReport report;
   report.mutable_halted()->set_timeline(timeline_);
-  report.mutable_halted()->set_begun_below(begun_below_);
+  report.mutable_halted()->set_begun_below(step_.begun_below());
   link_.Send(report);
 }
 
@@ -72,7 +68,7 @@ void WorkerSession::OnResume(const proto::Resume& resume) {
   if (activity_ == Activity::kPulling && pulled_for_.has_value() &&
       pulled_for_->step >= resume.below())
     pulled_for_.reset();
-  if (activity_ == Activity::kTraining && step_ >= begun_below_ && step_ >= resume.below()) {
+  if (activity_ == Activity::kTraining && !step_.begun() && step_.number() >= resume.below()) {
     AbandonStep();
   } else if (dropped > 0) {
     ExpectLeasesAnew();
@@ -81,14 +77,13 @@ void WorkerSession::OnResume(const proto::Resume& resume) {
 }
 
 void WorkerSession::EndHalt() {
-  halted_ = false;
-  for (const auto& [ps, chunk] : std::exchange(held_back_, {})) OnChunk(ps, chunk);
+  for (const auto& [ps, chunk] : step_.EndHalt()) OnChunk(ps, chunk);
   Next();
 }
 
 void WorkerSession::AbandonStep() {
   ++work_;
-  held_back_.clear();
+  step_.Cancel();
   parameters_fresh_ = false;
   // The pull itself is not cancelled.
   pulled_for_.reset();
@@ -130,7 +125,7 @@ void WorkerSession::Next() {
     evaluations_.pop_front();
     return Evaluate(order);
   }
-  if (leases_.empty() || halted_) return;
+  if (leases_.empty() || step_.halted()) return;
   if (!ParametersFit(leases_.front())) return PullParametersFor(leases_.front());
   Train();
 }
@@ -201,7 +196,7 @@ void WorkerSession::OnRoundComplete(uint64_t version) {
     proto::StepDone& done = *unreported_.add_steps();
     done.set_step(leased.step);
     done.set_was_in(true);
-    begun_below_ = std::max(begun_below_, leased.step + 1);
+    step_.CompletedElsewhere(leased.step);
     return true;
   });
   unreported_.set_timeline(timeline_);
@@ -215,11 +210,9 @@ void WorkerSession::Train() {
   leases_.pop_front();
   Begin(Activity::kTraining);
   computing_ = true;
-  step_ = leased.step;
-  outcome_.reset();
-  step_applied_ = false;
+  step_.Begin(leased.step);
   if (!exchange_->pulling()) BeginPushes(leased.round);
-  options_.computer->Train(step_, exchange_->Missing(),
+  options_.computer->Train(step_.number(), exchange_->Missing(),
                            scope_.Guard([this, work = work_](int ps, int chunk) {
                              if (work == work_) OnChunk(ps, chunk);
                            }),
@@ -233,24 +226,19 @@ void WorkerSession::Train() {
 
 void WorkerSession::BeginPushes(const std::optional<Round>& round) {
   // Pushes of a round bring no values. parameters_version_ covers further steps of the round.
-  parameters_fresh_ = !round && step_ >= prepared_->pulls_below;
+  parameters_fresh_ = !round && step_.number() >= prepared_->pulls_below;
   exchange_->BeginStep(
-      step_,
+      step_.number(),
       [this] {
-        step_applied_ = true;
+        step_.Applied();
         MaybeFinishStep();
       },
       round);
 }
 
 void WorkerSession::OnChunk(int ps, int chunk) {
-  SHOAL_CHECK(!exchange_->pulling(), "step ", step_);
-  if (halted_ && step_ >= begun_below_) {
-    held_back_.emplace_back(ps, chunk);
-    return;
-  }
-  begun_below_ = std::max(begun_below_, step_ + 1);
-  exchange_->PushChunk(ps, chunk);
+  SHOAL_CHECK(!exchange_->pulling(), "step ", step_.number());
+  if (step_.MayPush({ps, chunk})) exchange_->PushChunk(ps, chunk);
 }
 
 void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
@@ -258,8 +246,8 @@ void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
     Begin(Activity::kIdle);
     return Leave(outcome.status());
   }
-  outcome_ = *std::move(outcome);
-  if (outcome_->nothing) PushNothing();
+  step_.Computed(*std::move(outcome));
+  if (step_.outcome().nothing) PushNothing();
   MaybeFinishStep();
 }
 
@@ -276,24 +264,16 @@ void WorkerSession::PushNothing() {
 }
 
 void WorkerSession::MaybeFinishStep() {
-  if (!outcome_.has_value() || !step_applied_) return;
-  proto::StepDone& done = *unreported_.add_steps();
-  unreported_.set_timeline(timeline_);
-  done.set_step(step_);
-  done.set_examples(static_cast<uint32_t>(outcome_->examples));
-  done.set_loss_sum(outcome_->loss_sum);
-  for (const double sum : outcome_->metric_sums) done.add_metric_sums(sum);
-  done.set_input_wait_us(outcome_->input_wait_us);
-  done.set_compute_us(outcome_->compute_us);
+  if (!step_.done()) return;
+  const BatchOutcome& outcome = step_.outcome();
   const Time took = options_.loop->Now() - activity_began_;
-  figures_.StepDone(*outcome_, took);
+  *unreported_.add_steps() = step_.Report(took);
+  unreported_.set_timeline(timeline_);
+  figures_.StepDone(outcome, took);
   const std::string waiting =
-      input_wait_share_.StepDone(std::chrono::microseconds(outcome_->input_wait_us), took);
+      input_wait_share_.StepDone(std::chrono::microseconds(outcome.input_wait_us), took);
   if (!waiting.empty()) LogInfo(waiting);
-  const uint64_t whole_us = Microseconds(took);
-  const uint64_t own_us = outcome_->input_wait_us + outcome_->compute_us;
-  done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
-  if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
+  if (options_.on_step != nullptr) options_.on_step(timeline_, step_.number());
   Begin(Activity::kIdle);
   MaybeReportSteps();
   Next();
