@@ -44,7 +44,7 @@ void PsLink::Close() {
 void PsLink::OnMessage(const Message& message) {
   proto::ControlReply reply;
   if (const absl::Status parsed = ParseWithin(options_.limits, message, &reply); !parsed.ok()) {
-    return Break(absl::StrCat(options_.address, " does not speak as a ps of this version does: it ",
+    return Break(absl::StrCat(options_.address, " is not a ps of this version: it ",
                               std::string(parsed.message())));
   }
   if (reply.kind_case() != proto::ControlReply::kHello) {

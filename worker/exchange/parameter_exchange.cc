@@ -275,8 +275,8 @@ void ParameterExchange::OnMessage(int ps, Message message) {
   peers_[ps].received_bytes += message.payload_bytes();
   proto::ExchangeReply reply;
   if (!ParseMessage(message, &reply)) {
-    return options_.on_failed(absl::FailedPreconditionError(
-        absl::StrCat(options_.addresses[ps], " does not speak as a ps of this version does")));
+    return options_.on_failed(absl::FailedPreconditionError(absl::StrCat(
+        options_.addresses[ps], " is not a ps of this version: it sent an unreadable message")));
   }
   switch (reply.kind_case()) {
     case proto::ExchangeReply::kHello:
@@ -495,8 +495,7 @@ std::string ParameterExchange::Waiting() const {
                                        : absl::StrCat(" (no connection: ", error, ")")));
   }
   if (pull_done_ != nullptr && pulls_missing_ == 0)
-    waiting.push_back(
-        "what was sent in the former timeline to be read by ps, or to leave this process");
+    waiting.push_back("the transport, which still sends gradients of the former timeline");
   return absl::StrJoin(waiting, ", ");
 }
 

@@ -59,8 +59,8 @@ std::string CoordinatorLink::NoCoordinator() const {
 absl::Status CoordinatorLink::Parse(const Message& message,
                                     google::protobuf::MessageLite* order) const {
   if (ParseMessage(message, order)) return absl::OkStatus();
-  return absl::FailedPreconditionError(options_.chief +
-                                       " does not speak as a coordinator of this version does");
+  return absl::FailedPreconditionError(
+      options_.chief + " is not a coordinator of this version: it sent an unreadable message");
 }
 
 void CoordinatorLink::Welcomed() {

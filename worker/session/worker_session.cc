@@ -186,18 +186,18 @@ absl::Status WorkerSession::CheckWelcome(const proto::Welcome& welcome) const {
   const auto wrong = [this](const std::string& what) {
     return absl::FailedPreconditionError(
         absl::StrCat("the coordinator at ", options_.chief, " ", what,
-                     ": it is none of this version; give --chief the address of the job's"));
+                     "; set --chief to the address of this job's coordinator"));
   };
   if (options_.index.has_value() && welcome.index() != *options_.index) {
-    return wrong(absl::StrCat("calls worker ", *options_.index, " by the index ", welcome.index()));
+    return wrong(absl::StrCat("assigns index ", welcome.index(), " to worker ", *options_.index));
   }
   if (welcome.ps().empty() || welcome.ps_size() > kMaxPs) {
-    return wrong(absl::StrCat("names ", welcome.ps_size(), " ps, where there are 1 to ", kMaxPs));
+    return wrong(absl::StrCat("lists ", welcome.ps_size(), " ps, not 1 to ", kMaxPs));
   }
   for (const std::string& address : welcome.ps()) {
     if (address.empty() || address.size() > kMaxAddressBytes) {
-      return wrong(absl::StrCat("names a ps by an address of ", address.size(),
-                                " bytes, where one has 1 to ", kMaxAddressBytes));
+      return wrong(absl::StrCat("lists a ps with an address of ", address.size(),
+                                " bytes, not 1 to ", kMaxAddressBytes));
     }
   }
   return absl::OkStatus();

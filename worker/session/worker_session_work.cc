@@ -32,17 +32,16 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
   const uint64_t room = kMaxLeases - std::min<uint64_t>(leases_.size(), kMaxLeases);
   if (lease.first() >= total || lease.count() == 0 || lease.count() > total - lease.first() ||
       lease.count() > room) {
-    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
-                                   lease.first(), " on; the job has ", total, ", ", leases_.size(),
-                                   " are held, and a worker holds ", kMaxLeases, " at most"));
+    return LogWarning(absl::StrCat(
+        "ignoring a lease of ", lease.count(), " steps from step ", lease.first(), ": the job has ",
+        total, " steps, and this worker holds ", leases_.size(), " of at most ", kMaxLeases));
   }
   const std::optional<Round> round = RoundOf(lease);
   if (round &&
       !(round->Contains(lease.first()) && round->Contains(lease.first() + lease.count() - 1))) {
-    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
-                                   lease.first(), " on, in a round of ", round->count,
-                                   " steps from ", round->first,
-                                   " on; the steps of a lease are all of its round"));
+    return LogWarning(absl::StrCat("ignoring a lease of ", lease.count(), " steps from step ",
+                                   lease.first(), ": its round has ", round->count,
+                                   " steps from step ", round->first));
   }
   for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back({lease.first() + i, round});
   options_.computer->Expect(lease.first(), lease.count());
@@ -104,10 +103,10 @@ void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
   const uint64_t batches = prepared_->test_batches;
   if (evaluate.cut_step() == 0 || evaluate.batch() >= batches ||
       evaluations_.size() >= kMaxEvaluations) {
-    return LogWarning(absl::StrCat("not taken: to evaluate batch ", evaluate.batch(),
-                                   " on the cut at step ", evaluate.cut_step(),
-                                   "; the test set has ", batches, ", and ", evaluations_.size(),
-                                   " are to be evaluated already"));
+    return LogWarning(absl::StrCat(
+        "ignoring an order to evaluate batch ", evaluate.batch(), " on the cut at step ",
+        evaluate.cut_step(), ": the test set has ", batches, " batches, and ", evaluations_.size(),
+        " of at most ", kMaxEvaluations, " orders are pending"));
   }
   evaluations_.push_back({evaluate.cut_step(), evaluate.batch()});
   options_.computer->ExpectEvaluation(evaluate.batch());
