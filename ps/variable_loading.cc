@@ -13,6 +13,7 @@
 #include "common/log/logging.h"
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
+#include "ps/store/store_loading.h"
 
 namespace shoal {
 namespace {
@@ -93,8 +94,9 @@ LoadOutcome Load(const LoadRequest& request) {
     return {.status = absl::OkStatus(), .not_seen = true, .variables = std::move(loaded)};
   }
   if (request.checkpoint.empty()) {
-    loaded.store->InitializeFromSeed();
-  } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint, request.files);
+    FillFromSeed(loaded.store.get());
+  } else if (absl::Status read =
+                 FillFromCheckpoint(request.checkpoint, request.files, loaded.store.get());
              !read.ok()) {
     // A checkpoint that does not suit this job or this Shoal may still be whole.
     return {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/files/file_system.h"
 #include "common/job/job.h"
 #include "common/memory/memory_limit.h"
 #include "ps/chunk_coding.h"

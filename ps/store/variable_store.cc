@@ -6,10 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_reader.h"
-#include "common/model/initializer.h"
 #include "common/model/moving_average.h"
 #include "ps/store/gradient_runs.h"
 
@@ -63,55 +60,24 @@ std::vector<VariableStore::DecayRun> VariableStore::DecayRuns(const Chunk& chunk
   return runs;
 }
 
-void VariableStore::InitializeFromSeed() {
-  for (const Shard& shard : shards().shards) {
-    const Variable& variable = options_.variables[shard.variable];
-    const size_t size = (shard.row_end - shard.row_begin) * RowSize(variable);
-    InitializeRows(variable.initializer, variable.name, variable.shape, options_.seed,
-                   shard.row_begin, shard.row_end, {buffers_->slab() + shard.slab_offset, size});
-  }
-  for (size_t i = 0; i < slot_slabs_.size(); ++i) {
-    std::fill_n(slot_slabs_[i].data(), SlotSlabSize(shards()),
-                options_.optimizer->initial_slot_value(i));
-  }
-  SetApplied(0);
-}
-
-absl::Status VariableStore::LoadCheckpoint(const std::string& directory, FileSystem* files) {
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                         CheckpointReader::Open(directory, files));
-  const std::vector<std::string>& there = checkpoint->manifest().slots;
-  std::vector<std::string> missing;
-  for (const std::string& name : options_.optimizer->slot_names()) {
-    if (std::find(there.begin(), there.end(), name) == there.end()) missing.push_back(name);
-  }
-  if (!missing.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        directory, ": the job's optimizer needs the slots ", absl::StrJoin(missing, ", "),
-        ", which this checkpoint of another optimizer lacks (it has: ",
-        there.empty() ? "none" : absl::StrJoin(there, ", "), ")"));
-  }
-  for (const RowRun& run : RowRuns()) {
-    SHOAL_RETURN_IF_ERROR(
-        checkpoint->Read(run.tensor, run.shape, run.offset_bytes, run.out, run.size_bytes));
-  }
-  SHOAL_RETURN_IF_ERROR(checkpoint->Verify());
-  SetApplied(checkpoint->manifest().cut_step);
-  return absl::OkStatus();
-}
-
 std::vector<VariableStore::RowRun> VariableStore::RowRuns() {
   std::vector<RowRun> runs;
   for (const Shard& shard : shards().shards) {
     const Variable& variable = options_.variables[shard.variable];
     const uint64_t row_bytes = RowSize(variable) * sizeof(float);
-    const auto add = [&](const std::string& tensor, float* slab) {
-      runs.push_back({tensor, variable.shape, shard.row_begin * row_bytes,
-                      (shard.row_end - shard.row_begin) * row_bytes, slab + shard.slab_offset});
+    const auto add = [&](const std::string& tensor, float* slab, std::optional<int> slot) {
+      runs.push_back({.tensor = tensor,
+                      .shape = variable.shape,
+                      .offset_bytes = shard.row_begin * row_bytes,
+                      .size_bytes = (shard.row_end - shard.row_begin) * row_bytes,
+                      .out = slab + shard.slab_offset,
+                      .shard = &shard,
+                      .slot = slot});
     };
-    add(variable.name, buffers_->slab());
+    add(variable.name, buffers_->slab(), std::nullopt);
     for (size_t i = 0; variable.has_slots() && i < slot_slabs_.size(); ++i) {
-      add(options_.optimizer->slot_names()[i] + "/" + variable.name, slot_slabs_[i].data());
+      add(options_.optimizer->slot_names()[i] + "/" + variable.name, slot_slabs_[i].data(),
+          static_cast<int>(i));
     }
   }
   return runs;

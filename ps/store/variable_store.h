@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/files/file_system.h"
 #include "common/model/variable.h"
 #include "common/optimizer/optimizer.h"
 #include "common/optimizer/rate_scale.h"
@@ -39,7 +38,7 @@ struct PushResult {
 
 // The shards of one ps: values in one aligned slab, slots in others, and per chunk version,
 // iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol; section
-// 13 for rounds). InitializeFromSeed or LoadCheckpoint fills it once. A chunk holds variables of
+// 13 for rounds). FillFromSeed or FillFromCheckpoint fills it once. A chunk holds variables of
 // one UpdateRule: chunks of moving averages have no slots, and frozen ones take no pushes either.
 // No threads, sockets or clock: calls come one at a time. Snapshots may outlive the store.
 class VariableStore {
@@ -66,24 +65,20 @@ class VariableStore {
   int chunk_count() const { return static_cast<int>(chunks_.size()); }
   int64_t chunk_size(int chunk) const { return shards().chunks[chunk].size; }  // floats
 
-  // Rule 3: first values by the initializers; nothing applied.
-  void InitializeFromSeed();
-  // A run of rows of this ps in a checkpoint, and its place in the store. Filling all runs and then
-  // calling SetApplied is equal to LoadCheckpoint.
+  // A run of rows of this ps in a checkpoint, and its place in the store. A new store has no values
+  // until all runs are filled and SetApplied is called.
   struct RowRun {
     std::string tensor;  // VARIABLE or SLOT/VARIABLE
     Shape shape;         // of the whole tensor
     uint64_t offset_bytes = 0;
     uint64_t size_bytes = 0;
     float* out = nullptr;
+    const Shard* shard = nullptr;  // of options().shard_map
+    std::optional<int> slot;       // none: values
   };
   std::vector<RowRun> RowRuns();
   // Counts all steps below `base` as applied; `base` becomes the version of each chunk.
   void SetApplied(uint64_t base);
-  // Rule 3: takes values and slots of the checkpoint, verified completely, and counts all steps
-  // below its cut as applied. After an error the store must not be used. kFailedPrecondition: the
-  // checkpoint lacks slots of this optimizer. Other errors come from CheckpointReader.
-  absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
   // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; it must
   // have the chunk's size. In a round the step is in from now on, and applied with the rest of its

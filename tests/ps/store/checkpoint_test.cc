@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "common/checkpoint/checkpoint_store.h"
+#include "ps/store/store_loading.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
@@ -67,13 +68,18 @@ class StoreCheckpointTest : public testing::Test {
 
 const char kAdam[] = "\"adam\"";
 
+absl::Status LoadAdam(const std::string& directory) {
+  const auto store = MakeTestStore({.optimizer = kAdam});
+  return FillFromCheckpoint(directory, RealFileSystem(), store.get());
+}
+
 TEST_F(StoreCheckpointTest, WrittenByOneLoadedByThree) {
   const Tensors before = Write(kAdam, 1, 5);
   EXPECT_EQ(before.size(), TestVariables().size() + 2 * 4);
   Tensors after;
   for (int p = 0; p < 3; ++p) {
     const auto store = MakeTestStore({.optimizer = kAdam, .ps_index = p, .ps_count = 3, .seed = 9});
-    const absl::Status loaded = store->LoadCheckpoint(directory_);
+    const absl::Status loaded = FillFromCheckpoint(directory_, RealFileSystem(), store.get());
     ASSERT_TRUE(loaded.ok()) << loaded;
     EXPECT_EQ(store->base(), 5u);
     uint64_t highest = 0;
@@ -97,7 +103,7 @@ TEST_F(StoreCheckpointTest, WrittenByThreeLoadedByTwo) {
   for (int p = 0; p < 2; ++p) {
     const auto store =
         MakeTestStore({.optimizer = CountingSgd(0.9), .ps_index = p, .ps_count = 2, .seed = 9});
-    ASSERT_TRUE(store->LoadCheckpoint(directory_).ok());
+    ASSERT_TRUE(FillFromCheckpoint(directory_, RealFileSystem(), store.get()).ok());
     uint64_t highest = 0;
     ASSERT_TRUE(store->StartCut(4, &highest));
     CollectCut(*store, &after);
@@ -109,7 +115,7 @@ TEST_F(StoreCheckpointTest, WrittenByThreeLoadedByTwo) {
 TEST_F(StoreCheckpointTest, GoesOnAsIfNothingHadBeen) {
   Write(kAdam, 1, 3);
   const auto loaded = MakeTestStore({.optimizer = kAdam});
-  ASSERT_TRUE(loaded->LoadCheckpoint(directory_).ok());
+  ASSERT_TRUE(FillFromCheckpoint(directory_, RealFileSystem(), loaded.get()).ok());
   const auto through = SeededStore({.optimizer = kAdam});
   for (uint64_t step = 0; step < 6; ++step) {
     for (int k = 0; k < PushedChunks(*through); ++k) {
@@ -127,7 +133,7 @@ TEST_F(StoreCheckpointTest, GoesOnAsIfNothingHadBeen) {
 
 TEST_F(StoreCheckpointTest, SlotsOfAnotherOptimizerAreNamed) {
   Write(CountingSgd(0.9), 1, 1);
-  const absl::Status status = MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(directory_);
+  const absl::Status status = LoadAdam(directory_);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("adam_m, adam_v"));
   EXPECT_THAT(status.message(), HasSubstr("it has: sgd_momentum"));
@@ -135,7 +141,7 @@ TEST_F(StoreCheckpointTest, SlotsOfAnotherOptimizerAreNamed) {
 
 TEST_F(StoreCheckpointTest, DamageIsNamed) {
   Write(kAdam, 1, 1);
-  EXPECT_FALSE(MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(root_ / "none").ok());
+  EXPECT_FALSE(LoadAdam(root_ / "none").ok());
   const std::string file = directory_ + "/model-00001-of-00001.safetensors";
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekg(-3, std::ios::end);
@@ -143,7 +149,7 @@ TEST_F(StoreCheckpointTest, DamageIsNamed) {
   stream.seekp(-3, std::ios::end);
   stream.put(byte);
   stream.close();
-  const absl::Status status = MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(directory_);
+  const absl::Status status = LoadAdam(directory_);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("model-00001-of-00001.safetensors"));
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ps/store/store_loading.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -30,7 +31,7 @@ std::unique_ptr<VariableStore> StoreWithAverages() {
       .optimizer = *MakeOptimizer(
           R"({"class_name": "SGD", "config": {"momentum": 0.9, "weight_decay": 0.1}})"),
       .window_steps = 64});
-  store->InitializeFromSeed();
+  FillFromSeed(store.get());
   return store;
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "ps/store/store_loading.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -9,7 +10,7 @@ namespace shoal {
 // Makes a store that has drawn its first values from its seed.
 inline std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {}) {
   auto store = MakeTestStore(options);
-  store->InitializeFromSeed();
+  FillFromSeed(store.get());
   return store;
 }
 

@@ -5,6 +5,7 @@
 // velocity out), 28 with Adam. With readers, every chunk is held when its next update comes.
 #include <benchmark/benchmark.h>
 
+#include "ps/store/store_loading.h"
 #include "ps/store/variable_store.h"
 
 namespace shoal {
@@ -18,7 +19,7 @@ void Apply(benchmark::State& state, const std::string& optimizer, bool readers) 
   VariableStore store({.variables = variables,
                        .shard_map = ShardMap(variables, 1, {}),
                        .optimizer = MakeOptimizer(optimizer).value()});
-  store.InitializeFromSeed();
+  FillFromSeed(&store);
   const int chunks = store.chunk_count();
   // As many gradients as chunks: they come from memory, as received ones do.
   std::vector<Message> gradients;
