@@ -28,12 +28,12 @@ CutWriter::CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* st
 
 void CutWriter::WriteNextChunk() {
   if (next_chunk_ == store_->chunk_count() || !files_->status.ok()) return Finish();
-  const auto pieces = std::make_shared<const std::vector<VariableStore::CutPiece>>(
-      store_->CopyCutChunk(next_chunk_++));
+  const auto pieces = std::make_shared<const std::vector<CutCopies::Piece>>(
+      store_->cut().CopyPieces(next_chunk_++));
   scope_.Offload(
       Lane::kFiles,
       [files = files_, pieces] {
-        for (const VariableStore::CutPiece& piece : *pieces) {
+        for (const CutCopies::Piece& piece : *pieces) {
           files->status = files->writer.Write(piece.tensor, piece.offset_bytes, piece.values.data(),
                                               piece.values.size() * sizeof(float));
           if (!files->status.ok()) return;

@@ -57,7 +57,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
                                " under a higher term"));
   }
   uint64_t highest_step = 0;
-  if (!repeated && !store_->StartCut(place.cut_step, &highest_step)) {
+  if (!repeated && !store_->cut().Start(place.cut_step, &highest_step)) {
     reply.mutable_fence_refused()->set_highest_step(highest_step);
     return refuse(absl::StrCat("ps ", ps_index_, " has applied step ", highest_step,
                                " already; a cut at ", place.cut_step, " comes too late"));
@@ -99,11 +99,11 @@ void Cuts::SayReplaced(const SessionPtr& by) const {
 }
 
 void Cuts::Advance() {
-  if (!cut_ || cut_->ready || !store_->CutReady()) return;
+  if (!cut_ || cut_->ready || !store_->cut().Ready()) return;
   cut_->ready = true;
   SendReady();
   if (cut_->place.directory.empty()) {
-    cut_->hold ? LetGoOfSlots() : store_->EndCut();
+    cut_->hold ? DropSlots() : store_->cut().End();
     return;
   }
   Look();
@@ -132,14 +132,14 @@ void Cuts::Write(bool seen) {
   cut_->writer = std::make_unique<CutWriter>(
       loop_, files_, store_, cut_->place.directory,
       [this](int chunk) {
-        cut_->let_go = true;
-        store_->ReleaseCut(chunk, /*values=*/!cut_->hold);
+        cut_->dropped = true;
+        cut_->hold ? store_->cut().DropSlots(chunk) : store_->cut().DropChunk(chunk);
       },
       [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
 }
 
 void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
-  if (absl::IsPermissionDenied(result.status()) && !cut_->let_go) {
+  if (absl::IsPermissionDenied(result.status()) && !cut_->dropped) {
     // The directory is read-only here, or another user's.
     LogWarning(std::string(result.status().message()));
     cut_->writer.reset();
@@ -154,21 +154,20 @@ void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
   }
   cut_->writer.reset();
   cut_->written = std::move(result);
-  cut_->hold ? LetGoOfSlots() : store_->EndCut();
+  cut_->hold ? DropSlots() : store_->cut().End();
   SendWritten();
 }
 
 // Drops the slots of the cut: an evaluation reads values only.
-void Cuts::LetGoOfSlots() {
-  for (int chunk = 0; chunk < store_->chunk_count(); ++chunk)
-    store_->ReleaseCut(chunk, /*values=*/false);
+void Cuts::DropSlots() {
+  for (int chunk = 0; chunk < store_->chunk_count(); ++chunk) store_->cut().DropSlots(chunk);
 }
 
 void Cuts::OnRelease(const proto::Release& release) {
   if (!cut_ || cut_->step != release.cut_step() || !(cut_->hold || cut_->not_seen)) return;
   cut_->hold = false;
   const bool to_be_written = !cut_->place.directory.empty() && !cut_->written && !cut_->not_seen;
-  if (!to_be_written) store_->EndCut();
+  if (!to_be_written) store_->cut().End();
 }
 
 void Cuts::OnReadCut(const SessionPtr& session, uint64_t term, const proto::ReadCut& request) {
@@ -186,13 +185,13 @@ void Cuts::OnReadCut(const SessionPtr& session, uint64_t term, const proto::Read
 }
 
 void Cuts::FillRows(proto::CutRows* rows) const {
-  if (!cut_ || cut_->term != rows->term() || !store_->CutReady() ||
-      *store_->cut_step() != rows->cut_step() ||
+  if (!cut_ || cut_->term != rows->term() || !store_->cut().Ready() ||
+      store_->cut().step() != rows->cut_step() ||
       rows->chunk() >= static_cast<uint32_t>(store_->chunk_count()) || rows->part() >= 1 << 10) {
     return;
   }
   const std::span<const float> values =
-      store_->CutPart(static_cast<int>(rows->chunk()), static_cast<int>(rows->part()));
+      store_->cut().Part(static_cast<int>(rows->chunk()), static_cast<int>(rows->part()));
   rows->set_values(values.data(), values.size_bytes());
 }
 

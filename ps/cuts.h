@@ -51,7 +51,7 @@ class Cuts {
     uint64_t step = 0;
     CutPlace place;  // without a directory the cut is not written
     bool hold = false;
-    bool let_go = false;             // written chunks are dropped, so the cut cannot be read
+    bool dropped = false;            // written chunks are dropped, so the cut cannot be read
     bool not_seen = false;           // this machine does not see the directory
     std::weak_ptr<Session> session;  // of the last request
     bool ready = false;
@@ -66,7 +66,7 @@ class Cuts {
   void Look();
   void OnLooked(const absl::StatusOr<bool>& seen);
   void Write(bool seen);
-  void LetGoOfSlots();
+  void DropSlots();
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
   // Adds the values, unless the cut is dropped.
   void FillRows(proto::CutRows* rows) const;

@@ -236,7 +236,7 @@ absl::StatusOr<Message> ParameterServer::MakeValues(Session* session, const prot
   } else if (pull.cut_step() == 0) {
     values = ReadLive(chunk);
   } else {
-    SHOAL_ASSIGN_OR_RETURN(values, store().ReadCut(chunk, pull.cut_step()));
+    SHOAL_ASSIGN_OR_RETURN(values, store().cut().Read(chunk, pull.cut_step()));
   }
   proto::ExchangeReply reply;
   reply.mutable_values()->set_timeline(timeline());

@@ -75,7 +75,7 @@ class CompressedExchangeTest : public ParameterServerTest {
     return values;
   }
   std::vector<float> Stored(int k) const {
-    const std::span<const float> values = server_->variables()->values(k);
+    const std::span<const float> values = server_->variables()->chunk(k).values();
     return {values.begin(), values.end()};
   }
 

@@ -44,7 +44,7 @@ TEST_F(UnreadAnswersTest, ManyThatDoNotReadCostNoValues) {
     PushStep(worker, kTerm, step);
     worker.payload.clear();
   }
-  EXPECT_LE(server_->variables()->spare_buffers(), 1u);
+  EXPECT_LE(server_->variables()->buffers().spare_count(), 1u);
 }
 
 TEST_F(UnreadAnswersTest, PulledValuesAreThoseOfTheMomentTheyAreRead) {
@@ -106,7 +106,7 @@ TEST_F(UnreadAnswersTest, ARefusedPushStaysRefused) {
   LoadJob(control, kTerm);
   sleeper.received->Read();
   EXPECT_THAT(sleeper.Take<proto::ExchangeReply>().refused().reason(), HasSubstr("is empty"));
-  EXPECT_EQ(server_->variables()->version(0), 0u);
+  EXPECT_EQ(server_->variables()->chunk(0).version(), 0u);
 }
 
 // Rows of a cut are as large as chunks.

@@ -64,7 +64,8 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
     if (store != nullptr) {
       life.chunks.resize(store->chunk_count());
       for (int k = 0; k < store->chunk_count(); ++k) {
-        life.chunks[k] = {store->version(k), store->applied(k).base(), store->applied(k).count()};
+        const StoredChunk& stored = store->chunk(k);
+        life.chunks[k] = {stored.version(), stored.applied().base(), stored.applied().count()};
         CheckChunk(process, *store, k);
       }
     }
@@ -73,13 +74,14 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
   if (store == nullptr) return;
   for (int k = 0; k < store->chunk_count(); ++k) {
     Chunk& chunk = life.chunks[k];
-    const AppliedSet& applied = store->applied(k);
-    if (chunk.version == store->version(k) && chunk.count == applied.count()) continue;
+    const uint64_t version = store->chunk(k).version();
+    const AppliedSet& applied = store->chunk(k).applied();
+    if (chunk.version == version && chunk.count == applied.count()) continue;
     if (applied.base() < chunk.base || applied.count() < chunk.count) {
       world_.Fail(absl::StrCat(process.name(), " chunk ", k, " has forgotten steps in timeline ",
                                TermText(life.timeline)));
     }
-    chunk = {store->version(k), applied.base(), applied.count()};
+    chunk = {version, applied.base(), applied.count()};
     CheckChunk(process, *store, k);
     if (pushed != life.timeline) {
       world_.Fail(absl::StrCat(process.name(), " has applied a push of timeline ", TermText(pushed),
@@ -95,8 +97,9 @@ void Checks::OnLeft(const SimulatedProcess& process) {
   if (!workload_->orderly || !life.may_go || store == nullptr) return;
   uint64_t end = 0;
   for (int k = 0; k < store->chunk_count(); ++k) {
-    if (store->options().shard_map.ps(store->options().ps_index).chunks[k].pushed())
-      end = std::max(end, rounds_.has_value() ? store->version(k) : store->applied(k).end());
+    const StoredChunk& chunk = store->chunk(k);
+    if (chunk.layout().pushed())
+      end = std::max(end, rounds_.has_value() ? chunk.version() : chunk.applied().end());
   }
   const std::vector<StoredCheckpoint> stored = Stored();
   const uint64_t kept = stored.empty() ? 0 : stored[0].manifest.cut_step;
@@ -107,29 +110,30 @@ void Checks::OnLeft(const SimulatedProcess& process) {
 
 // Exactly once: the chunk is the sum of exactly the steps that it says it has applied.
 void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& store, int index) {
-  const AppliedSet& applied = store.applied(index);
-  const shoal::Chunk& chunk = store.options().shard_map.ps(store.options().ps_index).chunks[index];
+  const StoredChunk& stored = store.chunk(index);
+  const AppliedSet& applied = stored.applied();
+  const shoal::Chunk& chunk = stored.layout();
   if (!chunk.pushed()) {
     if (applied.count() != applied.base()) world_.Fail("a chunk that is not trained was");
     return;
   }
-  CheckSteps(process, applied, store.version(index), index);
+  CheckSteps(process, applied, stored.version(), index);
   // In rounds, what it has in beyond them is not in its values.
-  const uint64_t below = rounds_.has_value() ? store.version(index) : applied.base();
+  const uint64_t below = rounds_.has_value() ? stored.version() : applied.base();
   std::vector<uint64_t> after;
   if (!rounds_.has_value()) after = applied.StepsAfterBase();
   std::vector<std::span<const float>> slots;
   if (chunk.has_slots()) {
     for (size_t slot = 0; slot < workload_->sums_slots().size(); ++slot)
-      slots.push_back(store.slot(index, static_cast<int>(slot)));
+      slots.push_back(stored.slot(static_cast<int>(slot)));
   }
-  CheckBuffer(absl::StrCat(process.name(), " chunk ", index), slots, store.version(index));
+  CheckBuffer(absl::StrCat(process.name(), " chunk ", index), slots, stored.version());
   for (const ChunkPiece& piece : chunk.pieces) {
     for (int64_t i = 0; i < piece.size; ++i) {
       const int64_t element = piece.variable_offset + i;
       float expected = sums_->Below(below, piece.variable, element);
       for (const uint64_t step : after) expected += sums_->Addend(step, piece.variable, element);
-      const float sum = SumOf(slots, store.values(index), piece.chunk_offset + i);
+      const float sum = SumOf(slots, stored.values(), piece.chunk_offset + i);
       if (sum == expected) continue;
       world_.Fail(absl::StrFormat(
           "%s chunk %d is %.9g at %d, but the steps below %d and %d after it make %.9g",
@@ -186,8 +190,8 @@ void Checks::OnCoordinator(const SimulatedProcess& process, const TrainingRun& r
     if (server == nullptr || server->timeline() != run.timeline()) continue;
     const VariableStore& store = *server->variables();
     for (int k = 0; k < store.chunk_count(); ++k) {
-      if (!store.options().shard_map.ps(store.options().ps_index).chunks[k].pushed()) continue;
-      const AppliedSet& applied = store.applied(k);
+      if (!store.chunk(k).layout().pushed()) continue;
+      const AppliedSet& applied = store.chunk(k).applied();
       bool all = applied.base() >= steps->base() || applied.count() >= steps->base();
       for (uint64_t step = applied.base(); step < steps->base(); ++step) {
         all = all && applied.Contains(step);
@@ -294,7 +298,9 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
   const Life& life = servers_[&sender];
   const VariableStore* const store = life.server->variables();
   if (life.server->timeline() != reply.applied().timeline() || store == nullptr ||
-      !store->applied(static_cast<int>(reply.applied().chunk())).Contains(reply.applied().step())) {
+      !store->chunk(static_cast<int>(reply.applied().chunk()))
+           .applied()
+           .Contains(reply.applied().step())) {
     world_.Fail(absl::StrCat(sender.name(), " acknowledges what it has not applied"));
   }
   CheckStaleness(sender.name(), reply.applied());

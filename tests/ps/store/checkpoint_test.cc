@@ -37,11 +37,11 @@ class StoreCheckpointTest : public testing::Test {
         }
       }
       uint64_t highest = 0;
-      EXPECT_TRUE(store->StartCut(steps, &highest));
+      EXPECT_TRUE(store->cut().Start(steps, &highest));
       CollectCut(*store, &tensors);
       CheckpointWriter writer(&layout, directory_);
       for (int k = 0; k < store->chunk_count(); ++k) {
-        for (const VariableStore::CutPiece& piece : store->CopyCutChunk(k)) {
+        for (const CutCopies::Piece& piece : store->cut().CopyPieces(k)) {
           EXPECT_TRUE(writer
                           .Write(piece.tensor, piece.offset_bytes, piece.values.data(),
                                  piece.values.size() * sizeof(float))
@@ -83,10 +83,10 @@ TEST_F(StoreCheckpointTest, WrittenByOneLoadedByThree) {
     ASSERT_TRUE(loaded.ok()) << loaded;
     EXPECT_EQ(store->base(), 5u);
     uint64_t highest = 0;
-    EXPECT_FALSE(store->StartCut(4, &highest));
+    EXPECT_FALSE(store->cut().Start(4, &highest));
     EXPECT_EQ(highest, 4u);
-    ASSERT_TRUE(store->StartCut(5, &highest));
-    ASSERT_TRUE(store->CutReady());
+    ASSERT_TRUE(store->cut().Start(5, &highest));
+    ASSERT_TRUE(store->cut().Ready());
     CollectCut(*store, &after);
     for (int k = 0; k < store->chunk_count(); ++k) EXPECT_EQ(store->Read(k)->version, 5u);
     // Steps below the cut are known; the counter goes on from it.
@@ -105,7 +105,7 @@ TEST_F(StoreCheckpointTest, WrittenByThreeLoadedByTwo) {
         MakeTestStore({.optimizer = CountingSgd(0.9), .ps_index = p, .ps_count = 2, .seed = 9});
     ASSERT_TRUE(FillFromCheckpoint(directory_, RealFileSystem(), store.get()).ok());
     uint64_t highest = 0;
-    ASSERT_TRUE(store->StartCut(4, &highest));
+    ASSERT_TRUE(store->cut().Start(4, &highest));
     CollectCut(*store, &after);
   }
   EXPECT_EQ(after, before);

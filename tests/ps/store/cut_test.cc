@@ -35,8 +35,8 @@ std::unique_ptr<VariableStore> StoreWithSteps(const TestStoreOptions& options, u
 Tensors Expected(const TestStoreOptions& options, uint64_t cut_step) {
   const auto store = StoreWithSteps(options, cut_step);
   uint64_t highest = 0;
-  EXPECT_TRUE(store->StartCut(cut_step, &highest));
-  EXPECT_TRUE(store->CutReady());
+  EXPECT_TRUE(store->cut().Start(cut_step, &highest));
+  EXPECT_TRUE(store->cut().Ready());
   Tensors tensors;
   CollectCut(*store, &tensors);
   return tensors;
@@ -46,42 +46,42 @@ TEST(CutTest, ReadyWhenEveryChunkHasTheStepsBelow) {
   const auto store = SeededStore();
   uint64_t highest = 0;
   PushStep(store.get(), 0);
-  EXPECT_FALSE(store->CutReady());
-  ASSERT_TRUE(store->StartCut(2, &highest));
-  EXPECT_EQ(store->cut_step(), 2u);
-  EXPECT_FALSE(store->CutReady());
+  EXPECT_FALSE(store->cut().Ready());
+  ASSERT_TRUE(store->cut().Start(2, &highest));
+  EXPECT_EQ(store->cut().step(), 2u);
+  EXPECT_FALSE(store->cut().Ready());
   PushStep(store.get(), 2);
   for (int k = 0; k < PushedChunks(*store); ++k) {
-    EXPECT_FALSE(store->CutReady());
+    EXPECT_FALSE(store->cut().Ready());
     Push(store.get(), 1, k);
   }
-  EXPECT_TRUE(store->CutReady());
-  store->EndCut();
-  EXPECT_FALSE(store->CutReady());
-  EXPECT_EQ(store->cut_step(), std::nullopt);
+  EXPECT_TRUE(store->cut().Ready());
+  store->cut().End();
+  EXPECT_FALSE(store->cut().Ready());
+  EXPECT_EQ(store->cut().step(), std::nullopt);
 }
 
 TEST(CutTest, RefusedWhenAStepFromItOnIsApplied) {
   const auto store = SeededStore();
   uint64_t highest = 0;
   Push(store.get(), 4, 1);
-  EXPECT_FALSE(store->StartCut(4, &highest));
+  EXPECT_FALSE(store->cut().Start(4, &highest));
   EXPECT_EQ(highest, 4u);
-  EXPECT_EQ(store->cut_step(), std::nullopt);
-  EXPECT_TRUE(store->StartCut(5, &highest));
-  EXPECT_FALSE(store->StartCut(3, &highest)) << "refused, and the older one goes on";
-  EXPECT_EQ(store->cut_step(), 5u);
+  EXPECT_EQ(store->cut().step(), std::nullopt);
+  EXPECT_TRUE(store->cut().Start(5, &highest));
+  EXPECT_FALSE(store->cut().Start(3, &highest)) << "refused, and the older one goes on";
+  EXPECT_EQ(store->cut().step(), 5u);
 }
 
 TEST(CutTest, NewerCutReplacesTheOlderOne) {
   const auto store = SeededStore({.random_values = false});
   uint64_t highest = 0;
-  ASSERT_TRUE(store->StartCut(1, &highest));
+  ASSERT_TRUE(store->cut().Start(1, &highest));
   Push(store.get(), 1, 0);  // copies chunk 0
-  ASSERT_TRUE(store->StartCut(2, &highest));
+  ASSERT_TRUE(store->cut().Start(2, &highest));
   PushStep(store.get(), 0);
   for (int k = 1; k < PushedChunks(*store); ++k) Push(store.get(), 1, k);
-  ASSERT_TRUE(store->CutReady());
+  ASSERT_TRUE(store->cut().Ready());
   PushStep(store.get(), 2);
   Tensors cut;
   CollectCut(*store, &cut);
@@ -91,73 +91,74 @@ TEST(CutTest, NewerCutReplacesTheOlderOne) {
 TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
   const auto store = SeededStore();
   uint64_t highest = 0;
-  EXPECT_THAT(store->ReadCut(0, 1).status().message(), HasSubstr("no cut at step 1"));
-  ASSERT_TRUE(store->StartCut(1, &highest));
-  EXPECT_EQ(store->ReadCut(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(store->ReadCut(0, 1).status().message(), HasSubstr("not ready"));
+  EXPECT_THAT(store->cut().Read(0, 1).status().message(), HasSubstr("no cut at step 1"));
+  ASSERT_TRUE(store->cut().Start(1, &highest));
+  EXPECT_EQ(store->cut().Read(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store->cut().Read(0, 1).status().message(), HasSubstr("not ready"));
   PushStep(store.get(), 0);
-  const ChunkSnapshot early = *store->ReadCut(0, 1);  // of the live chunk, as there is no copy yet
+  const ChunkSnapshot early =
+      *store->cut().Read(0, 1);  // of the live chunk, as there is no copy yet
   const std::vector<float> values = ToFloats(early.payload);
   EXPECT_EQ(early.version, 1u);
   for (uint64_t step = 1; step < 20; ++step) PushStep(store.get(), step);
   EXPECT_EQ(ToFloats(early.payload), values);
-  EXPECT_EQ(ToFloats(store->ReadCut(0, 1)->payload), values);
-  EXPECT_EQ(store->ReadCut(0, 1)->version, 1u);
+  EXPECT_EQ(ToFloats(store->cut().Read(0, 1)->payload), values);
+  EXPECT_EQ(store->cut().Read(0, 1)->version, 1u);
   EXPECT_NE(ToFloats(store->Read(0)->payload), values);
-  EXPECT_FALSE(store->ReadCut(0, 2).ok());
-  EXPECT_EQ(store->ReadCut(99, 1).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(store->ReadCut(PushedChunks(*store), 1).ok()) << "a frozen chunk";
+  EXPECT_FALSE(store->cut().Read(0, 2).ok());
+  EXPECT_EQ(store->cut().Read(99, 1).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(store->cut().Read(PushedChunks(*store), 1).ok()) << "a frozen chunk";
 }
 
-// What is written needs no copy: neither the one there is, nor one of what comes.
-TEST(CutTest, WhatIsLetGoOfIsNotCopied) {
+// A written chunk needs no copy: not the one it has, and no later one.
+TEST(CutTest, DroppedChunksAreNotCopied) {
   const auto store = SeededStore({.optimizer = CountingSgd(0.5)});
   uint64_t highest = 0;
-  ASSERT_TRUE(store->StartCut(1, &highest));
+  ASSERT_TRUE(store->cut().Start(1, &highest));
   PushStep(store.get(), 0);
   Push(store.get(), 1, 0);
-  EXPECT_EQ(store->cut_copies(), 1u);
-  store->ReleaseCut(0, /*values=*/true);
-  store->ReleaseCut(1, /*values=*/true);
-  EXPECT_EQ(store->cut_copies(), 0u);
-  EXPECT_EQ(store->ReadCut(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(store->CutPart(1, 0), testing::IsEmpty());
-  EXPECT_THAT(store->CutPart(1, 1), testing::IsEmpty());
+  EXPECT_EQ(CopiesOfCut(*store), 1u);
+  store->cut().DropChunk(0);
+  store->cut().DropChunk(1);
+  EXPECT_EQ(CopiesOfCut(*store), 0u);
+  EXPECT_EQ(store->cut().Read(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store->cut().Part(1, 0), testing::IsEmpty());
+  EXPECT_THAT(store->cut().Part(1, 1), testing::IsEmpty());
   for (uint64_t step = 2; step < 5; ++step) {
     for (int k = 0; k < 2; ++k) Push(store.get(), step, k);
   }
-  EXPECT_EQ(store->cut_copies(), 0u);
-  store->EndCut();
+  EXPECT_EQ(CopiesOfCut(*store), 0u);
+  store->cut().End();
   for (int k = 1; k < PushedChunks(*store); ++k) Push(store.get(), 1, k);
   // The next cut holds everything again.
   for (int k = 2; k < PushedChunks(*store); ++k) {
     for (uint64_t step = 2; step < 5; ++step) Push(store.get(), step, k);
   }
-  ASSERT_TRUE(store->StartCut(5, &highest));
+  ASSERT_TRUE(store->cut().Start(5, &highest));
   for (int k = 0; k < PushedChunks(*store); ++k) Push(store.get(), 5, k);
-  EXPECT_EQ(store->cut_copies(), static_cast<size_t>(PushedChunks(*store)));
+  EXPECT_EQ(CopiesOfCut(*store), static_cast<size_t>(PushedChunks(*store)));
 }
 
 TEST(CutTest, AHeldCutKeepsItsValuesWithoutTheSlots) {
   const TestStoreOptions options{.optimizer = CountingSgd(0.5)};
   const auto store = StoreWithSteps(options, 1);
   uint64_t highest = 0;
-  ASSERT_TRUE(store->StartCut(1, &highest));
-  const std::vector<float> first = ToFloats(store->ReadCut(0, 1)->payload);
-  const std::vector<float> second = ToFloats(store->ReadCut(1, 1)->payload);
+  ASSERT_TRUE(store->cut().Start(1, &highest));
+  const std::vector<float> first = ToFloats(store->cut().Read(0, 1)->payload);
+  const std::vector<float> second = ToFloats(store->cut().Read(1, 1)->payload);
   Push(store.get(), 1, 0);
-  EXPECT_GT(store->cut_slot_floats(), 0);
-  for (int k = 0; k < store->chunk_count(); ++k) store->ReleaseCut(k, /*values=*/false);
-  EXPECT_EQ(store->cut_slot_floats(), 0);
+  EXPECT_GT(SlotFloatsOfCut(*store), 0);
+  for (int k = 0; k < store->chunk_count(); ++k) store->cut().DropSlots(k);
+  EXPECT_EQ(SlotFloatsOfCut(*store), 0);
   Push(store.get(), 1, 1);
   for (uint64_t step = 2; step < 5; ++step) {
     for (int k = 0; k < 2; ++k) Push(store.get(), step, k);
   }
-  EXPECT_EQ(ToFloats(store->ReadCut(0, 1)->payload), first);
-  EXPECT_EQ(ToFloats(store->ReadCut(1, 1)->payload), second);
-  EXPECT_EQ(store->cut_slot_floats(), 0);
-  EXPECT_THAT(store->CutPart(0, 1), testing::IsEmpty());
-  EXPECT_THAT(store->CutPart(1, 1), testing::IsEmpty());
+  EXPECT_EQ(ToFloats(store->cut().Read(0, 1)->payload), first);
+  EXPECT_EQ(ToFloats(store->cut().Read(1, 1)->payload), second);
+  EXPECT_EQ(SlotFloatsOfCut(*store), 0);
+  EXPECT_THAT(store->cut().Part(0, 1), testing::IsEmpty());
+  EXPECT_THAT(store->cut().Part(1, 1), testing::IsEmpty());
 }
 
 TEST(CutTest, ReaderOfAChunkBeforeTheCutIsNotDisturbedByTheCopy) {
@@ -165,7 +166,7 @@ TEST(CutTest, ReaderOfAChunkBeforeTheCutIsNotDisturbedByTheCopy) {
   uint64_t highest = 0;
   const ChunkSnapshot reader = *store->Read(0);
   const std::vector<float> values = ToFloats(reader.payload);
-  ASSERT_TRUE(store->StartCut(1, &highest));
+  ASSERT_TRUE(store->cut().Start(1, &highest));
   Push(store.get(), 1, 0);  // 5a: the copy shares what is being read
   Push(store.get(), 0, 0);  // 5c: and is updated
   EXPECT_EQ(ToFloats(reader.payload), values);
@@ -179,16 +180,16 @@ TEST(CutTest, AStepHasTheSameLearningRateInTheCopy) {
     ASSERT_TRUE(store->Push(PushOf(*store, chunk, ones), step, chunk, pulled).ok());
   };
   uint64_t highest = 0;
-  ASSERT_TRUE(store->StartCut(1, &highest));
+  ASSERT_TRUE(store->cut().Start(1, &highest));
   for (const int chunk : {0, 1}) {
     for (uint64_t step = 1; step <= 4; ++step) push(step, chunk, step - 1);
   }
   push(0, 0, 0);
   push(0, 1, 2);
   for (int chunk = 2; chunk < PushedChunks(*store); ++chunk) push(0, chunk, 0);
-  ASSERT_TRUE(store->CutReady());
-  EXPECT_FLOAT_EQ(ToFloats(store->ReadCut(0, 1)->payload)[0], 3 - 1.0f / 4);
-  EXPECT_FLOAT_EQ(ToFloats(store->ReadCut(1, 1)->payload)[0], 3 - 1.0f / 2);
+  ASSERT_TRUE(store->cut().Ready());
+  EXPECT_FLOAT_EQ(ToFloats(store->cut().Read(0, 1)->payload)[0], 3 - 1.0f / 4);
+  EXPECT_FLOAT_EQ(ToFloats(store->cut().Read(1, 1)->payload)[0], 3 - 1.0f / 2);
   EXPECT_FLOAT_EQ(ToFloats(store->Read(1)->payload)[0], 3 - 4 - 1.0f / 2);
 }
 
@@ -225,9 +226,9 @@ void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
   for (size_t i = 0; i < pushes.size(); ++i) {
     if (i == cut_at) {
       uint64_t highest = 0;
-      if (!store->StartCut(0, &highest)) cut_step = highest + 1;
+      if (!store->cut().Start(0, &highest)) cut_step = highest + 1;
       cut_step = std::min(steps, cut_step + random() % 3);
-      ASSERT_TRUE(store->StartCut(cut_step, &highest));
+      ASSERT_TRUE(store->cut().Start(cut_step, &highest));
     }
     const auto [step, chunk] = pushes[i];
     Push(store.get(), step, chunk);
@@ -237,15 +238,15 @@ void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
     if (random() % 2 == 0) readers.push_back(*store->Read(random() % chunks));
     if (readers.size() > 5) readers.erase(readers.begin() + random() % readers.size());
   }
-  ASSERT_TRUE(store->CutReady());
+  ASSERT_TRUE(store->cut().Ready());
 
   const auto reference = SeededStore(options);
   for (const auto& [step, chunk] : pushes) {
     if (step < cut_step) Push(reference.get(), step, chunk);
   }
   uint64_t highest = 0;
-  ASSERT_TRUE(reference->StartCut(cut_step, &highest));
-  ASSERT_TRUE(reference->CutReady());
+  ASSERT_TRUE(reference->cut().Start(cut_step, &highest));
+  ASSERT_TRUE(reference->cut().Ready());
   Tensors cut, expected;
   CollectCut(*store, &cut);
   CollectCut(*reference, &expected);

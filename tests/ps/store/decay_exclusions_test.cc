@@ -64,10 +64,10 @@ TEST(PsDecayExclusionsTest, TheCutDecaysTheSameVariables) {
     std::map<std::string, std::vector<float>> before, cut, live;
     CollectValues(*store, &before);
     uint64_t highest = 0;
-    ASSERT_TRUE(store->StartCut(2, &highest));
+    ASSERT_TRUE(store->cut().Start(2, &highest));
     push(2, 0);
     push(1, 0);
-    ASSERT_TRUE(store->CutReady());
+    ASSERT_TRUE(store->cut().Ready());
     CollectCut(*store, &cut);
     CollectValues(*store, &live);
     for (const char* variable : {"dense/kernel", "dense/bias", "scale"}) {

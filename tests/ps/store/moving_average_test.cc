@@ -54,11 +54,11 @@ TEST(MovingAverageTest, EachPieceHasItsOwnMomentum) {
 
 TEST(MovingAverageTest, HasNoSlots) {
   const auto store = StoreWithAverages();
-  EXPECT_EQ(store->slot(0, 0).size(), 6u);
-  for (const VariableStore::CutPiece& piece : store->CopyCutChunk(1)) {
+  EXPECT_EQ(store->chunk(0).slot(0).size(), 6u);
+  for (const CutCopies::Piece& piece : store->cut().CopyPieces(1)) {
     EXPECT_THAT((std::vector<std::string>{"mean", "variance"}), testing::Contains(piece.tensor));
   }
-  EXPECT_THAT(store->CutPart(1, 1), IsEmpty());
+  EXPECT_THAT(store->cut().Part(1, 1), IsEmpty());
   std::vector<std::string> tensors;
   for (const VariableStore::RowRun& run : store->RowRuns()) tensors.push_back(run.tensor);
   EXPECT_THAT(tensors, ElementsAre("kernel", "sgd_momentum/kernel", "mean", "variance"));
@@ -72,7 +72,7 @@ TEST(MovingAverageTest, ARepeatedSampleIsDropped) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->repeated);
   EXPECT_EQ(ToFloats(store->Read(1)->payload), once);
-  EXPECT_EQ(store->version(1), 1u);
+  EXPECT_EQ(store->chunk(1).version(), 1u);
 }
 
 // Of samples of steps below the cut the copy gets each, of those behind none; in the order in which
@@ -86,15 +86,15 @@ TEST(MovingAverageTest, TheCutHasTheSamplesOfTheStepsBelow) {
   };
   push(0);
   uint64_t highest = 0;
-  ASSERT_TRUE(store->StartCut(3, &highest));
+  ASSERT_TRUE(store->cut().Start(3, &highest));
   for (const uint64_t step : {4, 2, 3, 1}) push(step);
-  ASSERT_TRUE(store->CutReady());
+  ASSERT_TRUE(store->cut().Ready());
   float mean = 1, variance = 1;
   for (const float sample : {0, 2, 1}) {
     mean = Next(mean, sample, 0.99);
     variance = Next(variance, sample, 0.5);
   }
-  EXPECT_THAT(ToFloats(store->ReadCut(1, 3)->payload),
+  EXPECT_THAT(ToFloats(store->cut().Read(1, 3)->payload),
               ElementsAre(mean, mean, mean, variance, variance));
 }
 

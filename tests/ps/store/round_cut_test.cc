@@ -48,15 +48,15 @@ Tensors Expected(uint64_t cut_step) {
   const auto store = SeededStore(kOptions);
   PushSteps(store.get(), 0, cut_step);
   uint64_t highest = 0;
-  EXPECT_TRUE(store->StartCut(cut_step, &highest));
-  EXPECT_TRUE(store->CutReady());
+  EXPECT_TRUE(store->cut().Start(cut_step, &highest));
+  EXPECT_TRUE(store->cut().Ready());
   Tensors tensors;
   CollectCut(*store, &tensors);
   return tensors;
 }
 
 Tensors Cut(const VariableStore& store) {
-  EXPECT_TRUE(store.CutReady());
+  EXPECT_TRUE(store.cut().Ready());
   Tensors tensors;
   CollectCut(store, &tensors);
   return tensors;
@@ -66,9 +66,9 @@ TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
   const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, 2);
-  ASSERT_TRUE(store->StartCut(kSteps, &highest));
+  ASSERT_TRUE(store->cut().Start(kSteps, &highest));
   for (int k = 0; k < PushedChunks(*store); ++k) {
-    EXPECT_FALSE(store->CutReady());
+    EXPECT_FALSE(store->cut().Ready());
     Push(store.get(), 2, k);
   }
   EXPECT_EQ(Cut(*store), Expected(kSteps));
@@ -80,13 +80,13 @@ TEST(RoundCutTest, WhatIsHeldOfTheNextRoundIsInNoCut) {
   uint64_t highest = 0;
   PushSteps(store.get(), 0, kSteps);
   PushSteps(store.get(), kSteps, 2 * kSteps - 1);
-  ASSERT_TRUE(store->StartCut(kSteps, &highest)) << "nothing from it on is applied";
+  ASSERT_TRUE(store->cut().Start(kSteps, &highest)) << "nothing from it on is applied";
   EXPECT_EQ(Cut(*store), Expected(kSteps));
   PushSteps(store.get(), 2 * kSteps - 1, 2 * kSteps);
   EXPECT_EQ(Cut(*store), Expected(kSteps)) << "copied before the round was applied";
-  EXPECT_EQ(store->cut_copies(), static_cast<size_t>(PushedChunks(*store)));
-  store->EndCut();
-  ASSERT_TRUE(store->StartCut(2 * kSteps, &highest));
+  EXPECT_EQ(CopiesOfCut(*store), static_cast<size_t>(PushedChunks(*store)));
+  store->cut().End();
+  ASSERT_TRUE(store->cut().Start(2 * kSteps, &highest));
   EXPECT_EQ(Cut(*store), Expected(2 * kSteps)) << "of which the copy kept nothing";
 }
 
@@ -96,9 +96,9 @@ TEST(RoundCutTest, RefusedWhereARoundFromItOnIsApplied) {
   PushSteps(store.get(), 0, kSteps);
   for (uint64_t step = kSteps; step < 2 * kSteps; ++step) Push(store.get(), step, 1);
   Push(store.get(), 2 * kSteps, 1);
-  EXPECT_FALSE(store->StartCut(kSteps, &highest));
+  EXPECT_FALSE(store->cut().Start(kSteps, &highest));
   EXPECT_EQ(highest, 2 * kSteps - 1) << "the step above is in, not applied";
-  EXPECT_TRUE(store->StartCut(2 * kSteps, &highest));
+  EXPECT_TRUE(store->cut().Start(2 * kSteps, &highest));
 }
 
 // No coordinator fences there; if one did, no chunk would ever be at that step.
@@ -106,12 +106,12 @@ TEST(RoundCutTest, ACutWithinARoundIsNeverReady) {
   const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, 2);
-  ASSERT_TRUE(store->StartCut(2, &highest));
-  EXPECT_FALSE(store->CutReady()) << "what is in is not applied";
+  ASSERT_TRUE(store->cut().Start(2, &highest));
+  EXPECT_FALSE(store->cut().Ready()) << "what is in is not applied";
   EXPECT_THAT(TryPush(store.get(), 2, 0).message(),
               HasSubstr("chunk 0 of step 2: the cut at step 2 is within its round"));
-  EXPECT_FALSE(store->CutReady());
-  ASSERT_TRUE(store->StartCut(kSteps, &highest)) << "another one replaces it";
+  EXPECT_FALSE(store->cut().Ready());
+  ASSERT_TRUE(store->cut().Start(kSteps, &highest)) << "another one replaces it";
   PushSteps(store.get(), 2, 3);
   EXPECT_EQ(Cut(*store), Expected(kSteps));
 }
@@ -136,10 +136,10 @@ void CheckRandomPushes(uint64_t seed) {
   for (size_t i = 0; i < pushes.size(); ++i) {
     if (i == cut_at) {
       uint64_t highest = 0;
-      if (!store->StartCut(0, &highest)) cut_step = highest + 1;
+      if (!store->cut().Start(0, &highest)) cut_step = highest + 1;
       ASSERT_EQ(cut_step % kSteps, 0u);
       cut_step = std::min(kRounds * kSteps, cut_step + random() % 3 * kSteps);
-      ASSERT_TRUE(store->StartCut(cut_step, &highest));
+      ASSERT_TRUE(store->cut().Start(cut_step, &highest));
     }
     const auto [step, chunk] = pushes[i];
     Push(store.get(), step, chunk);

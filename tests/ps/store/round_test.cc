@@ -65,7 +65,7 @@ TEST(RoundTest, AChunkAppliesItsRoundOnceAndAsOneUpdate) {
     EXPECT_FALSE(result->repeated);
     EXPECT_EQ(result->staleness, 0u);
     EXPECT_EQ(result->version, (step + 1) / kSteps * kSteps) << "steps that are applied";
-    EXPECT_EQ(store->version(0), result->version);
+    EXPECT_EQ(store->chunk(0).version(), result->version);
   }
   EXPECT_THAT(optimizer->prepared, ElementsAre(1, 2)) << "the number of the round, from 1";
   const std::vector<float> after = ToFloats(store->Read(0)->payload);
@@ -82,7 +82,7 @@ TEST(RoundTest, TheUpdateHasTheNumberOfTheRound) {
   for (uint64_t step = 10; step < 12; ++step)
     ASSERT_TRUE(store->Push(Gradient(*store, step, 0), step, 0, 10, round).ok());
   EXPECT_THAT(optimizer->prepared, ElementsAre(5));
-  EXPECT_EQ(store->version(0), 12u);
+  EXPECT_EQ(store->chunk(0).version(), 12u);
 }
 
 // Gradients, samples of moving averages, several chunks, slots that depend on all before.
@@ -92,7 +92,7 @@ TEST(RoundTest, AnyOrderOfArrivalGivesTheSameBits) {
   const auto in_order = StoreOfRounds(options);
   for (uint64_t number = 0; number < kRounds; ++number) PushRound(in_order.get(), number);
   uint64_t highest = 0;
-  ASSERT_TRUE(in_order->StartCut(kRounds * kSteps, &highest));
+  ASSERT_TRUE(in_order->cut().Start(kRounds * kSteps, &highest));
   Tensors expected;
   CollectCut(*in_order, &expected);
 
@@ -116,7 +116,7 @@ TEST(RoundTest, AnyOrderOfArrivalGivesTheSameBits) {
         }
       }
     }
-    ASSERT_TRUE(store->StartCut(kRounds * kSteps, &highest));
+    ASSERT_TRUE(store->cut().Start(kRounds * kSteps, &highest));
     Tensors tensors;
     CollectCut(*store, &tensors);
     ASSERT_EQ(tensors, expected) << "seed " << seed;
@@ -146,7 +146,7 @@ TEST(RoundTest, RepeatedPushesAreDropped) {
   const std::vector<float> values = ToFloats(store->Read(0)->payload);
   for (uint64_t step = 0; step < kSteps; ++step)
     EXPECT_TRUE(Push(store.get(), step, 0)->repeated) << "it is applied";
-  EXPECT_EQ(store->version(0), kSteps);
+  EXPECT_EQ(store->chunk(0).version(), kSteps);
   EXPECT_EQ(ToFloats(store->Read(0)->payload), values);
   EXPECT_EQ(store->counters().applied, kSteps);
   EXPECT_EQ(store->counters().repeated, 5u);
@@ -168,7 +168,7 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
   EXPECT_EQ(store->Push(Gradient(*store, 67, 0), 67, 0, 3, Round{3, 65, 1}).status().code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_EQ(ToFloats(store->Read(0)->payload), values);
-  EXPECT_EQ(store->version(0), kSteps);
+  EXPECT_EQ(store->chunk(0).version(), kSteps);
   EXPECT_EQ(store->early_gradients(), 1u);
 
   const auto async = SeededStore();
@@ -188,7 +188,7 @@ TEST(RoundTest, APushOfALaterRoundIsOutOfRange) {
                 HasSubstr("chunk 0 of step 6: its round begins with version 6, but the chunk is "
                           "only at 3"));
   }
-  EXPECT_EQ(store->version(0), kSteps);
+  EXPECT_EQ(store->chunk(0).version(), kSteps);
   EXPECT_EQ(store->early_gradients(), 1u);
   ASSERT_TRUE(Push(store.get(), 3, 0).ok());
   ASSERT_TRUE(Push(store.get(), 5, 0).ok());
@@ -254,7 +254,7 @@ TEST(RoundTest, KeepingTheVersionBeforeTakesOneSlabMore) {
   for (uint64_t number = 0; number < 10; ++number) {
     PushRound(store.get(), number);
     EXPECT_EQ(store->versions_before(), static_cast<size_t>(PushedChunks(*store)));
-    EXPECT_LE(store->spare_buffers(), static_cast<size_t>(PushedChunks(*store)));
+    EXPECT_LE(store->buffers().spare_count(), static_cast<size_t>(PushedChunks(*store)));
   }
 }
 

@@ -32,10 +32,10 @@ TEST_F(SkippedPushTest, CountsAndChangesNothing) {
   const auto store = SeededStore(options_);
   for (int k = 0; k < PushedChunks(*store); ++k) PushOrSkip(*store, 0, k, /*skip=*/false);
   uint64_t highest = 0;
-  ASSERT_TRUE(store->StartCut(1, &highest));
+  ASSERT_TRUE(store->cut().Start(1, &highest));
   Tensors before, after;
   CollectCut(*store, &before);
-  store->EndCut();
+  store->cut().End();
   for (int k = 0; k < PushedChunks(*store); ++k) {
     const PushResult result = PushOrSkip(*store, 1, k, /*skip=*/true);
     EXPECT_TRUE(result.skipped);
@@ -45,8 +45,8 @@ TEST_F(SkippedPushTest, CountsAndChangesNothing) {
     EXPECT_EQ(store->Read(k)->version, 2u);
   }
   EXPECT_EQ(store->base(), 2u);
-  ASSERT_TRUE(store->StartCut(2, &highest));
-  EXPECT_TRUE(store->CutReady());
+  ASSERT_TRUE(store->cut().Start(2, &highest));
+  EXPECT_TRUE(store->cut().Ready());
   CollectCut(*store, &after);
   EXPECT_EQ(after, before) << "slots and moving averages, too";
   EXPECT_EQ(store->counters().skipped, static_cast<uint64_t>(PushedChunks(*store)));
@@ -65,7 +65,7 @@ TEST_F(SkippedPushTest, IsDoneOnceWithTheOtherPushesOfItsStep) {
   PushOrSkip(*other, 0, 1, /*skip=*/false);
   EXPECT_TRUE(PushOrSkip(*store, 0, 1, /*skip=*/true).repeated);
   EXPECT_EQ(ToFloats(store->Read(1)->payload), ToFloats(other->Read(1)->payload));
-  EXPECT_EQ(store->version(1), 1u);
+  EXPECT_EQ(store->chunk(1).version(), 1u);
   EXPECT_EQ(store->counters().skipped, 1u);
   EXPECT_EQ(store->counters().repeated, 3u);
 }
@@ -91,25 +91,25 @@ TEST_F(SkippedPushTest, ACutHasWhatTheStepsBelowHaveComeTo) {
   for (uint64_t step = 0; step < kCut; ++step) {
     for (int k = 0; k < PushedChunks(*serial); ++k) push(*serial, step, k);
   }
-  ASSERT_TRUE(serial->StartCut(kCut, &highest));
+  ASSERT_TRUE(serial->cut().Start(kCut, &highest));
   Tensors expected, cut;
   CollectCut(*serial, &expected);
 
   const auto store = SeededStore(options_);
   for (int k = 0; k < PushedChunks(*store); ++k) push(*store, 0, k);
-  ASSERT_TRUE(store->StartCut(kCut, &highest));
+  ASSERT_TRUE(store->cut().Start(kCut, &highest));
   for (int k = 0; k < PushedChunks(*store); ++k) {
     // One that comes to nothing is the first beyond the cut, of every other chunk.
     for (const uint64_t step : {4 + k % 2, 2, 5 - k % 2, 1}) push(*store, step, k);
-    EXPECT_FALSE(store->CutReady());
+    EXPECT_FALSE(store->cut().Ready());
     push(*store, 3, k);
   }
-  ASSERT_TRUE(store->CutReady());
+  ASSERT_TRUE(store->cut().Ready());
   CollectCut(*store, &cut);
   EXPECT_EQ(cut, expected);
   for (int k = 0; k < PushedChunks(*store); ++k) {
-    EXPECT_EQ(store->ReadCut(k, kCut)->version, kCut);
-    EXPECT_EQ(store->version(k), 6u);
+    EXPECT_EQ(store->cut().Read(k, kCut)->version, kCut);
+    EXPECT_EQ(store->chunk(k).version(), 6u);
   }
 }
 
@@ -124,8 +124,8 @@ TEST_F(SkippedPushTest, WrongOnesAreNamedAndChangeNothing) {
   EXPECT_THAT(in_rounds->PushNothing(0, 0, 0).status().message(),
               HasSubstr("a push of no round, in a job of rounds"));
   for (const auto& each : {store.get(), in_rounds.get()}) {
-    EXPECT_EQ(each->version(0), 0u);
-    EXPECT_FALSE(each->applied(0).Contains(0));
+    EXPECT_EQ(each->chunk(0).version(), 0u);
+    EXPECT_FALSE(each->chunk(0).applied().Contains(0));
     EXPECT_EQ(each->counters().skipped, 0u);
   }
 }

@@ -104,13 +104,28 @@ void CollectValues(const VariableStore& store, std::map<std::string, std::vector
 
 void CollectCut(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors) {
   for (int k = 0; k < store.chunk_count(); ++k) {
-    for (const VariableStore::CutPiece& piece : store.CopyCutChunk(k)) {
+    for (const CutCopies::Piece& piece : store.cut().CopyPieces(k)) {
       std::vector<float>& tensor = (*tensors)[piece.tensor];
       const size_t offset = piece.offset_bytes / sizeof(float);
       tensor.resize(std::max(tensor.size(), offset + piece.values.size()));
       std::copy(piece.values.begin(), piece.values.end(), tensor.begin() + offset);
     }
   }
+}
+
+size_t CopiesOfCut(const VariableStore& store) {
+  size_t copies = 0;
+  for (int k = 0; k < store.chunk_count(); ++k) copies += store.cut().copy(k) != nullptr;
+  return copies;
+}
+
+int64_t SlotFloatsOfCut(const VariableStore& store) {
+  int64_t floats = 0;
+  for (int k = 0; k < store.chunk_count(); ++k) {
+    if (const ChunkState* const copy = store.cut().copy(k))
+      floats += store.chunk_size(k) * static_cast<int64_t>(copy->slots.size());
+  }
+  return floats;
 }
 
 int PushedChunks(const VariableStore& store) {

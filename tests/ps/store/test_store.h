@@ -55,6 +55,10 @@ void CollectValues(const VariableStore& store, std::map<std::string, std::vector
 // The same for the ready cut: values and slots, under their names in the checkpoint.
 void CollectCut(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
 
+// Returns how many chunks the cut has copied, and how many floats of slots these copies have.
+size_t CopiesOfCut(const VariableStore& store);
+int64_t SlotFloatsOfCut(const VariableStore& store);
+
 // Adds the number of the update to each value.
 class NumberingOptimizer : public Optimizer {
  public:

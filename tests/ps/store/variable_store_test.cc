@@ -61,14 +61,15 @@ TEST(VariableStoreTest, TheLearningRateIsDividedByTheStalenessOfEachPush) {
   const PsShards& shards = store->options().shard_map.ps(0);
   for (int chunk = 0; chunk < PushedChunks(*store); ++chunk) {
     const bool averages = shards.chunks[chunk].rule == UpdateRule::kMovingAverage;
-    float expected = store->values(chunk)[0];
+    float expected = store->chunk(chunk).values()[0];
     for (const auto& [step, pulled] : {std::pair{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 4}, {5, 1}}) {
       const auto result = store->Push(Ones(*store, chunk), step, chunk, pulled);
       ASSERT_TRUE(result.ok()) << result.status();
       const auto staleness = static_cast<float>(step - pulled);
       ASSERT_EQ(static_cast<float>(result->staleness), staleness);
       expected -= averages || staleness <= 1 ? 1 : 1 / staleness;
-      EXPECT_FLOAT_EQ(store->values(chunk)[0], expected) << "chunk " << chunk << ", step " << step;
+      EXPECT_FLOAT_EQ(store->chunk(chunk).values()[0], expected)
+          << "chunk " << chunk << ", step " << step;
     }
   }
 }
@@ -86,13 +87,13 @@ TEST(VariableStoreTest, LooksAheadByItsSlots) {
       std::memcpy(&value, read.payload.at(0).data, sizeof(value));
       return value;
     };
-    const float before = store->values(chunk)[0];
+    const float before = store->chunk(chunk).values()[0];
     EXPECT_EQ(first(), before) << "there was no update yet";
     ASSERT_TRUE(store->Push(Ones(*store, chunk), 0, chunk, 0).ok());
-    const float live = store->values(chunk)[0];
+    const float live = store->chunk(chunk).values()[0];
     const bool averages = shards.chunks[chunk].rule == UpdateRule::kMovingAverage;
     EXPECT_FLOAT_EQ(first(), averages ? live : live - 4) << "the last update took 1 away";
-    EXPECT_EQ(store->values(chunk)[0], live);
+    EXPECT_EQ(store->chunk(chunk).values()[0], live);
   }
 }
 
@@ -268,8 +269,8 @@ TEST(VariableStoreTest, WithoutTrainedChunksEveryStepIsApplied) {
   EXPECT_EQ(store->base(), UINT64_MAX);
   EXPECT_TRUE(store->AppliedAfterBase().empty());
   uint64_t highest = 0;
-  EXPECT_TRUE(store->StartCut(5, &highest));
-  EXPECT_TRUE(store->CutReady());
+  EXPECT_TRUE(store->cut().Start(5, &highest));
+  EXPECT_TRUE(store->cut().Ready());
 }
 
 }  // namespace
