@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,20 +13,21 @@
 
 namespace shoal {
 
+// The contents of a worker's ExchangeHello.
+struct IntroducedWorker {
+  uint32_t shard_map_fingerprint = 0;         // 0: it did not know the job
+  uint32_t job_fingerprint = 0;               // of the job that it computes
+  std::string push_codec;                     // for gradients
+  std::string pull_codec;                     // for values
+  ServerStats::Traffic* traffic = nullptr;  // owned by the ps, which outlives the stream
+};
+
 // A stream that a client has opened to this ps. Loop thread only.
 struct Session {
   std::unique_ptr<Stream> stream;
-  bool control = false;                // else Exchange
-  bool greeted = false;                // our ServerHello is out
-  bool introduced = false;             // its ExchangeHello has come
-  bool ended = false;                  // by us; later messages are dropped
-  uint32_t shard_map_fingerprint = 0;  // 0: it did not know the job
-  uint32_t job_fingerprint = 0;        // of the job that it computes
-  // Its codecs for gradients and for values (ExchangeHello).
-  std::string push_codec;
-  std::string pull_codec;
-  // The worker's figures, once it is introduced; owned by the ps.
-  ServerStats::Traffic* traffic = nullptr;
+  bool greeted = false;                    // our ServerHello is out
+  bool ended = false;                      // by us; later messages are dropped
+  std::optional<IntroducedWorker> worker;  // none: no ExchangeHello has come
 
   // Sends a small message, which is kept until it is written.
   void Send(const google::protobuf::MessageLite& message) {
@@ -39,9 +41,11 @@ struct Session {
   Message MakeMessage(const google::protobuf::MessageLite& message,
                       std::vector<Slice> payload = {}) {
     Message made = shoal::MakeMessage(message, std::move(payload));
-    if (traffic != nullptr) traffic->sent_bytes += made.payload_bytes();
+    if (worker) worker->traffic->sent_bytes += made.payload_bytes();
     return made;
   }
+  // Ends the stream with an error, and logs it. Only the first call has an effect.
+  void End(const absl::Status& status);
 };
 using SessionPtr = std::shared_ptr<Session>;
 

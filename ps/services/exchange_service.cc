@@ -1,4 +1,4 @@
-// How a ParameterServer serves the pushes and pulls of workers.
+#include "ps/services/exchange_service.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,6 @@
 #include "common/base/version.h"
 #include "common/step_plan/round_message.h"
 #include "proto/parameter_server.pb.h"
-#include "ps/parameter_server.h"
 
 namespace shoal {
 namespace {
@@ -26,37 +25,66 @@ int ChunkIndex(uint32_t chunk) {
 
 }  // namespace
 
-void ParameterServer::OnExchangeHello(const SessionPtr& session,
-                                      const proto::ExchangeHello& hello) {
+void ExchangeService::SendHello(const SessionPtr& session) {
+  proto::ExchangeReply reply;
+  state_->FillHello(reply.mutable_hello());
+  session->Send(reply);
+}
+
+void ExchangeService::OnMessage(const SessionPtr& session, const Message& message) {
+  proto::ExchangeRequest request;
+  if (!ParseMessage(message, &request))
+    return session->End(absl::InvalidArgumentError("not an ExchangeRequest"));
+  if (!session->worker && !request.has_hello()) {
+    return session->End(absl::InvalidArgumentError(
+        "the first message of an Exchange stream must be an ExchangeHello"));
+  }
+  if (session->worker) session->worker->traffic->received_bytes += message.payload_bytes();
+  switch (request.kind_case()) {
+    case proto::ExchangeRequest::kHello:
+      return OnHello(session, request.hello());
+    case proto::ExchangeRequest::kPush:
+      return OnPush(session, request.push(), message);
+    case proto::ExchangeRequest::kPull:
+      return OnPull(session, request.pull());
+    case proto::ExchangeRequest::KIND_NOT_SET:
+      break;
+  }
+  session->End(
+      absl::InvalidArgumentError("an ExchangeRequest of a kind that this ps does not know"));
+}
+
+void ExchangeService::OnHello(const SessionPtr& session, const proto::ExchangeHello& hello) {
   const absl::Status version = CheckVersion(
       hello.version(), absl::StrCat("worker ", hello.worker(), " at ", session->stream->peer()));
-  if (!version.ok()) return End(session, version);
-  session->introduced = true;
-  session->traffic = figures_.TrafficOf(hello.worker(), session->stream->peer());
-  // Compared with a request of this timeline. Until then the ps may be the one that is wrong: a
-  // coordinator with another number of ps has yet to load it.
-  session->shard_map_fingerprint = hello.shard_map_fingerprint();
-  session->job_fingerprint = hello.job_fingerprint();
-  session->push_codec = hello.push_codec().substr(0, kMaxCodecBytes);
-  session->pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes);
+  if (!version.ok()) return session->End(version);
+  // The fingerprints are compared with a request of this timeline. Until then the ps may be the one
+  // that is wrong: a coordinator with another number of ps has yet to load it.
+  session->worker = IntroducedWorker{
+      .shard_map_fingerprint = hello.shard_map_fingerprint(),
+      .job_fingerprint = hello.job_fingerprint(),
+      .push_codec = hello.push_codec().substr(0, kMaxCodecBytes),
+      .pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes),
+      .traffic = state_->figures.TrafficOf(hello.worker(), session->stream->peer())};
 }
 
 // Rule 4: a request of another timeline is refused.
-absl::Status ParameterServer::CheckTimeline(uint64_t timeline) const {
-  if (timeline_ && timeline_->term == timeline) return absl::OkStatus();
+absl::Status ExchangeService::CheckTimeline(uint64_t timeline) const {
+  if (state_->timeline && state_->timeline->term == timeline) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "ps ", options_.index,
-      timeline_ ? absl::StrCat(" is in timeline ", TermText(timeline_->term)) : " is empty",
+      "ps ", state_->index,
+      state_->timeline ? absl::StrCat(" is in timeline ", TermText(state_->timeline->term))
+                       : " is empty",
       "; the request was of timeline ", TermText(timeline)));
 }
 
-ParameterServer::Asked ParameterServer::AskedBy(const proto::Pull& pull) {
+ExchangeService::Asked ExchangeService::AskedBy(const proto::Pull& pull) {
   Asked asked = {.timeline = pull.timeline(), .cut_step = pull.cut_step()};
   if (pull.cut_step() == 0 && pull.has_version()) asked.version = pull.version();
   return asked;
 }
 
-bool ParameterServer::AcceptTimeline(const SessionPtr& session, const Asked& asked) {
+bool ExchangeService::AcceptTimeline(const SessionPtr& session, const Asked& asked) {
   const absl::Status accepted = CheckTimeline(asked.timeline);
   if (accepted.ok()) return true;
   session->SendFrom(SourceOf(
@@ -64,12 +92,12 @@ bool ParameterServer::AcceptTimeline(const SessionPtr& session, const Asked& ask
   return false;
 }
 
-Message ParameterServer::MakeRefused(Session* session, const absl::Status& reason,
+Message ExchangeService::MakeRefused(Session* session, const absl::Status& reason,
                                      const Asked& asked) {
-  figures_.Refused();
+  state_->figures.Refused();
   proto::ExchangeReply reply;
   proto::Refused* refused = reply.mutable_refused();
-  refused->set_timeline(timeline());
+  refused->set_timeline(state_->timeline_term());
   refused->set_requested_timeline(asked.timeline);
   refused->set_requested_cut_step(asked.cut_step);
   if (asked.version) refused->set_requested_version(*asked.version);
@@ -78,42 +106,38 @@ Message ParameterServer::MakeRefused(Session* session, const absl::Status& reaso
   return session->MakeMessage(reply);
 }
 
-// Returns false and ends the stream of a worker that computes another job, or that cuts or writes
-// the variables otherwise. Only another job is worth a restart: the other two are of another build.
-bool ParameterServer::CheckJob(const SessionPtr& session) {
-  if (!timeline_) return true;
-  const LoadedVariables& variables = timeline_->variables;
-  if (session->job_fingerprint != variables.job_fingerprint) {
-    End(session,
-        absl::AbortedError(absl::StrCat(
-            "the worker computes the job with fingerprint ", ChecksumText(session->job_fingerprint),
-            ", ps ", options_.index, " holds the variables of the one with ",
-            ChecksumText(variables.job_fingerprint), "; start the worker again")));
-    return false;
+// Only another job is worth a restart: the other two are of another build.
+absl::Status ExchangeService::CheckJob(const IntroducedWorker& worker) const {
+  const LoadedVariables& variables = state_->timeline->variables;
+  if (worker.job_fingerprint != variables.job_fingerprint) {
+    return absl::AbortedError(absl::StrCat(
+        "the worker computes the job with fingerprint ", ChecksumText(worker.job_fingerprint),
+        ", ps ", state_->index, " holds the variables of the one with ",
+        ChecksumText(variables.job_fingerprint), "; start the worker again"));
   }
-  const uint32_t theirs = session->shard_map_fingerprint;
-  if (theirs == 0) return true;
+  const uint32_t theirs = worker.shard_map_fingerprint;
   const uint32_t ours = variables.shard_map_fingerprint;
-  if (theirs == ours) {
-    const absl::Status coded = variables.coding.CheckPeer(session->push_codec, session->pull_codec);
-    if (!coded.ok()) End(session, coded);
-    return coded.ok();
-  }
-  End(session, absl::FailedPreconditionError(
-                   absl::StrCat("the worker's shard map is ", ChecksumText(theirs), ", that of ps ",
-                                options_.index, " is ", ChecksumText(ours),
-                                ": they are not of the same build, or have other numbers of ps")));
-  return false;
+  if (theirs == 0) return absl::OkStatus();
+  if (theirs == ours) return variables.coding.CheckPeer(worker.push_codec, worker.pull_codec);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the worker's shard map is ", ChecksumText(theirs), ", that of ps ", state_->index, " is ",
+      ChecksumText(ours), ": they are not of the same build, or have other numbers of ps"));
+}
+
+bool ExchangeService::AcceptJob(const SessionPtr& session) {
+  const absl::Status same = CheckJob(*session->worker);
+  if (!same.ok()) session->End(same);
+  return same.ok();
 }
 
 // Rule 5.
-void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
+void ExchangeService::OnPush(const SessionPtr& session, const proto::Push& push,
                              const Message& message) {
-  if (!AcceptTimeline(session, {.timeline = push.timeline()}) || !CheckJob(session)) return;
-  const Time begun = options_.loop->Now();
+  if (!AcceptTimeline(session, {.timeline = push.timeline()}) || !AcceptJob(session)) return;
+  const Time begun = state_->loop->Now();
   const absl::StatusOr<PushResult> result = Apply(push, message);
-  if (!result.ok()) return End(session, result.status());
-  figures_.Pushed(*result, options_.loop->Now() - begun);
+  if (!result.ok()) return session->End(result.status());
+  state_->figures.Pushed(*result, state_->loop->Now() - begun);
 
   proto::Applied applied;
   applied.set_timeline(push.timeline());
@@ -125,24 +149,24 @@ void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
   session->SendFrom(SourceOf([this, to = session.get(), applied, want_values = push.want_values()] {
     return MakeApplied(to, applied, want_values);
   }));
-  timeline_->cuts.Advance();
+  state_->timeline->cuts.Advance();
 }
 
-const Chunk* ParameterServer::FindChunk(int chunk) {
-  const std::vector<Chunk>& chunks = store().options().shard_map.ps(options_.index).chunks;
-  return static_cast<size_t>(chunk) < chunks.size() ? &chunks[chunk] : nullptr;
+const Chunk* ExchangeService::FindChunk(int chunk) const {
+  const VariableStore& variables = state_->store();
+  return chunk < variables.chunk_count() ? &variables.chunk(chunk).layout() : nullptr;
 }
 
 // The worker of a stream that ends with kUnavailable tries again. The coordinator leases steps only
 // once it knows the plan, which is on its way here then.
-absl::Status ParameterServer::CheckPlan(const proto::Push& push) const {
-  if (timeline_->plan) return timeline_->plan->Check(push);
+absl::Status ExchangeService::CheckPlan(const proto::Push& push) const {
+  if (state_->timeline->plan) return state_->timeline->plan->Check(push);
   return absl::UnavailableError(
-      absl::StrCat("chunk ", push.chunk(), " of step ", push.step(), ": ps ", options_.index,
+      absl::StrCat("chunk ", push.chunk(), " of step ", push.step(), ": ps ", state_->index,
                    " takes pushes once the coordinator has told it how many examples the job has"));
 }
 
-absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const Message& message) {
+absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const Message& message) {
   SHOAL_RETURN_IF_ERROR(CheckPlan(push));
   const int index = ChunkIndex(push.chunk());
   if (push.nothing()) {
@@ -151,26 +175,26 @@ absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const
                                                      ": a push of nothing, with a ",
                                                      push.has_round() ? "round" : "gradient"));
     }
-    return store().PushNothing(push.step(), index, push.pulled_version());
+    return state_->store().PushNothing(push.step(), index, push.pulled_version());
   }
   const Chunk* const chunk = FindChunk(index);
-  ChunkCoding& coding = timeline_->variables.coding;
+  ChunkCoding& coding = state_->timeline->variables.coding;
   if (chunk == nullptr || !coding.codes_push(*chunk))
-    return store().Push(message, push.step(), index, push.pulled_version(), RoundOf(push));
+    return state_->store().Push(message, push.step(), index, push.pulled_version(), RoundOf(push));
   const absl::StatusOr<Message> decoded = coding.DecodePush(*chunk, message);
   if (!decoded.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("chunk ", index, " of step ", push.step(), ": ", decoded.status().message()));
   }
-  return store().Push(*decoded, push.step(), index, push.pulled_version(), RoundOf(push));
+  return state_->store().Push(*decoded, push.step(), index, push.pulled_version(), RoundOf(push));
 }
 
-ChunkSnapshot ParameterServer::ReadLive(int chunk) {
-  return AsTheyTravel(chunk, *store().ReadAhead(chunk));
+ChunkSnapshot ExchangeService::ReadLive(int chunk) {
+  return AsTheyTravel(chunk, *state_->store().ReadAhead(chunk));
 }
 
-ChunkSnapshot ParameterServer::AsTheyTravel(int chunk, ChunkSnapshot values) {
-  const ChunkCoding& coding = timeline_->variables.coding;
+ChunkSnapshot ExchangeService::AsTheyTravel(int chunk, ChunkSnapshot values) const {
+  const ChunkCoding& coding = state_->timeline->variables.coding;
   const Chunk& of = *FindChunk(chunk);
   if (coding.codes_pull(of)) return coding.EncodeValues(of, values);
   return values;
@@ -178,7 +202,7 @@ ChunkSnapshot ParameterServer::AsTheyTravel(int chunk, ChunkSnapshot values) {
 
 // Sends the live values. If the answer had to wait, they include later updates. Otherwise each
 // waiting worker would keep a version of the chunk.
-Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
+Message ExchangeService::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
   const absl::Status timeline = CheckTimeline(applied.timeline());
   if (!timeline.ok()) return MakeRefused(session, timeline, {.timeline = applied.timeline()});
   std::vector<Slice> payload;
@@ -192,17 +216,17 @@ Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, b
   return session->MakeMessage(reply, std::move(payload));
 }
 
-void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull) {
+void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull) {
   if (!AcceptTimeline(session, AskedBy(pull))) return;
-  if (!CheckJob(session)) return;
+  if (!AcceptJob(session)) return;
   const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
-  if (end > static_cast<uint64_t>(store().chunk_count())) {
-    return End(session, absl::InvalidArgumentError(absl::StrCat(
-                            "a Pull of ", pull.chunk_count(), " chunks from ", pull.first_chunk(),
-                            " on; ps ", options_.index, " has ", store().chunk_count())));
+  if (end > static_cast<uint64_t>(state_->store().chunk_count())) {
+    return session->End(absl::InvalidArgumentError(
+        absl::StrCat("a Pull of ", pull.chunk_count(), " chunks from ", pull.first_chunk(),
+                     " on; ps ", state_->index, " has ", state_->store().chunk_count())));
   }
   const absl::Status version = CheckPulledVersion(pull, end);
-  if (!version.ok()) return End(session, version);
+  if (!version.ok()) return session->End(version);
   session->SendFrom([this, to = session.get(), pull, end,
                      chunk = uint64_t{pull.first_chunk()}]() mutable -> std::optional<Message> {
     if (chunk == end) return std::nullopt;
@@ -217,29 +241,29 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
 // has falsely reported the rounds before as complete. As with a step beyond the window, the worker
 // that pulls drops its steps, and so gets the one that is missing. Versions only rise until the
 // answer is made.
-absl::Status ParameterServer::CheckPulledVersion(const proto::Pull& pull, uint64_t end) {
+absl::Status ExchangeService::CheckPulledVersion(const proto::Pull& pull, uint64_t end) const {
   const std::optional<uint64_t> version = AskedBy(pull).version;
   for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {
-    const absl::Status status = store().CheckVersion(static_cast<int>(chunk), *version);
+    const absl::Status status = state_->store().CheckVersion(static_cast<int>(chunk), *version);
     if (absl::IsFailedPrecondition(status)) return absl::OutOfRangeError(status.message());
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Message> ParameterServer::MakeValues(Session* session, const proto::Pull& pull,
+absl::StatusOr<Message> ExchangeService::MakeValues(Session* session, const proto::Pull& pull,
                                                     int chunk) {
   SHOAL_RETURN_IF_ERROR(CheckTimeline(pull.timeline()));
   ChunkSnapshot values;
   if (const std::optional<uint64_t> version = AskedBy(pull).version) {
-    SHOAL_ASSIGN_OR_RETURN(values, store().ReadVersion(chunk, *version));
+    SHOAL_ASSIGN_OR_RETURN(values, state_->store().ReadVersion(chunk, *version));
     values = AsTheyTravel(chunk, std::move(values));
   } else if (pull.cut_step() == 0) {
     values = ReadLive(chunk);
   } else {
-    SHOAL_ASSIGN_OR_RETURN(values, store().cut().Read(chunk, pull.cut_step()));
+    SHOAL_ASSIGN_OR_RETURN(values, state_->store().cut().Read(chunk, pull.cut_step()));
   }
   proto::ExchangeReply reply;
-  reply.mutable_values()->set_timeline(timeline());
+  reply.mutable_values()->set_timeline(state_->timeline_term());
   reply.mutable_values()->set_chunk(static_cast<uint32_t>(chunk));
   reply.mutable_values()->set_version(values.version);
   reply.mutable_values()->set_cut_step(pull.cut_step());

@@ -1,0 +1,13 @@
+#include "ps/session.h"
+
+#include "common/log/logging.h"
+
+namespace shoal {
+
+void Session::End(const absl::Status& status) {
+  if (std::exchange(ended, true)) return;
+  LogWarning("stream ended", {{"peer", stream->peer()}, {"reason", std::string(status.message())}});
+  stream->Finish(status);
+}
+
+}  // namespace shoal
