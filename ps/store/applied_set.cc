@@ -21,7 +21,6 @@ bool AppliedSet::Contains(uint64_t step) const {
 void AppliedSet::Add(uint64_t step) {
   word(step) |= Bit(step);
   end_ = std::max(end_, step + 1);
-  ++count_;
   while ((word(base_) & Bit(base_)) != 0) {
     word(base_) &= ~Bit(base_);
     ++base_;
@@ -30,15 +29,7 @@ void AppliedSet::Add(uint64_t step) {
 
 void AppliedSet::Reset(uint64_t base) {
   std::fill(ring_.begin(), ring_.end(), 0);
-  base_ = end_ = count_ = base;
-}
-
-std::vector<uint64_t> AppliedSet::StepsAfterBase() const {
-  std::vector<uint64_t> steps;
-  for (uint64_t step = base_; step < end_; ++step) {
-    if (Contains(step)) steps.push_back(step);
-  }
-  return steps;
+  base_ = end_ = base;
 }
 
 }  // namespace shoal

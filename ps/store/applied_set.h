@@ -23,10 +23,6 @@ class AppliedSet {
   void Reset(uint64_t base);
   // Highest step contained, plus one; 0 when empty.
   uint64_t end() const { return end_; }
-  // Contained steps from base() on, ascending.
-  std::vector<uint64_t> StepsAfterBase() const;
-  // How many steps are contained.
-  uint64_t count() const { return count_; }
 
  private:
   uint64_t& word(uint64_t step) { return ring_[step % bits_ / 64]; }
@@ -35,7 +31,6 @@ class AppliedSet {
   std::vector<uint64_t> ring_;  // the bit of a step is number step % bits_
   uint64_t base_ = 0;
   uint64_t end_ = 0;
-  uint64_t count_ = 0;
 };
 
 }  // namespace shoal

@@ -15,6 +15,7 @@
 #include "proto/coordinator.pb.h"
 #include "proto/parameter_server.pb.h"
 #include "proto/worker.pb.h"
+#include "tests/ps/store/applied_steps.h"
 
 namespace shoal {
 namespace {
@@ -65,7 +66,7 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
       life.chunks.resize(store->chunk_count());
       for (int k = 0; k < store->chunk_count(); ++k) {
         const StoredChunk& stored = store->chunk(k);
-        life.chunks[k] = {stored.version(), stored.applied().base(), stored.applied().count()};
+        life.chunks[k] = {stored.version(), stored.applied().base(), CountSteps(stored.applied())};
         CheckChunk(process, *store, k);
       }
     }
@@ -76,12 +77,12 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
     Chunk& chunk = life.chunks[k];
     const uint64_t version = store->chunk(k).version();
     const AppliedSet& applied = store->chunk(k).applied();
-    if (chunk.version == version && chunk.count == applied.count()) continue;
-    if (applied.base() < chunk.base || applied.count() < chunk.count) {
+    if (chunk.version == version && chunk.count == CountSteps(applied)) continue;
+    if (applied.base() < chunk.base || CountSteps(applied) < chunk.count) {
       world_.Fail(absl::StrCat(process.name(), " chunk ", k, " has forgotten steps in timeline ",
                                TermText(life.timeline)));
     }
-    chunk = {version, applied.base(), applied.count()};
+    chunk = {version, applied.base(), CountSteps(applied)};
     CheckChunk(process, *store, k);
     if (pushed != life.timeline) {
       world_.Fail(absl::StrCat(process.name(), " has applied a push of timeline ", TermText(pushed),
@@ -114,14 +115,14 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
   const AppliedSet& applied = stored.applied();
   const shoal::Chunk& chunk = stored.layout();
   if (!chunk.pushed()) {
-    if (applied.count() != applied.base()) world_.Fail("a chunk that is not trained was");
+    if (CountSteps(applied) != applied.base()) world_.Fail("a chunk that is not trained was");
     return;
   }
   CheckSteps(process, applied, stored.version(), index);
   // In rounds, what it has in beyond them is not in its values.
   const uint64_t below = rounds_.has_value() ? stored.version() : applied.base();
   std::vector<uint64_t> after;
-  if (!rounds_.has_value()) after = applied.StepsAfterBase();
+  if (!rounds_.has_value()) after = StepsAfterBase(applied);
   std::vector<std::span<const float>> slots;
   if (chunk.has_slots()) {
     for (size_t slot = 0; slot < workload_->sums_slots().size(); ++slot)
@@ -158,9 +159,9 @@ void Checks::CheckSteps(const SimulatedProcess& process, const AppliedSet& appli
                         uint64_t version, int chunk) {
   if (applied.end() > workload_->ending.last_step) world_.Fail("a step beyond the end was applied");
   if (!rounds_.has_value()) {
-    if (applied.count() == version) return;
+    if (CountSteps(applied) == version) return;
     return world_.Fail(absl::StrCat(process.name(), " chunk ", chunk, " has had ", version,
-                                    " updates of ", applied.count(), " steps"));
+                                    " updates of ", CountSteps(applied), " steps"));
   }
   const uint64_t end = rounds_->NextStart(version + 1);
   bool whole = rounds_->StartsAt(version) && applied.end() <= end;
@@ -192,7 +193,7 @@ void Checks::OnCoordinator(const SimulatedProcess& process, const TrainingRun& r
     for (int k = 0; k < store.chunk_count(); ++k) {
       if (!store.chunk(k).layout().pushed()) continue;
       const AppliedSet& applied = store.chunk(k).applied();
-      bool all = applied.base() >= steps->base() || applied.count() >= steps->base();
+      bool all = applied.base() >= steps->base() || CountSteps(applied) >= steps->base();
       for (uint64_t step = applied.base(); step < steps->base(); ++step) {
         all = all && applied.Contains(step);
       }
