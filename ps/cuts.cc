@@ -20,8 +20,8 @@ absl::Status Cuts::CheckPlausible(const CutPlace& place) const {
   const uint64_t base = store_->base();
   if (place.cut_step > base && place.cut_step - base > kMaxStepsAhead) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no coordinator cuts at step ", place.cut_step, ": ps ", ps_index_,
-                     " has applied all steps below ", base, ", and takes cuts up to ",
+        absl::StrCat("the step ", place.cut_step, " of the cut is too high: ps ", ps_index_,
+                     " has applied all steps below ", base, ", and accepts cuts up to ",
                      kMaxStepsAhead, " above that"));
   }
   return place.directory.empty() ? absl::OkStatus() : CheckCutNames(place);
@@ -36,7 +36,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
                        .checkpoints = checkpoints};
   proto::ControlReply reply;
   const auto refuse = [&](const std::string& reason) {
-    LogWarning(absl::StrCat("a fence is refused: ", reason),
+    LogWarning(absl::StrCat("fence rejected: ", reason),
                {{"term", TermText(term)}, {"by", session->stream->peer()}});
     proto::FenceRefused* refused = reply.mutable_fence_refused();
     refused->set_term(term);
@@ -60,7 +60,8 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   if (!repeated && !store_->cut().Start(place.cut_step, &highest_step)) {
     reply.mutable_fence_refused()->set_highest_step(highest_step);
     return refuse(absl::StrCat("ps ", ps_index_, " has applied step ", highest_step,
-                               " already; a cut at ", place.cut_step, " comes too late"));
+                               " already, so the cut must be above it, and not at ",
+                               place.cut_step));
   }
   reply.mutable_fence_accepted()->set_term(term);
   reply.mutable_fence_accepted()->set_cut_step(place.cut_step);
@@ -124,7 +125,7 @@ void Cuts::OnLooked(const absl::StatusOr<bool>& seen) {
 
 void Cuts::Write(bool seen) {
   if (!seen) {
-    LogInfo("this machine does not see the directory of the cut: the coordinator reads the rows",
+    LogInfo("this machine does not see the directory of the cut: sends its rows to the coordinator",
             {{"directory", cut_->place.directory}});
     cut_->not_seen = true;
     return SendWritten();

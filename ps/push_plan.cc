@@ -27,14 +27,14 @@ absl::Status PushPlan::Check(const proto::Push& push) const {
   };
   if (push.step() >= steps_.total_steps()) {
     return wrong("the job has the steps 0 to ", steps_.total_steps() - 1,
-                 ": the worker has another job, or other data");
+                 ": give the worker the job and the data of this run");
   }
   const std::optional<Round> told = RoundOf(push);
   if (!told.has_value() || !rounds_.has_value()) return absl::OkStatus();
   const Round round = rounds_->Of(push.step());
   if (*told == round) return absl::OkStatus();
   return wrong("the push is of ", Text(*told), ", but the step is of ", Text(round),
-               ": the worker has another job, or other data");
+               ": give the worker the job and the data of this run");
 }
 
 }  // namespace shoal

@@ -33,10 +33,10 @@ ControlService::ControlService(Options options, PsState* state)
 void ControlService::WatchCoordinator() {
   watch_.Set(kWatchPeriod, [this] { WatchCoordinator(); });
   if (silence() < kWatchPeriod) return;
-  LogWarning(absl::StrCat("waiting for the coordinator", options_.coordinator.empty() ? "" : " at ",
-                          options_.coordinator, " since ", WholeSeconds(silence()), " s: ",
-                          state_->promised_term == 0 ? "none has claimed this ps yet"
-                                                     : "the last one has fallen silent"));
+  LogWarning(absl::StrCat(
+      "waiting for the coordinator", options_.coordinator.empty() ? "" : " at ",
+      options_.coordinator, " since ", WholeSeconds(silence()), " s: ",
+      state_->promised_term == 0 ? "none has claimed this ps yet" : "the last one is silent"));
 }
 
 std::string ControlService::NotReady() const {
@@ -60,12 +60,14 @@ void ControlService::OnClosed() {
 void ControlService::OnMessage(const SessionPtr& session, const Message& message) {
   proto::ControlRequest request;
   if (!ParseMessage(message, &request)) {
-    return session->End(absl::InvalidArgumentError("not a ControlRequest"));
+    return session->End(
+        absl::InvalidArgumentError("the message cannot be read as a ControlRequest: the peer runs "
+                                   "another version, or is not Shoal"));
   }
   const uint64_t term = request.term();
   if (request.kind_case() == proto::ControlRequest::KIND_NOT_SET || term == 0) {
     return session->End(absl::InvalidArgumentError(
-        "a ControlRequest without a term, or of a kind that this ps does not know"));
+        "the ControlRequest has no term, or its kind is unknown: the peer runs another version"));
   }
   if (term < state_->promised_term) {  // rule 1
     last_command_ = state_->loop->Now();
@@ -76,12 +78,11 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
   }
   // Rule 1 too: no coordinator could lead a ps that has promised such a term.
   if (!PlausibleTermNumber(TermNumber(term), TermNumber(state_->promised_term))) {
-    return session->End(absl::FailedPreconditionError(absl::StrCat(
-        "no coordinator comes to the term ", TermText(term), ": ps ", state_->index,
-        " has promised ", TermText(state_->promised_term), ", and takes numbers up to ",
-        kMaxTermsAhead, " above that and ", kMaxTermNumber,
-        " at most; a coordinator that did come to it goes on "
-        "once this ps is started anew")));
+    return session->End(absl::FailedPreconditionError(
+        absl::StrCat("the term ", TermText(term), " is too high: ps ", state_->index,
+                     " has promised ", TermText(state_->promised_term),
+                     ", and accepts numbers up to ", kMaxTermsAhead, " above that and at most ",
+                     kMaxTermNumber, "; if a coordinator does have this term, restart this ps")));
   }
   if (RefusedByHolder(session, request)) return;
   last_command_ = state_->loop->Now();
@@ -134,10 +135,11 @@ bool ControlService::RefusedByHolder(const SessionPtr& session,
   // A claim for another job gets Claimed, which tells it so at once.
   if (OfAnotherJob(claim)) return false;
   if (std::exchange(refused_term_, request.term()) != request.term()) {
-    LogWarning("not claimed: this ps keeps to the run of another coordinator",
-               {{"term", TermText(request.term())},
-                {"by", session->stream->peer()},
-                {"holder", Printable(holder_.who().address(), kMaxNameBytes)}});
+    LogWarning(
+        "claim rejected: this ps follows the run of another coordinator; stop that one first",
+        {{"term", TermText(request.term())},
+         {"by", session->stream->peer()},
+         {"holder", Printable(holder_.who().address(), kMaxNameBytes)}});
   }
   proto::ControlReply reply;
   proto::ClaimRefused* refused = reply.mutable_claim_refused();
@@ -162,7 +164,7 @@ void ControlService::OnClaim(const SessionPtr& session, uint64_t term, const pro
   if (!version.ok()) return session->End(version);
   if (OfAnotherJob(claim)) {
     // Its coordinator, started by mistake, must not unseat ours.
-    LogWarning("not claimed: this ps holds another job",
+    LogWarning("claim rejected: this ps holds the variables of another job; stop this coordinator",
                {{"term", TermText(term)}, {"by", session->stream->peer()}});
     return SendClaimed(session, claim.done_below());
   }
@@ -214,9 +216,9 @@ void ControlService::OnLoad(const SessionPtr& session, uint64_t term, const prot
   if (load.incarnation() != state_->incarnation) {
     reply.mutable_load_failed()->set_term(term);
     reply.mutable_load_failed()->set_other_incarnation(true);
-    reply.mutable_load_failed()->set_reason(
-        absl::StrCat("the Load is for incarnation ", absl::Hex(load.incarnation()), " of ps ",
-                     state_->index, ", which is ", absl::Hex(state_->incarnation), " now"));
+    reply.mutable_load_failed()->set_reason(absl::StrCat(
+        "the Load names incarnation ", absl::Hex(load.incarnation()), ", but ps ", state_->index,
+        " has restarted as ", absl::Hex(state_->incarnation), ": claim it again"));
     return session->Send(reply);
   }
   if (state_->timeline_term() == term) {
@@ -269,7 +271,7 @@ void ControlService::ReadLoad() {
 
 void ControlService::OnLoadRead(uint64_t term, LoadOutcome outcome) {
   if (!outcome.not_seen) return FinishLoad(term, std::move(outcome));
-  LogInfo("this machine does not see the checkpoint; requesting its rows from the coordinator");
+  LogInfo("this machine does not see the checkpoint: the coordinator sends its rows");
   loading_->variables = std::move(outcome.variables);
   const auto filled = [this, term](const absl::Status& status) {
     // Posted, because this runs inside the RowFetch that FinishLoad destroys.
@@ -331,7 +333,7 @@ void ControlService::OnStop(const SessionPtr& session, uint64_t term) {
 void ControlService::Leave(Time grace) {
   if (stopped_ || leaving_) return;
   if (!state_->timeline) return Stopped("leaving");
-  LogInfo("leaving: the coordinator is asked for a checkpoint first");
+  LogInfo("leaving: asks the coordinator for a checkpoint first");
   leaving_ = true;
   grace_.Set(grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
   for (const auto& [id, session] : sessions()) {
@@ -342,7 +344,7 @@ void ControlService::Leave(Time grace) {
 
 void ControlService::AwaitCoordinator() {
   alone_.Set(kCoordinatorPatience, [this] {
-    if (sessions().empty()) Stopped("leaving without a checkpoint: the coordinator is gone");
+    if (sessions().empty()) Stopped("leaving without a checkpoint: no coordinator is connected");
   });
 }
 

@@ -34,10 +34,12 @@ void ExchangeService::SendHello(const SessionPtr& session) {
 void ExchangeService::OnMessage(const SessionPtr& session, const Message& message) {
   proto::ExchangeRequest request;
   if (!ParseMessage(message, &request))
-    return session->End(absl::InvalidArgumentError("not an ExchangeRequest"));
+    return session->End(
+        absl::InvalidArgumentError("the message cannot be read as an ExchangeRequest: the peer "
+                                   "runs another version, or is not Shoal"));
   if (!session->worker && !request.has_hello()) {
     return session->End(absl::InvalidArgumentError(
-        "the first message of an Exchange stream must be an ExchangeHello"));
+        "the first message is no ExchangeHello, with which an Exchange stream begins"));
   }
   if (session->worker) session->worker->traffic->received_bytes += message.payload_bytes();
   switch (request.kind_case()) {
@@ -50,8 +52,8 @@ void ExchangeService::OnMessage(const SessionPtr& session, const Message& messag
     case proto::ExchangeRequest::KIND_NOT_SET:
       break;
   }
-  session->End(
-      absl::InvalidArgumentError("an ExchangeRequest of a kind that this ps does not know"));
+  session->End(absl::InvalidArgumentError(
+      "the kind of the ExchangeRequest is unknown: the peer runs another version"));
 }
 
 void ExchangeService::OnHello(const SessionPtr& session, const proto::ExchangeHello& hello) {
@@ -75,7 +77,7 @@ absl::Status ExchangeService::CheckTimeline(uint64_t timeline) const {
       "ps ", state_->index,
       state_->timeline ? absl::StrCat(" is in timeline ", TermText(state_->timeline->term))
                        : " is empty",
-      "; the request was of timeline ", TermText(timeline)));
+      "; the request is for timeline ", TermText(timeline)));
 }
 
 ExchangeService::Asked ExchangeService::AskedBy(const proto::Pull& pull) {
@@ -121,7 +123,7 @@ absl::Status ExchangeService::CheckJob(const IntroducedWorker& worker) const {
   if (theirs == ours) return variables.coding.CheckPeer(worker.push_codec, worker.pull_codec);
   return absl::FailedPreconditionError(absl::StrCat(
       "the worker's shard map is ", ChecksumText(theirs), ", that of ps ", state_->index, " is ",
-      ChecksumText(ours), ": they are not of the same build, or have other numbers of ps"));
+      ChecksumText(ours), ": start both from the same build and with the same cluster spec"));
 }
 
 bool ExchangeService::AcceptJob(const SessionPtr& session) {
@@ -163,7 +165,7 @@ absl::Status ExchangeService::CheckPlan(const proto::Push& push) const {
   if (state_->timeline->plan) return state_->timeline->plan->Check(push);
   return absl::UnavailableError(
       absl::StrCat("chunk ", push.chunk(), " of step ", push.step(), ": ps ", state_->index,
-                   " takes pushes once the coordinator has told it how many examples the job has"));
+                   " does not know yet how many examples the job has; push again"));
 }
 
 absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const Message& message) {
@@ -172,7 +174,7 @@ absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const
   if (push.nothing()) {
     if (push.has_round() || message.payload_bytes() > 0) {
       return absl::InvalidArgumentError(absl::StrCat("chunk ", index, " of step ", push.step(),
-                                                     ": a push of nothing, with a ",
+                                                     ": a skipped step was pushed with a ",
                                                      push.has_round() ? "round" : "gradient"));
     }
     return state_->store().PushNothing(push.step(), index, push.pulled_version());

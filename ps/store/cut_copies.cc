@@ -37,9 +37,9 @@ void CutCopies::End() {
 
 absl::Status CutCopies::CheckRound(const Round& round, uint64_t step, int chunk) const {
   if (!step_ || round.first >= *step_ || *step_ >= round.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "chunk ", chunk, " of step ", step, ": the cut at step ", *step_, " is within its round, of ",
-      round.count, " steps from ", round.first, " on: no chunk is ever at that step"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("chunk ", chunk, " of step ", step, ": its round has the steps ", round.first,
+                   " to ", round.end() - 1, ", and the cut at step ", *step_, " would divide it"));
 }
 
 // Shares the values, and copies nothing: the next update writes to a fresh buffer.
@@ -73,7 +73,7 @@ absl::StatusOr<ChunkSnapshot> CutCopies::Read(int chunk, uint64_t step) const {
   }
   if (!kept_[chunk].values_needed) {
     return absl::FailedPreconditionError(
-        absl::StrCat("chunk ", chunk, " of the cut at step ", step, " is not held any more"));
+        absl::StrCat("chunk ", chunk, " of the cut at step ", step, " is dropped already"));
   }
   const ChunkState& state = StateOf(chunk);
   return MakeSnapshot(options_.buffers, state.values, (*options_.chunks)[chunk].layout().size,

@@ -29,14 +29,15 @@ absl::Status RoundSum::Check(const Round& round, uint64_t step, uint64_t version
                                      " at most: the worker has another job"));
   }
   if (!round.Contains(step)) return Wrong(round, "the step is not one of them");
-  if (round.number > round.first) return Wrong(round, "no round before it can have had a step");
+  if (round.number > round.first)
+    return Wrong(round, "the rounds before it have no steps: the worker has another job");
   if (round.first / max_steps_ + (round.first % max_steps_ != 0) > round.number)
-    return Wrong(round, "the rounds before it cannot have had so many steps");
+    return Wrong(round, "the rounds before it have fewer steps: the worker has another job");
   if (round_.has_value() && *round_ != round)
     return Wrong(round, absl::StrCat("the chunk is in ", Text(*round_)));
   if (round.first != version) {
     return Wrong(round, absl::StrCat("the chunk is at version ", version,
-                                     ", and takes pushes of the round that begins with it"));
+                                     ", and accepts the round that begins there"));
   }
   return absl::OkStatus();
 }

@@ -38,14 +38,14 @@ absl::Status StoredChunk::CheckRound(const ChunkPush& push) const {
         absl::StrCat("chunk ", options_.index, " of step ", push.step, ": ", what...));
   };
   if (push.round.has_value() != (round_ != nullptr)) {
-    return wrong(push.round ? "a push of a round, in a job without rounds"
-                            : "a push of no round, in a job of rounds");
+    return wrong(push.round ? "the push names a round, but the job has no rounds"
+                            : "the push names no round, but the job has rounds");
   }
   if (!push.round) return absl::OkStatus();
   const absl::Status fits = round_->Check(*push.round, push.step, live_.version);
   if (!fits.ok()) return wrong(fits.message());
   if (push.pulled_version == push.round->first) return absl::OkStatus();
-  return wrong("pulled version ", push.pulled_version, ", but its round begins with ",
+  return wrong("pulled version ", push.pulled_version, ", but the round begins with ",
                push.round->first);
 }
 
@@ -70,14 +70,14 @@ void StoredChunk::SetApplied(uint64_t base) {
 absl::Status StoredChunk::CheckVersion(uint64_t version) const {
   if (!layout().pushed() || version == live_.version) return absl::OkStatus();
   if (version > live_.version) {
-    return absl::FailedPreconditionError(absl::StrCat("chunk ", options_.index, ": version ",
-                                                      version, " is asked for, but it is only at ",
-                                                      live_.version));
+    return absl::FailedPreconditionError(absl::StrCat("chunk ", options_.index,
+                                                      ": there is no version ", version,
+                                                      " yet, it is at ", live_.version));
   }
   if (keeps_version_before() && version == version_before_) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("version ", version, " of chunk ", options_.index,
-                                            " is kept no more, as it is at ", live_.version,
-                                            ": the round that begins with it is complete"));
+                                            " is dropped: the chunk is at ", live_.version,
+                                            ", and the round of that version is complete"));
 }
 
 const ValueBuffers::Hold& StoredChunk::ValuesAt(uint64_t version) const {

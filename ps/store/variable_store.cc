@@ -107,7 +107,7 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
   if (message.payload_bytes() != chunk_size(chunk) * sizeof(float)) {
     return absl::InvalidArgumentError(
         absl::StrCat("chunk ", chunk, " of step ", step, ": a push of ", message.payload_bytes(),
-                     " bytes, which must have ", chunk_size(chunk) * sizeof(float)));
+                     " bytes, but the chunk has ", chunk_size(chunk) * sizeof(float)));
   }
   return Take(
       {.gradient = &message, .step = step, .pulled_version = pulled_version, .round = round},

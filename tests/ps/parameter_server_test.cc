@@ -169,7 +169,7 @@ TEST_F(ParameterServerTest, TermsThatNoCoordinatorComesToAreRefusedAndChangeNoth
     EXPECT_TRUE(stranger.quiet());
     ASSERT_TRUE(stranger.received->finished.has_value()) << request.ShortDebugString();
     EXPECT_EQ(stranger.received->finished->code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(stranger.received->finished->message(), HasSubstr("no coordinator comes to"));
+    EXPECT_THAT(stranger.received->finished->message(), HasSubstr("ps 0 has promised"));
   };
   refused(Claim(UINT64_MAX));
   refused(Claim(MakeTerm(kMaxTermNumber + 1, 0)));
@@ -580,9 +580,10 @@ TEST_F(ParameterServerTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
     wrong.callbacks.on_message(MakeMessage(request, std::move(payload)));
     ASSERT_TRUE(wrong.received->finished.has_value());
     EXPECT_EQ(wrong.received->finished->code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(wrong.received->finished->message(),
-                HasSubstr(of_round ? "a push of nothing, with a round"
-                                   : "a push of nothing, with a gradient"));
+    EXPECT_THAT(
+        wrong.received->finished->message(),
+        HasSubstr(of_round ? "chunk 0 of step 1: a skipped step was pushed with a round"
+                           : "chunk 0 of step 1: a skipped step was pushed with a gradient"));
   }
 }
 

@@ -129,13 +129,13 @@ TEST(RoundSumTest, WhatIsWrongWithARoundIsNamed) {
   EXPECT_THAT(message({8, 0, 2}, 8), HasSubstr("the step is not one of them"));
   EXPECT_THAT(message({8, 4, 2}, 12), HasSubstr("the step is not one of them"));
   EXPECT_THAT(message({8, 4, 2}, 7), HasSubstr("the step is not one of them"));
-  EXPECT_THAT(message({8, 4, 9}, 8), HasSubstr("no round before it can have had a step"));
+  EXPECT_THAT(message({8, 4, 9}, 8), HasSubstr("the rounds before it have no steps"));
   EXPECT_THAT(message({12, 4, 3}, 12), HasSubstr("round 3 of 4 steps from 12 on: the chunk is at "
                                                  "version 8"));
   EXPECT_THAT(message({4, 4, 1}, 5), HasSubstr("the chunk is at version 8"));
-  EXPECT_THAT(message({9, 4, 2}, 9), HasSubstr("rounds before it cannot have had so many steps"));
+  EXPECT_THAT(message({9, 4, 2}, 9), HasSubstr("the rounds before it have fewer steps"));
   EXPECT_THAT(message({9, 4, 3}, 9), HasSubstr("the chunk is at version 8"));
-  EXPECT_THAT(message({UINT64_MAX - 1, 4, 1}, UINT64_MAX), HasSubstr("so many steps"));
+  EXPECT_THAT(message({UINT64_MAX - 1, 4, 1}, UINT64_MAX), HasSubstr("fewer steps"));
   sum.Add(kRound, 9, GradientMessage(Gradient(9)));
   EXPECT_THAT(message({8, 3, 2}, 8), HasSubstr("the chunk is in round 2 of 4 steps from 8 on"));
   EXPECT_THAT(message({8, 4, 3}, 8), HasSubstr("the chunk is in round 2"));

@@ -162,7 +162,8 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
-  EXPECT_THAT(message(3, 3, std::nullopt), HasSubstr("a push of no round, in a job of rounds"));
+  EXPECT_THAT(message(3, 3, std::nullopt),
+              HasSubstr("the push names no round, but the job has rounds"));
   EXPECT_THAT(message(3, 2, RoundOf(3)), HasSubstr("pulled version 2"));
   EXPECT_THAT(message(3, 3, Round{3, 2, 1}), HasSubstr("the chunk is in round 1 of 3 steps"));
   EXPECT_EQ(store->Push(Gradient(*store, 67, 0), 67, 0, 3, Round{3, 65, 1}).status().code(),
@@ -173,7 +174,7 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
 
   const auto async = SeededStore();
   EXPECT_THAT(async->Push(Gradient(*async, 0, 0), 0, 0, 0, RoundOf(0)).status().message(),
-              HasSubstr("a push of a round, in a job without rounds"));
+              HasSubstr("the push names a round, but the job has no rounds"));
 }
 
 // Whoever sends it was told that the round before is complete: it has done nothing wrong.
@@ -225,7 +226,7 @@ TEST(RoundTest, TheVersionBeforeIsKeptUntilTheFirstPushOfTheNextRound) {
   EXPECT_EQ(Version(*store, 0, kSteps), second);
   EXPECT_EQ(store->ReadVersion(0, 0).status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(store->ReadVersion(0, 0).status().message(),
-              HasSubstr("version 0 of chunk 0 is kept no more, as it is at 3"));
+              HasSubstr("version 0 of chunk 0 is dropped: the chunk is at 3"));
   EXPECT_EQ(store->versions_before(), 0u);
 }
 
@@ -234,7 +235,7 @@ TEST(RoundTest, AVersionThatIsNotThereYetIsAnError) {
   ASSERT_TRUE(Push(store.get(), 0, 0).ok());
   EXPECT_EQ(store->ReadVersion(0, kSteps).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(store->ReadVersion(0, kSteps).status().message(),
-              HasSubstr("chunk 0: version 3 is asked for, but it is only at 0"));
+              HasSubstr("chunk 0: there is no version 3 yet, it is at 0"));
   EXPECT_EQ(store->ReadVersion(99, 0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -122,7 +122,7 @@ TEST_F(SkippedPushTest, WrongOnesAreNamedAndChangeNothing) {
   EXPECT_EQ(store->PushNothing(64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
   const auto in_rounds = SeededStore({.max_round_steps = 3});
   EXPECT_THAT(in_rounds->PushNothing(0, 0, 0).status().message(),
-              HasSubstr("a push of no round, in a job of rounds"));
+              HasSubstr("the push names no round"));
   for (const auto& each : {store.get(), in_rounds.get()}) {
     EXPECT_EQ(each->chunk(0).version(), 0u);
     EXPECT_FALSE(each->chunk(0).applied().Contains(0));
