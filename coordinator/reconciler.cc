@@ -30,19 +30,6 @@ void Reconciler::Tick() {
   parts_.drain->AfterPlan();
 }
 
-// 6. Serve the workers.
-void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::WorkerKey>& reported) {
-  if (cause == Wakeup::Cause::kFacts) {
-    for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
-  } else {
-    for (const StepDispatcher::WorkerKey key : reported) {
-      const auto worker = parts_.membership->workers().find(key);
-      if (worker != parts_.membership->workers().end()) parts_.scheduler->Offer(*worker->second);
-    }
-  }
-  parts_.scheduler->ServeLine();
-}
-
 bool Reconciler::Plan() {
   // A run that ends, or that has no timeline, needs no plan (sections 2 and 8 of the protocol).
   if (!parts_.scheduler->open() || !parts_.shutdown->working()) return false;
@@ -58,20 +45,6 @@ bool Reconciler::Plan() {
   // 5. Limit the leases (sections 5 and 6).
   LimitLeases();
   return true;
-}
-
-void Reconciler::LimitLeases() {
-  uint64_t limit = parts_.cuts->mandatory();
-  if (!parts_.checkpointer->idle() && !parts_.checkpointer->accepted())
-    limit = std::min(limit, parts_.checkpointer->step());
-  if (parts_.drain->closing()) {
-    // Lease no new step, but all steps that the last checkpoints need, also if a worker hands them
-    // back.
-    const uint64_t needed = parts_.checkpointer->idle() ? 0 : parts_.checkpointer->step();
-    limit = std::min(limit, std::max(needed, parts_.scheduler->steps().first_unleased()));
-    if (parts_.scheduler->revoking()) limit = 0;
-  }
-  parts_.scheduler->steps().set_limit(limit);
 }
 
 void Reconciler::PlanEndOrCut() {
@@ -105,6 +78,33 @@ void Reconciler::PlanEndOrCut() {
   if (const auto due =
           parts_.cuts->Due(parts_.options.loop->Now(), parts_.StepsNow(), asked, evaluated))
     BeginCut(*due);
+}
+
+void Reconciler::LimitLeases() {
+  uint64_t limit = parts_.cuts->mandatory();
+  if (!parts_.checkpointer->idle() && !parts_.checkpointer->accepted())
+    limit = std::min(limit, parts_.checkpointer->step());
+  if (parts_.drain->closing()) {
+    // Lease no new step, but all steps that the last checkpoints need, also if a worker hands them
+    // back.
+    const uint64_t needed = parts_.checkpointer->idle() ? 0 : parts_.checkpointer->step();
+    limit = std::min(limit, std::max(needed, parts_.scheduler->steps().first_unleased()));
+    if (parts_.scheduler->revoking()) limit = 0;
+  }
+  parts_.scheduler->steps().set_limit(limit);
+}
+
+// 6. Serve the workers.
+void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::WorkerKey>& reported) {
+  if (cause == Wakeup::Cause::kFacts) {
+    for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
+  } else {
+    for (const StepDispatcher::WorkerKey key : reported) {
+      const auto worker = parts_.membership->workers().find(key);
+      if (worker != parts_.membership->workers().end()) parts_.scheduler->Offer(*worker->second);
+    }
+  }
+  parts_.scheduler->ServeLine();
 }
 
 void Reconciler::BeginCut(const CutPlan::Cut& cut) {
