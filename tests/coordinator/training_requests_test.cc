@@ -210,7 +210,7 @@ TEST(TrainingRequestsTest, ACheckpointThatFailsSaysWhyAndTheJobGoesOn) {
 TEST(TrainingRequestsTest, WithoutWorkersThereIsNoCheckpointAndItSaysWhy) {
   ScriptedCluster cluster({});
   Request request = Checkpoint(&cluster);
-  EXPECT_THAT(std::string(request.status().message()), HasSubstr("none is ready"));
+  EXPECT_THAT(std::string(request.status().message()), HasSubstr("shoal-worker --chief=chief:1"));
 }
 
 // Its cut is kept until then, and there is one at a time.
@@ -222,9 +222,9 @@ TEST(TrainingRequestsTest, ACheckpointThatWaitsForAnEvaluationSaysSo) {
   const Request request = Checkpoint(&cluster);
   cluster.Advance(seconds(10));
   EXPECT_FALSE(request.answered());
-  EXPECT_THAT(cluster.run->Status().waiting(),
-              testing::Contains(AllOf(HasSubstr("the evaluation of epoch 1 (0 of 4 batches done)"),
-                                      HasSubstr("the checkpoint that is asked for"))));
+  EXPECT_THAT(
+      cluster.run->Status().waiting(),
+      testing::Contains(AllOf(HasSubstr("epoch 1 (0 of 4 batches"), HasSubstr("checkpoint"))));
   while (!worker.evaluations.empty()) {
     worker.Evaluate();
     cluster.Settle();
@@ -265,8 +265,7 @@ TEST(TrainingRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
                                 HasSubstr("ps 0 to have all steps below 4"),
                                 HasSubstr("step 1 is with worker 0"))));
   cluster.Disconnect(worker);
-  EXPECT_THAT(cluster.run->Status().waiting(0),
-              AllOf(HasSubstr("none is ready"), HasSubstr("worker 0: lost, connection reset")));
+  EXPECT_THAT(cluster.run->Status().waiting(0), HasSubstr("worker 0: lost, connection reset"));
 }
 
 // Steps may be as slow as they are; who waits for the checkpoint hears of them all the same.

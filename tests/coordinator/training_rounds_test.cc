@@ -306,10 +306,9 @@ TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
   options.ps_incarnation = 2;
   ScriptedCluster cluster(options);
   cluster.Join(0);
-  EXPECT_THAT(Over(cluster),
-              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("has the first 10 steps"),
-                    HasSubstr("makes one update of steps 8 to 11"),
-                    HasSubstr("set $.steps to 10, or begin anew with another --run_dir")));
+  EXPECT_THAT(Over(cluster), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("10 steps"),
+                                   HasSubstr("steps 8 to 11"), HasSubstr("$.steps to 10"),
+                                   HasSubstr("another --run_dir")));
   // The ps have it loaded now: whoever finds it there looks for a checkpoint, which is that one.
   cluster.over.reset();
   cluster.StartCoordinator();

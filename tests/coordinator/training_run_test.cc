@@ -35,7 +35,7 @@ TEST(TrainingRunTest, LeasesFromTheFirstReadyWorkerOn) {
   proto::StatusReply status = cluster.run->Status();
   EXPECT_EQ(status.phase(), "training");
   EXPECT_EQ(status.total_steps(), 0u);
-  EXPECT_THAT(status.waiting(), ElementsAre(HasSubstr("none is ready")));
+  EXPECT_THAT(status.waiting(), ElementsAre(HasSubstr("shoal-worker --chief=chief:1")));
   ScriptedWorker& worker = cluster.Join(0);
   EXPECT_THAT(worker.timelines, ElementsAre(cluster.ps[0]->timeline));
   EXPECT_THAT(worker.leases, ElementsAre(0, 1));
