@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
                               "On a GPU: a step that is computed again has the same bits; under "
                               "sync it has them in any case");
   daemon.settings().AddInteger("threads", &flags.threads, 0, 1024,
-                               "Compute threads; 0: one for each core");
+                               "Compute threads; 0: one for each core of the CPU quota");
   daemon.settings().AddNumber("coordinator_timeout", &flags.coordinator_timeout, 0, 1e9,
                               "Seconds without a coordinator after which to exit with 138");
   daemon.settings().AddText("step_records", &flags.step_records,

@@ -15,7 +15,7 @@ struct WorkerFlags {
   std::string device = "auto";       // devices that compute, as for ChooseDevices()
   bool tf32 = false;                 // ComputeFreedoms
   bool deterministic = false;        // ComputeFreedoms
-  int64_t threads = 0;               // 0: one for each core
+  int64_t threads = 0;               // 0: as many as UsableCores()
   double coordinator_timeout = 600;  // seconds
   std::string step_records;          // directory; empty: no records
 };

@@ -5,7 +5,8 @@
 
 #include "common/model/keras_layers.h"
 
-// All layers, sorted, one on each line. kCLASSLayer is defined in keras/layers/.
+// All layers, sorted, one on each line. kCLASSLayer is defined in keras/layers/; the models
+// Functional and Sequential, which may be layers, in keras/.
 #define SHOAL_KERAS_LAYERS(LAYER) \
   LAYER(Activation)               \
   LAYER(ActivityRegularization)   \
