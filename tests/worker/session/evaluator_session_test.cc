@@ -306,6 +306,15 @@ TEST_F(EvaluatorSessionTest, ABatchThatCannotBeComputedEndsIt) {
   EXPECT_TRUE(absl::IsDataLoss(*over_));
 }
 
+// The names of data files can be any bytes. A report that is not UTF-8 cannot be read.
+TEST_F(EvaluatorSessionTest, AFileWhoseNameIsNotUtf8IsNamedInItsReason) {
+  Welcome();
+  computer_.FinishPrepare(absl::DataLossError("a\xff.png: damaged"));
+  const auto reports = TakeReports();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_THAT(reports.back().leaving().reason(), HasSubstr("a\\xff.png"));
+}
+
 TEST_F(EvaluatorSessionTest, OneThatIsRefusedForNowTriesAgain) {
   proto::EvaluatorOrder order;
   order.mutable_rejected()->set_reason("there is an evaluator already");

@@ -183,6 +183,13 @@ TEST_F(WorkerSessionTest, ReportsWhatItHasDoneBeforeItLeaves) {
   EXPECT_TRUE(reports[1].has_leaving());
 }
 
+// The names of data files can be any bytes. A report that is not UTF-8 cannot be read.
+TEST_F(WorkerSessionTest, AFileWhoseNameIsNotUtf8IsNamedInItsReason) {
+  StartStep(0, 20);
+  computer_.Finish(absl::DataLossError("a\xff.png: damaged"));
+  ExpectLeaving("a\\xff.png", true);
+}
+
 TEST_F(WorkerSessionTest, WhoComputesIsToldOfAnswersToPushes) {
   StartStep(7);
   computer_.FinishChunks();
