@@ -274,6 +274,34 @@ TEST_F(PsFleetTest, ALoadThatIsNeverForThatLifeIsTriedMoreAndMoreRarely) {
   EXPECT_LT(TermNumber(fleet_->term()), first + 30);
 }
 
+TEST_F(PsFleetTest, AClaimThatIsAlwaysOutbidIsTriedMoreAndMoreRarely) {
+  Start();
+  SendHello(0);
+  const uint32_t first = TermNumber(fleet_->term());
+  uint64_t refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    if (fleet_->term() != refused) {
+      refused = fleet_->term();
+      RefuseTerm(0, MakeTerm(TermNumber(refused), 999));
+    }
+    loop_.Advance(milliseconds(10));
+  }
+  EXPECT_GT(TermNumber(fleet_->term()), first + 5);
+  EXPECT_LT(TermNumber(fleet_->term()), first + 30);
+}
+
+TEST_F(PsFleetTest, AfterATimelineThatLastedTheNextClaimIsSentAtOnce) {
+  Lead();
+  fleet_->ClaimAgain("this one did not last");
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
+  loop_.Advance(seconds(2));
+  const uint64_t term = fleet_->term();
+  fleet_->ClaimAgain("this one lasted");
+  EXPECT_GT(fleet_->term(), term);
+}
+
 TEST_F(PsFleetTest, ALostStreamWhileLoadingGetsTheLoadAgain) {
   Start();
   ClaimAllEmpty();
