@@ -43,6 +43,7 @@ class ScriptedPs {
   }
 
   bool lied_about = false;  // another process also answers under its name
+  bool superseded = false;  // another process has fenced far ahead under the term of its timeline
   float value = 0;          // the value that it writes
   bool accepts_fences = true;
   std::optional<uint64_t> refuses_fences_with;  // reported as the highest applied step

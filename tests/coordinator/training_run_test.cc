@@ -19,6 +19,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
+using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Lt;
@@ -199,6 +200,26 @@ TEST(TrainingRunTest, AFinalCutThatFailedIsTriedAgainUnderAFreshTerm) {
   EXPECT_GT(cluster.ps[0]->fence_terms[1], cluster.ps[0]->fence_terms[0]);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
   EXPECT_TRUE(worker.job_done);
+}
+
+TEST(TrainingRunTest, AfterASupersededFenceCutsHaveAFreshTerm) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5, "keep": 100})"});
+  cluster.ps[0]->superseded = true;
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int step = 0; step < 6; ++step) cluster.FinishStep(worker);
+  cluster.Advance(seconds(6));  // a cut that failed is tried again after a pause
+  cluster.FinishAll(worker);
+  EXPECT_EQ(cluster.ps[0]->fences_refused, 1u);
+  EXPECT_THAT(cluster.ps[0]->fence_terms, AllOf(Not(IsEmpty()), Each(Gt(cluster.ps[0]->timeline))));
+  EXPECT_THAT(cluster.StoredSteps(), Contains(Lt(kSteps)));
+}
+
+// Without them it refuses the first pushes.
+TEST(TrainingRunTest, APsKnowsTheExamplesBeforeAStepIsLeased) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ASSERT_THAT(worker.leased, Not(IsEmpty()));
+  EXPECT_EQ(cluster.ps[0]->training_examples, ScriptedCluster::kExamples);
 }
 
 TEST(TrainingRunTest, ALostStreamGetsTheFenceAgain) {
