@@ -40,7 +40,7 @@ std::string ReadJobPath(JsonObject& object, const char* key, const nlohmann::jso
         object.PathOf(key),
         absl::StrCat(
             "is \"", Printable(whole, kMaxReasonBytes),
-            "\", which is not UTF-8, as the files of a run need. Rename the folder or file, or "
+            "\", which is not UTF-8; the files of a run need UTF-8. Rename the folder or file, or "
             "name another"));
     return "";
   }

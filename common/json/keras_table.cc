@@ -41,7 +41,7 @@ void CheckWrappedFunction(JsonObject& config, const char* class_name) {
   config.errors()->AddUnimplemented(
       config.PathOf("fn"),
       absl::StrCat("is ", ShortJson(*fn), ", a function of your own; Shoal has only \"",
-                   SnakeCase(class_name), "\" as ", class_name, ", and that alone"));
+                   SnakeCase(class_name), "\" as ", class_name));
 }
 
 std::string DocumentedNames(const char* class_name, const char* short_name) {

@@ -18,7 +18,7 @@ namespace shoal {
 // evaluates only some of them. Plain state; not thread-safe.
 class EvaluationBacklog {
  public:
-  // Remembers at most `most` checkpoints, the newest. Older ones are no longer on disk.
+  // Remembers at most `max` checkpoints, the newest. Older ones are no longer on disk.
   explicit EvaluationBacklog(size_t max) : max_(max) {}
 
   // Adds the newest checkpoint. Returns those that it pushes out of the backlog.

@@ -56,7 +56,7 @@ TEST(TrainingRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   EXPECT_THAT(std::string(unknown.status().message()), EndsWith(": 0, 1, 2"));
 }
 
-// Its index is -1, until it says one.
+// It is no worker until its hello.
 TEST(TrainingRequestsTest, WhoHasNotSaidWhoItIsIsNobodyToDrain) {
   ScriptedCluster cluster({});
   const auto far = std::make_shared<FarEnd>(&cluster.loop, "host", kWorkMethod);

@@ -113,7 +113,7 @@ std::vector<Json> LayersWithFaults() {
 }
 
 const char* const kPartsOfFaults[] = {
-    ".class_name: Shoal has no layer \"LSTM\"", ".config.padding: \"ful\" is unknown",
+    ".class_name: Shoal has no layer \"LSTM\"", ".config.padding: is \"ful\"",
     ".class_name: Shoal has no layer \"GroupNormalization\"", ".config.activation: "};
 
 void ExpectALineEach(const absl::Status& status) {

@@ -27,7 +27,7 @@ TEST(KerasImageErrorsTest, Augmentation) {
   expect(move, "width_factor", {0, -1.5}, kInvalid, {path + "width_factor: [0,-1.5] must be from"});
   expect(move, "width_factor", {0.5}, kInvalid, {path + "width_factor", "two numbers, got [0.5]"});
   expect(move, "width_factor", {0.5, "a"}, kInvalid, {path + "width_factor[1]"});
-  expect(move, "fill_mode", "mirror", kInvalid, {path + "fill_mode", "reflect, wrap, constant"});
+  expect(move, "fill_mode", "mirror", kInvalid, {path + "fill_mode", "\"reflect\" or \"wrap\""});
   expect(move, "interpolation", "bicubic", kLacking, {path + "interpolation"});
 
   const Json turn = LayerJson("RandomRotation", "turn", {{"factor", {-2, 2}}});

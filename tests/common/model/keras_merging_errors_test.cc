@@ -123,7 +123,7 @@ TEST(KerasMergingErrorsTest, Sequences) {
   const std::string pool = at + "pool_size";
   ExpectErrors(SequentialJson({nullptr, 9, 2}, {LayerJson("MaxPooling1D", "pool", Json::object())}),
                {{pool.c_str(), "two", kInvalid, {path + "pool_size"}},
-                {padding.c_str(), "causal", kInvalid, {path + "padding", "valid, same"}},
+                {padding.c_str(), "causal", kInvalid, {path + "padding", "\"valid\" or \"same\""}},
                 {shape.c_str(), {nullptr, 9}, kInvalid, {"(batch, steps, channels)"}}});
 }
 

@@ -11,6 +11,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -124,8 +125,7 @@ TEST(RunVerdictTest, ARunEndsAtTheEpochThatEarlyStoppingMadeTheLast) {
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->result.directory, At(30).directory);
   EXPECT_THAT(DescribeVerdict(verdict),
-              ElementsAre("early stopping: the training ends after epoch 3, as val_loss has not "
-                          "become better for 2 epochs",
+              ElementsAre(AllOf(HasSubstr("epoch 3"), HasSubstr("val_loss"), HasSubstr("2 epochs")),
                           HasSubstr("best val_loss: 1, of epoch 1, in /run/checkpoints/step-10")));
 }
 
@@ -135,8 +135,8 @@ TEST(RunVerdictTest, ATrainingWithoutAnyBestEndsWithAReasonToo) {
       JudgeRun({EarlyStopping(1)}, {Epoch(0, nan, nan), Epoch(1, nan, nan)}, {At(20)});
   EXPECT_EQ(verdict.ended_after, 1u);
   EXPECT_THAT(verdict.best, SizeIs(0));
-  EXPECT_THAT(DescribeVerdict(verdict), ElementsAre(HasSubstr("after epoch 2, as val_loss"),
-                                                    HasSubstr("no epoch ")));
+  EXPECT_THAT(DescribeVerdict(verdict),
+              ElementsAre(HasSubstr("after epoch 2, as val_loss"), HasSubstr("no epoch ")));
 }
 
 TEST(RunVerdictTest, WhatTwoCallbacksAgreeOnIsSaidOnce) {

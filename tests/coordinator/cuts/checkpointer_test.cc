@@ -297,22 +297,6 @@ TEST_F(CheckpointerTest, OutcomesWaitUntilTheyAreTaken) {
   EXPECT_THAT(checkpointer_->TakeOutcomes(), IsEmpty());
 }
 
-// The commit that has just ended is not one of the next cut.
-TEST_F(CheckpointerTest, TheNextMayBeginFromOnCommitted) {
-  on_committed_ = [this] {
-    checkpointer_->GiveUp("the timeline is over");
-    checkpointer_->Begin({.timeline = kTimeline, .step = 50, .term = term_, .total_steps = 200});
-  };
-  WriteCheckpoint(40);
-  ASSERT_FALSE(checkpointer_->idle());
-  EXPECT_EQ(checkpointer_->step(), 50u);
-  const std::string directory = TakeFence().directory();
-  for (int ps = 0; ps < 2; ++ps) Accept(ps, 50);
-  for (int ps = 0; ps < 2; ++ps) Ready(ps, 50);
-  for (int ps = 0; ps < 2; ++ps) Write(ps, 50, directory);
-  EXPECT_THAT(StoredSteps(), ElementsAre(50, 40));
-}
-
 TEST_F(CheckpointerTest, MayBeDestroyedWhileFilesAreWritten) {
   loop_.set_hold_offloads(true);
   Begin(40);

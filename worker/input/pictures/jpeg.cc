@@ -163,8 +163,7 @@ bool Decode(uint64_t file_bytes, const DecodeOptions& options, JpegDecoder* deco
   const bool cmyk = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
   if (cmyk && options.channels == 1) {
     *status = absl::UnimplementedError(
-        "is in CMYK, which Shoal does not read as grayscale; give "
-        "\"color_mode\": \"rgb\" or convert it");
+        "is in CMYK, which Shoal does not read as grayscale; convert the file to grayscale or RGB");
     return true;
   }
   info->out_color_space = cmyk                    ? JCS_CMYK
