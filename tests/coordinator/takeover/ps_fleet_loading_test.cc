@@ -122,8 +122,8 @@ TEST_F(PsFleetTest, WhereAllCheckpointsAreDamagedItDoesNotStartOverSilently) {
   Start();
   ClaimAllEmpty();
   EXPECT_THAT(TakeEvents(),
-              ElementsAre(AllOf(HasSubstr("failed: no checkpoint of this job can be read"),
-                                HasSubstr(NameOf(only.directory)), HasSubstr("--run_dir"))));
+              ElementsAre(AllOf(HasSubstr("failed: "), HasSubstr(NameOf(only.directory)),
+                                HasSubstr("--run_dir"))));
 }
 
 TEST_F(PsFleetTest, ACheckpointOfAnotherJobIsNotLoaded) {
@@ -131,11 +131,9 @@ TEST_F(PsFleetTest, ACheckpointOfAnotherJobIsNotLoaded) {
   fingerprint_ = 0x12345678;
   job_text_ = R"({"name": "other"})";
   Start();  // and no ps has come
-  EXPECT_THAT(
-      TakeEvents(),
-      ElementsAre(AllOf(
-          HasSubstr(checkpoint.directory), HasSubstr("is a checkpoint of another job (small):\n"),
-          HasSubstr(R"($.name: "small" there, "other" now)"), HasSubstr("--run_dir"))));
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr(checkpoint.directory), HasSubstr("(small)"),
+                                              HasSubstr(R"($.name: "small" there, "other" now)"),
+                                              HasSubstr("--run_dir"))));
 }
 
 TEST_F(PsFleetTest, ADamagedJobOfTheNewestCheckpointIsNoOtherJob) {
@@ -224,8 +222,7 @@ TEST_F(PsFleetTest, AllCheckpointsBadIsAFailure) {
   AnswerLoadFailed(0, true, "rotten");
   AnswerClaim(0);
   AnswerClaim(1);
-  EXPECT_THAT(TakeEvents(),
-              ElementsAre(HasSubstr("failed: no checkpoint of this job can be read")));
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("failed: "), HasSubstr("--run_dir"))));
 }
 
 TEST_F(PsFleetTest, AJobThatAPsCannotLoadIsAFailure) {

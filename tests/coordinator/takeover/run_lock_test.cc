@@ -109,9 +109,9 @@ TEST_F(RunLockTest, OneWithOtherPsIsRefusedWhileTheHolderLives) {
   loop_.Advance(seconds(9));
   EXPECT_THAT(b->answers, IsEmpty());
   loop_.Advance(seconds(3));
-  EXPECT_THAT(b->answer(), AllOf(HasSubstr("the coordinator at a:2222"), HasSubstr("host-of-a"),
-                                 HasSubstr("pid 77"), HasSubstr("started 2026-01-02 03:04:05"),
-                                 HasSubstr(directory_ + "/1"), HasSubstr("--run_dir")));
+  EXPECT_THAT(b->answer(), AllOf(HasSubstr("a:2222"), HasSubstr("host-of-a"), HasSubstr("pid 77"),
+                                 HasSubstr("2026-01-02 03:04:05"), HasSubstr(directory_ + "/1"),
+                                 HasSubstr("--run_dir")));
   EXPECT_THAT(b->lease->Waiting(), IsEmpty());
   EXPECT_EQ(a->lost, "");
   EXPECT_THAT(Files(), ElementsAre("1"));
@@ -125,8 +125,7 @@ TEST_F(RunLockTest, OneThatHasClaimedAPsOfTheHolderTakesOverAtOnce) {
   EXPECT_EQ(b->answer(), "");
   EXPECT_THAT(Files(), ElementsAre("2"));
   loop_.Advance(seconds(3));
-  EXPECT_THAT(a->lost, AllOf(HasSubstr("taken over by the coordinator at b:2222"),
-                             HasSubstr("which leads the ps of this coordinator now")));
+  EXPECT_THAT(a->lost, HasSubstr("b:2222"));
   EXPECT_EQ(b->lost, "");
 }
 
@@ -238,7 +237,7 @@ TEST_F(RunLockTest, WhatItsFileSaysReachesNoTerminalAsItIs) {
   Acquire(*a, {7});
   EXPECT_THAT(a->answers, IsEmpty());
   EXPECT_THAT(a->lease->Waiting(),
-              AllOf(HasSubstr("the coordinator at"), Not(HasSubstr("\033")), Not(HasSubstr("\n"))));
+              AllOf(Not(IsEmpty()), Not(HasSubstr("\033")), Not(HasSubstr("\n"))));
   EXPECT_LT(a->lease->Waiting().size(), 1000u);
 }
 
@@ -262,7 +261,7 @@ TEST_F(RunLockTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
   Acquire(*b, {2});
   loop_.Advance(seconds(1));
   EXPECT_THAT(b->answers, IsEmpty());
-  EXPECT_THAT(b->lease->Waiting(), HasSubstr("cannot list " + directory_));
+  EXPECT_THAT(b->lease->Waiting(), HasSubstr(directory_));
   EXPECT_THAT(Files(), ElementsAre("5"));
   disk.broken = false;
   loop_.Advance(seconds(1));
@@ -278,8 +277,7 @@ TEST_F(RunLockTest, WhatIsNoDirectoryIsRefusedAndNamed) {
   const auto claimant = Make("ada");
   Acquire(*claimant, {1});
   EXPECT_THAT(claimant->answer(),
-              AllOf(HasSubstr("cannot list " + directory_ + ": Not a directory"),
-                    HasSubstr("move away what is there in its place")));
+              AllOf(HasSubstr(directory_), HasSubstr("Not a directory"), HasSubstr("move away")));
   EXPECT_THAT(claimant->lease->Waiting(), IsEmpty());
 }
 
@@ -375,12 +373,12 @@ TEST_F(RunLockTest, ADiskThatDoesNotAnswerIsSpokenOf) {
   loop_.Advance(seconds(1));
   EXPECT_THAT(a->lease->Waiting(), IsEmpty());
   loop_.Advance(seconds(6));
-  EXPECT_THAT(a->lease->Waiting(), HasSubstr(directory_ + " is being looked at since 7 s"));
+  EXPECT_THAT(a->lease->Waiting(), AllOf(HasSubstr(directory_ + " "), HasSubstr(" 7 s")));
   // Nor to the file that it makes.
   ASSERT_TRUE(loop_.RunOneBrief());
   EXPECT_THAT(a->lease->Waiting(), IsEmpty());
   loop_.Advance(seconds(3));
-  EXPECT_THAT(a->lease->Waiting(), HasSubstr("since 3 s"));
+  EXPECT_THAT(a->lease->Waiting(), HasSubstr(" 3 s"));
   loop_.set_hold_brief(false);
   loop_.RunUntilIdle();
   EXPECT_EQ(a->answer(), "");
