@@ -141,9 +141,8 @@ TEST_F(CompressedExchangeTest, AWorkerWithOtherCodecsIsRefusedByName) {
     worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
     EXPECT_TRUE(worker.received->finished.has_value());
     EXPECT_EQ(worker.received->finished->code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(
-        std::string(worker.received->finished->message()),
-        AllOf(HasSubstr(peer.message), HasSubstr("in this job int8 is pushed and bf16 pulled")));
+    EXPECT_THAT(std::string(worker.received->finished->message()),
+                AllOf(HasSubstr(peer.message), HasSubstr("int8"), HasSubstr("bf16")));
   }
 }
 
@@ -173,7 +172,8 @@ TEST_F(CompressedExchangeTest, AJobWithACodecThatThisPsLacksIsNotLoaded) {
   job.compression.push = "int2";
   const proto::ControlReply reply =
       Ask(control, ParameterServerTest::Load(kTerm, job.ResolvedText()));
-  EXPECT_THAT(reply.load_failed().reason(), HasSubstr("$.compression.push: is \"int2\""));
+  EXPECT_THAT(reply.load_failed().reason(),
+              AllOf(HasSubstr("$.compression.push: "), HasSubstr("\"int2\"")));
 }
 
 }  // namespace

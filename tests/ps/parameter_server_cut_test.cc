@@ -116,7 +116,7 @@ TEST_F(ParameterServerCutTest, HeldCutIsServedUntilItsRelease) {
   EXPECT_NE(cut, Values(worker_, kTerm, 0));
   PushStep(worker_, kTerm, 2);
   EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
-  EXPECT_THAT(Ask(worker_, Pull(kTerm, 0, 1, 2)).refused().reason(), HasSubstr("no cut at step 2"));
+  EXPECT_THAT(Ask(worker_, Pull(kTerm, 0, 1, 2)).refused().reason(), HasSubstr("step 2"));
   SendOnly(control_, Release(kTerm, 2));
   EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
   SendOnly(control_, Release(kTerm, 1));

@@ -6,6 +6,7 @@
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/step_plan/round_message.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/ps/parameter_server_fixture.h"
 
@@ -75,8 +76,7 @@ class ParameterServerRoundTest : public ParameterServerTest {
   }
   void ExpectEnded(absl::StatusCode code, const std::string& why) {
     ASSERT_TRUE(worker_.received->finished.has_value());
-    EXPECT_EQ(worker_.received->finished->code(), code);
-    EXPECT_THAT(worker_.received->finished->message(), HasSubstr(why));
+    EXPECT_THAT(*worker_.received->finished, FailsWith(code, {why}));
     EXPECT_TRUE(worker_.quiet());
     worker_ = ConnectWorker();
   }
@@ -150,15 +150,14 @@ TEST_F(ParameterServerRoundTest, RefusalsOfAnotherTimelineSayNothingOfARound) {
 TEST_F(ParameterServerRoundTest, WhatIsOfALaterRoundEndsTheStream) {
   LoadRounds();
   SendPush(kSteps, 0, kSteps);
-  ExpectEnded(absl::StatusCode::kOutOfRange,
-              "chunk 0 of step 3: its round begins with version 3, but the chunk is only at 0");
+  ExpectEnded(absl::StatusCode::kOutOfRange, "chunk 0 of step 3: ");
   worker_.callbacks.on_message(MakeMessage(PullOf(kSteps, 0, 1)));
-  ExpectEnded(absl::StatusCode::kOutOfRange, "chunk 0: there is no version 3 yet");
+  ExpectEnded(absl::StatusCode::kOutOfRange, "version 3");
   PushRound(0);
   // Some have it, others do not.
   for (uint64_t step = kSteps; step < 2 * kSteps; ++step) PushInRound(step, 0);
   worker_.callbacks.on_message(MakeMessage(PullOf(2 * kSteps, 0, chunk_count())));
-  ExpectEnded(absl::StatusCode::kOutOfRange, "chunk 1: there is no version 6 yet");
+  ExpectEnded(absl::StatusCode::kOutOfRange, "version 6");
 }
 
 TEST_F(ParameterServerRoundTest, ARoundThatIsNotOfThePlanEndsTheStream) {

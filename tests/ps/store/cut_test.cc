@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/ps/store/integer_gradient.h"
 #include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
@@ -12,7 +13,6 @@
 namespace shoal {
 namespace {
 
-using testing::HasSubstr;
 using Tensors = std::map<std::string, std::vector<float>>;
 
 void Push(VariableStore* store, uint64_t step, int chunk) {
@@ -91,10 +91,11 @@ TEST(CutTest, NewerCutReplacesTheOlderOne) {
 TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
   const auto store = SeededStore();
   uint64_t highest = 0;
-  EXPECT_THAT(store->cut().Read(0, 1).status().message(), HasSubstr("no cut at step 1"));
+  EXPECT_THAT(store->cut().Read(0, 1).status(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, {"no cut", "step 1"}));
   ASSERT_TRUE(store->cut().Start(1, &highest));
-  EXPECT_EQ(store->cut().Read(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(store->cut().Read(0, 1).status().message(), HasSubstr("not ready"));
+  EXPECT_THAT(store->cut().Read(0, 1).status(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, {"not ready"}));
   PushStep(store.get(), 0);
   const ChunkSnapshot early =
       *store->cut().Read(0, 1);  // of the live chunk, as there is no copy yet

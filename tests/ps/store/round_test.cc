@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/ps/store/seeded_store.h"
 #include "tests/ps/store/test_store.h"
 
@@ -162,10 +163,9 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
-  EXPECT_THAT(message(3, 3, std::nullopt),
-              HasSubstr("the push names no round, but the job has rounds"));
-  EXPECT_THAT(message(3, 2, RoundOf(3)), HasSubstr("pulled version 2"));
-  EXPECT_THAT(message(3, 3, Round{3, 2, 1}), HasSubstr("the chunk is in round 1 of 3 steps"));
+  EXPECT_THAT(message(3, 3, std::nullopt), HasSubstr("no round,"));
+  EXPECT_THAT(message(3, 2, RoundOf(3)), HasSubstr("version 2"));
+  EXPECT_THAT(message(3, 3, Round{3, 2, 1}), HasSubstr("round 1 of 3 steps"));
   EXPECT_EQ(store->Push(Gradient(*store, 67, 0), 67, 0, 3, Round{3, 65, 1}).status().code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_EQ(ToFloats(store->Read(0)->payload), values);
@@ -173,8 +173,8 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
   EXPECT_EQ(store->early_gradients(), 1u);
 
   const auto async = SeededStore();
-  EXPECT_THAT(async->Push(Gradient(*async, 0, 0), 0, 0, 0, RoundOf(0)).status().message(),
-              HasSubstr("the push names a round, but the job has no rounds"));
+  EXPECT_THAT(async->Push(Gradient(*async, 0, 0), 0, 0, 0, RoundOf(0)).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {"no rounds"}));
 }
 
 // Whoever sends it was told that the round before is complete: it has done nothing wrong.
@@ -184,10 +184,8 @@ TEST(RoundTest, APushOfALaterRoundIsOutOfRange) {
   ASSERT_TRUE(Push(store.get(), 4, 0).ok());
   for (const uint64_t pulled : {3, 6}) {
     const auto result = store->Push(Gradient(*store, 6, 0), 6, 0, pulled, RoundOf(6));
-    EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
-    EXPECT_THAT(result.status().message(),
-                HasSubstr("chunk 0 of step 6: its round begins with version 6, but the chunk is "
-                          "only at 3"));
+    EXPECT_THAT(result.status(), FailsWith(absl::StatusCode::kOutOfRange,
+                                           {"chunk 0 of step 6: ", "version 6", " at 3"}));
   }
   EXPECT_EQ(store->chunk(0).version(), kSteps);
   EXPECT_EQ(store->early_gradients(), 1u);
@@ -224,18 +222,17 @@ TEST(RoundTest, TheVersionBeforeIsKeptUntilTheFirstPushOfTheNextRound) {
 
   ASSERT_TRUE(Push(store.get(), kSteps + 1, 0).ok());
   EXPECT_EQ(Version(*store, 0, kSteps), second);
-  EXPECT_EQ(store->ReadVersion(0, 0).status().code(), absl::StatusCode::kOutOfRange);
-  EXPECT_THAT(store->ReadVersion(0, 0).status().message(),
-              HasSubstr("version 0 of chunk 0 is dropped: the chunk is at 3"));
+  EXPECT_THAT(store->ReadVersion(0, 0).status(),
+              FailsWith(absl::StatusCode::kOutOfRange, {"version 0 of chunk 0", " at 3"}));
   EXPECT_EQ(store->versions_before(), 0u);
 }
 
 TEST(RoundTest, AVersionThatIsNotThereYetIsAnError) {
   const auto store = StoreOfRounds();
   ASSERT_TRUE(Push(store.get(), 0, 0).ok());
-  EXPECT_EQ(store->ReadVersion(0, kSteps).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(store->ReadVersion(0, kSteps).status().message(),
-              HasSubstr("chunk 0: there is no version 3 yet, it is at 0"));
+  EXPECT_THAT(
+      store->ReadVersion(0, kSteps).status(),
+      FailsWith(absl::StatusCode::kFailedPrecondition, {"chunk 0: ", "version 3", " at 0"}));
   EXPECT_EQ(store->ReadVersion(99, 0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -164,11 +164,13 @@ TEST(VariableStoreTest, WrongPushesAreNamedAndChangeNothing) {
     return std::string(result.status().message());
   };
   EXPECT_THAT(message(Ones(*store, 0), -1), HasSubstr("chunk -1"));
-  EXPECT_THAT(message(Ones(*store, 0), store->chunk_count()), HasSubstr("has the chunks 0 to"));
+  EXPECT_THAT(message(Ones(*store, 0), store->chunk_count()),
+              HasSubstr("chunk " + std::to_string(store->chunk_count())));
   EXPECT_THAT(message(Ones(*store, pushed), pushed), HasSubstr("frozen"));
-  EXPECT_THAT(message(GradientMessage({1, 2, 3}), 0), HasSubstr("12 bytes, but the chunk has 256"));
+  EXPECT_THAT(message(GradientMessage({1, 2, 3}), 0),
+              testing::AllOf(HasSubstr("12 bytes"), HasSubstr(" 256")));
   EXPECT_THAT(message(Message{}, 0), HasSubstr("0 bytes"));
-  EXPECT_THAT(message(Ones(*store, 0), 0, 1), HasSubstr("pulled version 1"));
+  EXPECT_THAT(message(Ones(*store, 0), 0, 1), HasSubstr("version 1"));
   EXPECT_FALSE(store->Read(-1).ok());
   EXPECT_FALSE(store->Read(store->chunk_count()).ok());
   CollectValues(*store, &after);
