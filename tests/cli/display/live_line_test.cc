@@ -86,10 +86,10 @@ TEST(LiveLineTest, SaysWhatIsWaitedFor) {
 
   status = InTheMiddle();
   status.add_waiting("no worker is ready");
-  EXPECT_THAT(FormatLiveLine(status, {.width = 120}), HasSubstr("waiting: no worker is ready"));
+  EXPECT_THAT(FormatLiveLine(status, {.width = 120}), HasSubstr("waiting: no worker"));
   status.set_phase("stopping");
   EXPECT_THAT(FormatLiveLine(status, {.width = 120}),
-              HasSubstr("stopping, waiting: no worker is ready"));
+              testing::AllOf(HasSubstr("stopping"), HasSubstr("no worker")));
 }
 
 TEST(LiveLineTest, ShowsEvaluation) {

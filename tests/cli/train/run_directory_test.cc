@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/json/json_errors.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -108,8 +109,7 @@ TEST_F(RunDirectoryTest, OneInWhichNoCheckpointCanBeReadIsRefused) {
   const auto run = Open();
   WriteAll(WriteCheckpoint(50, 100).directory + "/manifest.json", "torn");
   const absl::Status status = run->Decide(SmallJob()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("manifest.json"), HasSubstr("--run_dir")));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, {"manifest.json", "--run_dir"}));
 }
 
 // One that goes on is still shown, as it ends now.
@@ -129,10 +129,8 @@ TEST_F(RunDirectoryTest, ATrainedModelIsNotReplacedByATrainingFromStepZero) {
   std::filesystem::create_directories(run->paths().model());
   WriteAll(run->paths().model() + "/model.safetensors", "");
   const absl::Status status = run->Decide(SmallJob()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr(run->paths().model()), HasSubstr(run->paths().history()),
-                    HasSubstr("another --run_dir")));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kFailedPrecondition,
+                                {run->paths().model(), run->paths().history(), "--run_dir"}));
 }
 
 TEST_F(RunDirectoryTest, IsFinishedWithTheLastStepAndTheModel) {
@@ -212,9 +210,8 @@ TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
   EXPECT_EQ(run->Decide(changed)->state, State::kFresh) << "nothing was kept yet";
   WriteCheckpoint(50, 100);
   const auto decision = run->Decide(changed);
-  EXPECT_EQ(decision.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(decision.status().message(), HasSubstr("$.batch_size: 32 there, 64 now"));
-  EXPECT_THAT(decision.status().message(), HasSubstr("another --run_dir"));
+  EXPECT_THAT(decision.status(), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                           {"$.batch_size: 32 ", " 64 ", "--run_dir"}));
 }
 
 TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
@@ -225,14 +222,15 @@ TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
   EXPECT_EQ(run->Decide(shorter)->state, State::kResumed);
   shorter.steps = 74;
   const auto too_few = run->Decide(shorter).status();
-  EXPECT_EQ(too_few.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(too_few.message(), AllOf(HasSubstr(newest.directory), HasSubstr("raise $.steps")));
+  EXPECT_THAT(too_few,
+              FailsWith(absl::StatusCode::kFailedPrecondition, {newest.directory, "$.steps"}));
   // How many steps an epoch has nobody knows here, but which one the checkpoint's last step is in.
   shorter.steps = 0;
   shorter.epochs = newest.manifest.epoch + 1;
   EXPECT_EQ(run->Decide(shorter)->state, State::kResumed);
   shorter.epochs = newest.manifest.epoch;
-  EXPECT_THAT(run->Decide(shorter).status().message(), HasSubstr("raise $.epochs"));
+  EXPECT_THAT(run->Decide(shorter).status(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, {"$.epochs"}));
 }
 
 TEST_F(RunDirectoryTest, NothingThatWasMadeStaysBeforeItIsPrepared) {
@@ -249,9 +247,7 @@ TEST_F(RunDirectoryTest, NothingThatWasMadeStaysBeforeItIsPrepared) {
 TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {
   auto first = Open();
   const auto second = RunDirectory::Open(path());
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(second.status().message(),
-              HasSubstr("another `shoal train` uses this run directory"));
+  EXPECT_THAT(second.status(), FailsWith(absl::StatusCode::kFailedPrecondition, {"`shoal train`"}));
   first.reset();
   EXPECT_TRUE(RunDirectory::Open(path()).ok());
 }
@@ -289,8 +285,7 @@ TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
 TEST_F(RunDirectoryTest, APathThatIsNotUtf8IsRefusedAndNotMade) {
   const std::string bad = path() + "/a\xff";
   const absl::Status status = RunDirectory::Open(bad).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("a\\xff"));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument, {"a\\xff"}));
   EXPECT_FALSE(std::filesystem::exists(bad));
 }
 

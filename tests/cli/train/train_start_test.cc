@@ -30,7 +30,7 @@ TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 78");
   EXPECT_THAT(output_,
-              AllOf(HasSubstr("$.batch_size: 32 there, 64 now"), HasSubstr("another --run_dir")));
+              AllOf(HasSubstr("$.batch_size: 32 "), HasSubstr(" 64 "), HasSubstr("--run_dir")));
 }
 
 TEST_F(TrainProcessTest, FieldsOfTheJobAreGivenByFlags) {
@@ -41,7 +41,7 @@ TEST_F(TrainProcessTest, FieldsOfTheJobAreGivenByFlags) {
                                           "--set",     "checkpoint.keep=7"};
   Start(flags);
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  EXPECT_THAT(output_, AllOf(HasSubstr("--epochs: $.epochs is 3; absent from the file\n"),
+  EXPECT_THAT(output_, AllOf(HasSubstr("--epochs: $.epochs is 3; "),
                              HasSubstr("--set: $.optimizer.config.learning_rate is 0.5; "),
                              HasSubstr("--set: $.checkpoint.keep is 7; ")));
   EXPECT_THAT(Contents(root_ + "/run/job.json"),
@@ -59,13 +59,13 @@ TEST_F(TrainProcessTest, ARunGoesOnWithOtherEpochsAndWithNothingElse) {
   EXPECT_THAT(Contents(root_ + "/run/job.json"), HasSubstr("\"epochs\":4"));
   Start({"--workers", "1", "--epochs", "4", "--batch_size", "32"});
   EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, HasSubstr("$.batch_size: 64 there, 32 now"));
+  EXPECT_THAT(output_, AllOf(HasSubstr("$.batch_size: 64 "), HasSubstr(" 32 ")));
 }
 
 TEST_F(TrainProcessTest, WrongFieldsNameTheirFlags) {
   Start({"--batch_size", "many", "--set", "bacth_size=3"});
   EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, AllOf(HasSubstr("--batch_size: $.batch_size: is \"many\""),
+  EXPECT_THAT(output_, AllOf(HasSubstr("--batch_size: $.batch_size: "), HasSubstr("\"many\""),
                              HasSubstr("--set: $.bacth_size: ")));
   for (const char* text : {"epochs", "=3", "a..b=3"}) {
     Start({"--set", text});
@@ -98,15 +98,13 @@ TEST_F(TrainProcessTest, WhatWasTrainedIsNotReplacedInSilence) {
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
   EXPECT_THAT(output_, HasSubstr("TF_CONFIG "));
-  EXPECT_THAT(output_, HasSubstr("no checkpoint to go on from: training begins at step 0 again, "
-                                 "and its curves replace those of 2 epochs in "));
+  EXPECT_THAT(output_, AllOf(HasSubstr("at step 0 "), HasSubstr(" 2 epochs ")));
   fs::create_directories(root_ + "/run/model");
   std::ofstream(root_ + "/run/model/model.safetensors") << "values";
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_,
-              AllOf(HasSubstr(root_ + "/run/model\n"), HasSubstr(root_ + "/run/history.csv\n"),
-                    HasSubstr("another --run_dir")));
+  EXPECT_THAT(output_, AllOf(HasSubstr(root_ + "/run/model\n"),
+                             HasSubstr(root_ + "/run/history.csv\n"), HasSubstr("--run_dir")));
 }
 
 TEST_F(TrainProcessTest, TwoDoNotShareARunDirectory) {
@@ -159,9 +157,7 @@ TEST_F(TrainProcessTest, TasksThatDoNotFitTogetherAreNotStarted) {
   fs::remove_all(root_ + "/run");
   Start({"--workers", "8"});
   EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
-  EXPECT_THAT(output_, AllOf(HasSubstr("shoal: this training needs "), HasSubstr("ps 0 "),
-                             HasSubstr("8 workers "), HasSubstr("this machine has "),
-                             HasSubstr("fewer --workers")));
+  EXPECT_THAT(output_, AllOf(HasSubstr("ps 0 "), HasSubstr("8 workers "), HasSubstr("--workers")));
   EXPECT_FALSE(fs::exists(root_ + "/run"));
 }
 
@@ -170,7 +166,7 @@ TEST_F(TrainProcessTest, AMissingDaemonIsNamed) {
   Behave("chief-0", "term 143");
   Start();
   EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, HasSubstr("cannot start " + root_ + "/bin/shoal-ps"));
+  EXPECT_THAT(output_, HasSubstr(root_ + "/bin/shoal-ps"));
 }
 
 TEST_F(TrainProcessTest, WrongFlagsAreUsageErrors) {
