@@ -157,7 +157,7 @@ def test_a_ps_that_was_out_of_descriptors_is_reached_again(tmp_path):
         with contextlib.ExitStack() as clients:
             for _ in range(1200):
                 clients.enter_context(socket.create_connection((host, int(port))))
-            ps.wait_for_output(f"{address} has 896 connections, the maximum at a limit of 1024 open files")
+            ps.wait_for_output(f"{address} has 896 connections")
         wait_for(lambda: cluster.page("ps-0", "/healthz") == (200, "ok\n"), "a healthy ps")
         cluster.start_watched("chief")
         cluster.start_watched("worker")
@@ -188,9 +188,9 @@ def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):
         cluster.spec["ps"] = [f"127.0.0.1:{free_ports(1)[0]}"]
         second = cluster.start("ps", arguments=[f"--http_port={port}"], name="second")
         assert second.wait() == 78
-        assert f"--http_port: cannot listen at 127.0.0.1:{port}: port {port} is in use by another process" in second.output()
+        assert f"--http_port: cannot listen at 127.0.0.1:{port}" in second.output()
         third = cluster.start("ps", arguments=[f"--http_port={port}", "--http_optional"], name="third")
-        third.wait_for_output("the daemon runs without /metrics")
+        third.wait_for_output("without /metrics")
         assert third.popen.poll() is None
 
 
