@@ -125,12 +125,12 @@ absl::StatusOr<Message> DecodeMessage(std::span<const Slice> bytes) {
     const size_t start = cursor.position();
     uint64_t tag = 0;
     if (!cursor.ReadVarint(&tag) || tag > UINT32_MAX || tag >> 3 == 0) {
-      return Invalid(start, "a field number that cannot be");
+      return Invalid(start, "an invalid field number");
     }
     uint64_t size = 0;
     switch (tag & 7) {
       case kVarint:
-        if (!cursor.ReadVarint(&size)) return Invalid(start, "a number that does not end");
+        if (!cursor.ReadVarint(&size)) return Invalid(start, "an unfinished number");
         continue;
       case kFixed64:
         size = 8;
@@ -139,19 +139,19 @@ absl::StatusOr<Message> DecodeMessage(std::span<const Slice> bytes) {
         size = 4;
         break;
       case kLengthDelimited:
-        if (!cursor.ReadVarint(&size)) return Invalid(start, "a length that does not end");
+        if (!cursor.ReadVarint(&size)) return Invalid(start, "an unfinished length");
         break;
       default:
-        return Invalid(start, absl::StrCat("wire type ", tag & 7, ", which is not used here,"));
+        return Invalid(start, absl::StrCat("wire type ", tag & 7, ", which Shoal does not use,"));
     }
     if (size > cursor.remaining()) {
-      return Invalid(start, absl::StrCat("a field of ", size, " bytes, where ", cursor.remaining(),
-                                         " are left,"));
+      return Invalid(start, absl::StrCat("a field of ", size, " bytes with ", cursor.remaining(),
+                                         " bytes left,"));
     }
     if (tag >> 3 == kPayloadField && (tag & 7) == kLengthDelimited) {
       if (size != cursor.remaining()) {
         return Invalid(start, absl::StrCat("a payload (field 15) with ", cursor.remaining() - size,
-                                           " bytes behind it; it must be the last field,"));
+                                           " bytes after it; it must be the last field,"));
       }
       message.payload = cursor.Rest();
       message.fields = CopyFirst(bytes, start);

@@ -430,7 +430,7 @@ absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
   }
   if (silent_.size() + talking_ <= options_.max_streams) return absl::OkStatus();
   const absl::Status crowded = absl::ResourceExhaustedError(absl::StrCat(
-      listener_->address(), " has ", options_.max_streams, " streams open, the most it takes"));
+      listener_->address(), " has ", options_.max_streams, " streams open, the maximum"));
   while (silent_.size() + talking_ > options_.max_streams) {
     GrpcServerCall* const oldest = silent_.begin()->second;
     // The server always answers a health check.
@@ -439,7 +439,7 @@ absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
     oldest->Break(crowded);
     if (options_.warn && Now() - crowded_said_ >= kCrowdedPeriod) {
       crowded_said_ = Now();
-      options_.warn(absl::StrCat(crowded.message(), "; silent ones are ended for new ones"));
+      options_.warn(absl::StrCat(crowded.message(), "; it ends silent ones for new ones"));
     }
   }
   return absl::OkStatus();

@@ -57,8 +57,8 @@ size_t GrpcServerCall::max_request_bytes() const {
 }
 
 absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
-  return absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes, " bytes; the most that ",
-                                                   method(), " takes is ", max_request_bytes()));
+  return absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes, " bytes; ", method(),
+                                                   " takes at most ", max_request_bytes()));
 }
 
 void GrpcServerCall::RefuseTooLong(uint64_t bytes) {
