@@ -423,7 +423,7 @@ bool ParameterExchange::CheckSize(int ps, int index, const Message& message) con
   if (message.payload_bytes() == size_bytes) return true;
   options_.on_failed(absl::FailedPreconditionError(absl::StrCat(
       "ps ", ps, " at ", options_.addresses[ps], " sent ", message.payload_bytes(),
-      " bytes of chunk ", index, ", which has ", size_bytes, ": it is not the same build")));
+      " bytes of chunk ", index, ", which has ", size_bytes, ": that ps runs another build")));
   return false;
 }
 
@@ -453,7 +453,7 @@ bool ParameterExchange::Scatter(int ps, int index, const Message& message, std::
     if (!decoded.ok()) {
       options_.on_failed(absl::FailedPreconditionError(
           absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ", chunk ", index, ": ",
-                       std::string(decoded.message()), ": it is not the same build")));
+                       std::string(decoded.message()), ": that ps runs another build")));
     }
     return decoded.ok();
   }
