@@ -24,10 +24,10 @@ absl::Status RemoveOld(CheckpointStore* store, int keep,
                        const absl::StatusOr<std::set<std::string>>& pinned) {
   const absl::Status removed = pinned.ok() ? store->RemoveOld(keep, *pinned) : pinned.status();
   for (const std::string& link : store->TakeLinked()) {
-    LogWarning(absl::StrCat(link,
-                            " is a symbolic link: Shoal reads what is behind it, and removes "
-                            "nothing there; to have old checkpoints removed, replace the link by "
-                            "the directory itself"));
+    LogWarning(absl::StrCat(
+        link,
+        " is a symbolic link: Shoal reads checkpoints through it, but removes none. "
+        "To let Shoal remove old checkpoints, replace the link by the directory itself"));
   }
   return removed;
 }
@@ -170,11 +170,10 @@ void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const bool known = cut_->total_steps > 0;
   if (highest >= cut_->step && (!known || highest < cut_->total_steps))
     return GiveUp(who + Printable(refused.reason(), kMaxReasonBytes), highest);
-  NoteError(absl::StrCat(who, "it refuses a cut at step ", cut_->step,
-                         " because it has applied step ", highest, ", which cannot be",
-                         known ? absl::StrCat(": the job has ", cut_->total_steps, " steps") : "",
-                         "; that process is broken, or a ps of another version: start it "
-                         "anew"));
+  NoteError(absl::StrCat(who, "it wrongly refuses a cut at step ", cut_->step,
+                         ": it has applied step ", highest,
+                         known ? absl::StrCat(" of a job with ", cut_->total_steps, " steps") : "",
+                         "; that ps is broken or of another version: restart it"));
   GiveUp(last_error_);
 }
 
@@ -310,10 +309,10 @@ void Checkpointer::NoteError(const std::string& why) {
   last_error_ = why;
   ++failures_;
   if (!failing_since_.has_value()) failing_since_ = options_.loop->Now();
-  // The Checkpointer does not know whether the job goes on or stops.
-  LogError(absl::StrCat(
-      "no checkpoint: ", why, "; it is tried again",
-      last_.has_value() ? absl::StrCat(", and ", last_->directory, " is the newest") : ""));
+  // The Checkpointer does not know whether the job continues or stops.
+  LogError(
+      absl::StrCat("no checkpoint: ", why, "; retrying",
+                   last_.has_value() ? absl::StrCat("; the newest is ", last_->directory) : ""));
   Keep(Failed{why});
 }
 

@@ -36,11 +36,10 @@ void DrainCheckpoint::Stop() {
   if (NothingToKeep())
     return options_.shutdown->Over(absl::CancelledError("stopped before training began"));
   LogInfo(absl::StrCat(
-      "stopping: no more steps are handed out; a checkpoint follows. A step that a worker says it "
-      "computes is waited for up to ",
+      "stopping: the coordinator hands out no more steps, and writes a checkpoint. It waits up to ",
       options_.lease_timeout_seconds,
-      " s ($.strategy.lease_timeout_seconds), anything else for 15 s without headway; a second "
-      "signal ends at once"));
+      " s ($.strategy.lease_timeout_seconds) for a step that a worker computes, and 15 s for "
+      "anything else without progress; a second signal ends it at once"));
 }
 
 void DrainCheckpoint::OnTimelineOpened() {
@@ -122,7 +121,7 @@ void DrainCheckpoint::EndUnopenedStop(Time now) {
 }
 
 void DrainCheckpoint::OnPsDeparting(int ps) {
-  LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
+  LogWarning(absl::StrCat("ps ", ps, " leaves; the coordinator writes a checkpoint first"));
   // It is not known yet what the ps holds: OnTimelineOpened handles this later.
   if (options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
   if (NothingToKeep()) Closed("there is nothing to keep");
@@ -158,8 +157,9 @@ void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   if (!since.has_value() || options_.scheduler->evaluation() == nullptr ||
       now - *since < kEvaluationPatience)
     return;
-  LogWarning(absl::StrCat("the evaluation of epoch ", options_.scheduler->evaluation()->epoch() + 1,
-                          " is given up: a ps leaves, and cannot wait for its end"));
+  LogWarning(absl::StrCat("gives up the evaluation of epoch ",
+                          options_.scheduler->evaluation()->epoch() + 1,
+                          ": a ps leaves, and cannot wait for its end"));
   options_.scheduler->EndEvaluation();
   options_.checkpointer->Release();
 }
@@ -171,7 +171,7 @@ void DrainCheckpoint::GiveUpCutAhead() {
   StepScheduler& scheduler = *options_.scheduler;
   if (!scheduler.open() || !scheduler.begun() || !scheduler.Revoke()) return;
   if (options_.checkpointer->step() > scheduler.CutTarget())
-    options_.checkpointer->GiveUp("nobody has begun all steps below it, and no more are begun");
+    options_.checkpointer->GiveUp("some steps below it have not begun, and no more begin");
 }
 
 void DrainCheckpoint::Closed(const std::string& outcome, bool kept) {
@@ -195,12 +195,12 @@ void DrainCheckpoint::NotWritten(const std::string& why, bool too_late) {
   if (left <= Time{}) return ClosedWithout(why);
   write_again_at_ = now + kRetryCutAfter;
   const std::string helps =
-      too_late ? "a worker that comes back does what is missing"
+      too_late ? "a worker that comes back computes the missing steps"
                : absl::StrCat("make room in ", options_.checkpoints, " if that is full");
   LogWarning(absl::StrCat(stopping() ? "stopping" : "a ps leaves",
-                          ": no checkpoint of the last steps yet (", why,
-                          "). It is tried again every ", WholeSeconds(kRetryCutAfter), " s, for ",
-                          WholeSeconds(left), " s: ", helps, ". Else ", NotKept()));
+                          ": no checkpoint of the last steps yet (", why, "). Retrying every ",
+                          WholeSeconds(kRetryCutAfter), " s, for ", WholeSeconds(left),
+                          " s: ", helps, ". Else ", NotKept()));
 }
 
 void DrainCheckpoint::ClosedWithout(const std::string& why) {
@@ -218,12 +218,12 @@ std::string DrainCheckpoint::NotKept() const {
   const std::optional<StoredCheckpoint>& newest = options_.checkpointer->newest();
   const uint64_t done = options_.scheduler->steps().done_count();
   const uint64_t kept = newest.has_value() ? std::min(newest->manifest.cut_step, done) : 0;
-  if (kept == done) return "no step that is done is lost";
+  if (kept == done) return "no done step is lost";
   return absl::StrCat(
       done - kept, done - kept == 1 ? " step" : " steps", " done since ",
       newest.has_value() ? newest->directory : "the beginning, as there is no checkpoint,",
-      " will be lost with the ps; a coordinator that is started again before they end goes on with "
-      "all of them");
+      " will be lost with the ps; a coordinator restarted before they end continues with all of "
+      "them");
 }
 
 bool DrainCheckpoint::NoWorkerLeft() const {
@@ -291,9 +291,9 @@ void DrainCheckpoint::CloseIfStalled(Time now) {
   const std::vector<std::string> waiting = options_.waiting();
   ClosedWithout(absl::StrCat(
       "gave up waiting for ", waiting.empty() ? "the checkpoint" : absl::StrJoin(waiting, "; "),
-      patience > kStallPatience ? "; $.strategy.lease_timeout_seconds of the job says how long a "
-                                  "step is waited for"
-                                : ""));
+      patience > kStallPatience
+          ? "; the job's $.strategy.lease_timeout_seconds limits the wait for a step"
+          : ""));
 }
 
 Time DrainCheckpoint::StallPatience(Time now) const {

@@ -15,8 +15,8 @@ absl::Status CheckResult(const Result& result, const std::string& what, uint64_t
                                                    what, ", which has ", examples));
   }
   if (result.metric_sums_size() == sums) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("reported ", result.metric_sums_size(),
-                                                 " sums of metrics; those of the job have ", sums));
+  return absl::InvalidArgumentError(
+      absl::StrCat("reported ", result.metric_sums_size(), " sums of metrics; the job has ", sums));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::Status ReportCheck::Step(const proto::StepDone& step) const {
   if (rounds.has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("reported step ", step.step(),
-                   " as one of a round that was complete before; the job's strategy, ", strategy,
+                   " as part of a round that was complete already; the job's strategy, ", strategy,
                    ", has no rounds"));
 }
 

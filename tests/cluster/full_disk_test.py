@@ -38,7 +38,7 @@ def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error)
         disk.fill() if trouble == "full" else disk.remount("ro")
         train.wait_for_output("no checkpoint: ")
         line = next(line for line in train.output().splitlines() if "no checkpoint: " in line)
-        assert error in line and str(checkpoints) in line and "tried again" in line, line
+        assert error in line and str(checkpoints) in line and "retrying" in line, line
 
         troubled = wait_for(lambda: (now := status(run)) and now["last_checkpoint"]["last_error"] and now, "a status")
         assert error in troubled["last_checkpoint"]["last_error"]
