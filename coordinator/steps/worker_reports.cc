@@ -21,7 +21,7 @@ constexpr size_t kMaxNamedSteps = 8;
 void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
   if (ready.shard_map_fingerprint() != parts_.shard_map->Fingerprint()) {
     return parts_.membership->Reject(
-        worker, "cuts the model into other shards than the coordinator: it is of another build",
+        worker, "cuts the model into other shards than the coordinator: it runs another build",
         true);
   }
   if (ready.training_examples() == 0)
@@ -38,16 +38,16 @@ void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
     }
     timeline_.TakeCounts(
         seen, absl::StrCat("worker ", worker.index, " (", parts_.membership->record(worker).address,
-                           "), the first to say, sees"));
+                           "), the first to report, sees"));
   }
   if (seen.training != parts_.plan->examples() || seen.test != parts_.test_examples) {
     return parts_.membership->Reject(
         worker,
         absl::StrCat("sees ", seen.training, " training and ", seen.test, " test examples, where ",
                      parts_.counted_by, " ", parts_.plan->examples(), " and ", parts_.test_examples,
-                     ". Give all workers the same data; if these are the right ones, "
+                     ". Give all workers the same data; if this worker has the right data, "
                      "stop the job (shoal drain chief --run_dir=",
-                     parts_.options.run_dir, ") and begin it anew with another --run_dir"),
+                     parts_.options.run_dir, ") and start it again with another --run_dir"),
         true);
   }
   const bool first = !std::exchange(parts_.worker_came, true);
@@ -91,7 +91,7 @@ void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) 
         evaluation->batches().Release(worker.key);
       // The worker leaves once it has this order and has done all its leases.
       proto::WorkerOrder order;
-      order.mutable_drain()->set_reason("as it says itself");
+      order.mutable_drain()->set_reason("the worker asked to leave");
       worker.Send(order);
       return reconciler_.wakeup().Raise();
     }
@@ -213,7 +213,7 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
     parts_.membership->Reject(
         *worker->second,
         absl::StrCat("reported step ", step, " as done, which ", where,
-                     " has not applied: one of the two is broken, or of another build"),
+                     " has not applied: one of the two is broken, or runs another build"),
         /*final=*/true);
   }
   reconciler_.wakeup().Raise();

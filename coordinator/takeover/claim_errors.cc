@@ -34,7 +34,7 @@ absl::Status PsWithImplausibleTerm(const std::string& ps, const PromisedTerm& te
   return absl::FailedPreconditionError(absl::StrCat(
       ps, " has promised the term ", TermText(term.promised),
       ", which no coordinator of this job has reached: the highest is ", TermText(term.highest),
-      "; start that ps anew, then this coordinator: the job continues from its newest "
+      "; restart that ps, then this coordinator: the job continues from its newest "
       "checkpoint"));
 }
 

@@ -89,8 +89,8 @@ absl::StatusOr<StoredCheckpoint> WriteFirstCheckpoint(const FirstCheckpoint& fir
   if (checksum != wanted.crc32c) {
     return absl::FailedPreconditionError(absl::StrCat(
         wanted.path, ": has changed since the job was started: its CRC-32C is ",
-        absl::Hex(checksum, absl::kZeroPad8), ", and that of the job's initial_weights ",
-        absl::Hex(wanted.crc32c, absl::kZeroPad8), "; put the file back, or start the job anew"));
+        absl::Hex(checksum, absl::kZeroPad8), "; the job's initial_weights name ",
+        absl::Hex(wanted.crc32c, absl::kZeroPad8), ". Put the file back, or start the job again"));
   }
   SHOAL_ASSIGN_OR_RETURN(const InitialWeights weights,
                          FindInitialWeights(wanted.path, first.job->model_json, *first.variables));

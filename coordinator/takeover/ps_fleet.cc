@@ -138,9 +138,9 @@ void PsFleet::Broadcast(const proto::ControlRequest& request) {
 // Section 1: a fresh term has number 1 + the highest known. It never wraps.
 bool PsFleet::TakeTerm() {
   if (highest_term_number_ >= kMaxTermNumber) {
-    Fail(absl::FailedPreconditionError(absl::StrCat("there is no term above ", TermText(term_),
-                                                    " left for this job; start its ps anew, and go "
-                                                    "on with another --run_dir")));
+    Fail(absl::FailedPreconditionError(
+        absl::StrCat("there is no term above ", TermText(term_),
+                     " left for this job; restart its ps, and continue with another --run_dir")));
     return false;
   }
   term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);

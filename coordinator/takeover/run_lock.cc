@@ -157,12 +157,12 @@ std::string RunLock::Waiting() const {
   const Time now = options_.loop->Now();
   // For example a network file system whose server is gone.
   if (busy_since_.has_value() && now - *busy_since_ >= kSlow) {
-    return absl::StrCat("the run directory: ", options_.directory, " is being looked at since ",
-                        WholeSeconds(now - *busy_since_), " s; its disk does not answer");
+    return absl::StrCat("the run directory: no answer from the disk of ", options_.directory,
+                        " since ", WholeSeconds(now - *busy_since_), " s");
   }
   if (!looked_.ok()) {
-    return absl::StrCat("the run directory: who holds its lease cannot be told: ",
-                        std::string(looked_.message()), "; it is tried again");
+    return absl::StrCat(
+        "the run directory: cannot read its lease: ", std::string(looked_.message()), "; retrying");
   }
   if (!watched_.has_value()) return "";
   return absl::StrCat("the run directory: ", Describe(watched_->text), " holds it since ",
@@ -206,10 +206,10 @@ void RunLock::OnSeen(const Seen& seen, Time asked) {
   if (!leading_ &&
       (absl::IsFailedPrecondition(seen.status) || absl::IsPermissionDenied(seen.status)))
     return Answer(absl::FailedPreconditionError(absl::StrCat(
-        "who leads in this run directory cannot be told: ", std::string(seen.status.message()),
-        "; ", options_.directory,
-        " is a directory that coordinators make and read: give this one the right to, "
-        "move away what is there in its place, or choose another --run_dir")));
+        "cannot read the lease of this run directory: ", std::string(seen.status.message()),
+        "; coordinators create and read the directory ", options_.directory,
+        ": give this one the right to, move away a file in its place, or choose another "
+        "--run_dir")));
   // The listing failed. This does not mean that there is no lease.
   if (!seen.status.ok()) return LookAfter(leading_ ? kRenewEvery : kLookEvery);
   if (seen.number > std::max(number_, outlived_)) return OnForeign(seen, asked);
@@ -299,7 +299,7 @@ void RunLock::Create(uint64_t number) {
         if (!created->status.ok() && !std::exchange(warned_, true)) {
           LogWarning(absl::StrCat(
               "the lease of the run directory: ", std::string(created->status.message()),
-              "; the job goes on without, and it is tried again"));
+              "; the job continues without it; retrying"));
         }
         Lead();
       });

@@ -49,7 +49,7 @@ void RunTimeline::OnOpened(const PsFleet::Opened& opened) {
                                : "there is no checkpoint: the run begins at step 0";
   if (opened.loaded.has_value()) parts_.checkpointer->SetLast(*opened.loaded);
   if (went_back) {
-    LogWarning(from + "; steps from there on that were done are done again");
+    LogWarning(from + "; the workers repeat later steps that were done");
   } else if (opened.loaded.has_value()) {
     LogInfo(from);
   }
@@ -166,7 +166,7 @@ absl::Status RunTimeline::CheckPlan() const {
       " steps, where the job ended early in a round. The longer job makes one update of steps ",
       round.first, " to ", round.end() - 1,
       ", so its values would differ from those of an uninterrupted run. Set $.steps to ", applied,
-      ", or begin anew with another --run_dir"));
+      ", or start again with another --run_dir"));
 }
 
 void RunTimeline::BeginTraining() {

@@ -188,7 +188,7 @@ TEST_F(PsFleetTest, ATermThatNoCoordinatorCameToIsNotOutbid) {
   EXPECT_THAT(
       TakeEvents(),
       ElementsAre(AllOf(HasSubstr("failed: ps 0 at ps-0:1 has promised the term 4294967295-"),
-                        HasSubstr("start that ps anew"))));
+                        HasSubstr("restart that ps"))));
   loop_.Advance(seconds(5));
   EXPECT_EQ(fleet_->term(), MakeTerm(1, kCoordinator));
 }

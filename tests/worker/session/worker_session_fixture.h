@@ -309,7 +309,7 @@ class WorkerSessionTest : public testing::Test {
   // Sends the coordinator's answer to Draining.
   void SendNoLeaseFollows() {
     proto::WorkerOrder order;
-    order.mutable_drain()->set_reason("as it says itself");
+    order.mutable_drain()->set_reason("the worker asked to leave");
     Order(order);
   }
   void ExpectDraining() {
