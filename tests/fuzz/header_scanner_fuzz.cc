@@ -1,6 +1,6 @@
 // The frames of HTTP/2 that a client sends, whole and byte by byte.
 
-#include "common/rpc/admission/header_limit.h"
+#include "common/rpc/admission/receiving_limit.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

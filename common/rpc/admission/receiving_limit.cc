@@ -1,4 +1,4 @@
-#include "common/rpc/admission/header_limit.h"
+#include "common/rpc/admission/receiving_limit.h"
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
