@@ -177,7 +177,7 @@ absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const
                                                      ": a skipped step was pushed with a ",
                                                      push.has_round() ? "round" : "gradient"));
     }
-    return state_->store().PushNothing(push.step(), index, push.pulled_version());
+    return state_->store().PushSkip(push.step(), index, push.pulled_version());
   }
   const Chunk* const chunk = FindChunk(index);
   ChunkCoding& coding = state_->timeline->variables.coding;

@@ -114,8 +114,8 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
       chunk);
 }
 
-absl::StatusOr<PushResult> VariableStore::PushNothing(uint64_t step, int chunk,
-                                                      uint64_t pulled_version) {
+absl::StatusOr<PushResult> VariableStore::PushSkip(uint64_t step, int chunk,
+                                                   uint64_t pulled_version) {
   SHOAL_RETURN_IF_ERROR(CheckPushed(chunk));
   return Take(
       {.gradient = nullptr, .step = step, .pulled_version = pulled_version, .round = std::nullopt},

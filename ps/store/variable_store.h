@@ -25,7 +25,7 @@ namespace shoal {
 
 struct PushResult {
   bool repeated = false;
-  bool skipped = false;  // the step was skipped (PushNothing)
+  bool skipped = false;  // the step was skipped (PushSkip)
   uint64_t version = 0;
   uint64_t staleness = 0;
 };
@@ -86,7 +86,7 @@ class VariableStore {
                                   const std::optional<Round>& round = std::nullopt);
   // Push for a skipped step, which has no gradient. It counts as applied, and the version rises, so
   // the next update's number includes it. Values and slots stay unchanged.
-  absl::StatusOr<PushResult> PushNothing(uint64_t step, int chunk, uint64_t pulled_version);
+  absl::StatusOr<PushResult> PushSkip(uint64_t step, int chunk, uint64_t pulled_version);
   // Returns the live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
   // Returns the values expected Options::look_ahead updates later, by the optimizer's slots: for

@@ -180,9 +180,8 @@ proto::ExchangeReply ParameterServerTest::Push(Client& worker, uint64_t timeline
   return Ask(worker, request, {{data, ones->size() * sizeof(float), ones}});
 }
 
-proto::ExchangeReply ParameterServerTest::PushNothing(Client& worker, uint64_t timeline,
-                                                      uint64_t step, uint32_t chunk,
-                                                      bool want_values) {
+proto::ExchangeReply ParameterServerTest::PushSkip(Client& worker, uint64_t timeline, uint64_t step,
+                                                   uint32_t chunk, bool want_values) {
   proto::ExchangeRequest request;
   request.mutable_push()->set_timeline(timeline);
   request.mutable_push()->set_step(step);

@@ -79,8 +79,8 @@ class ParameterServerTest : public testing::Test {
   proto::ExchangeReply Push(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
                             bool want_values = false, uint64_t pulled_version = 0);
   // Pushes a skip of the step.
-  proto::ExchangeReply PushNothing(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
-                                   bool want_values = false);
+  proto::ExchangeReply PushSkip(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
+                                bool want_values = false);
   // Pushes ones to all chunks. Requires that all are applied.
   void PushStep(Client& worker, uint64_t timeline, uint64_t step);
   // Returns the values of a chunk, either live or of a cut.

@@ -43,8 +43,8 @@ TEST_F(ParameterServerMetricsTest, CountsStepsThatCameToNothing) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();
-  PushNothing(worker, kTerm, 0, 1);
-  PushNothing(worker, kTerm, 0, 1);
+  PushSkip(worker, kTerm, 0, 1);
+  PushSkip(worker, kTerm, 0, 1);
   Push(worker, kTerm, 1, 1);
   EXPECT_EQ(Value("shoal_ps_skipped_updates_total"), 1);
   EXPECT_EQ(Value("shoal_ps_repeated_updates_total"), 1);

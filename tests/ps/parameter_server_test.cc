@@ -552,7 +552,7 @@ TEST_F(ParameterServerTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
   LoadJob(control, kTerm);
   Client worker = ConnectWorker(shard_map_.Fingerprint());
   const std::vector<float> before = Values(worker, kTerm, 1);
-  proto::ExchangeReply reply = PushNothing(worker, kTerm, 0, 1, /*want_values=*/true);
+  proto::ExchangeReply reply = PushSkip(worker, kTerm, 0, 1, /*want_values=*/true);
   EXPECT_EQ(reply.applied().step(), 0u);
   EXPECT_EQ(reply.applied().chunk(), 1u);
   EXPECT_EQ(reply.applied().version(), 1u);
@@ -563,9 +563,9 @@ TEST_F(ParameterServerTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
   EXPECT_EQ(Values(worker, kTerm, 1), before);
   EXPECT_TRUE(Push(worker, kTerm, 0, 1).applied().repeated()) << "who computes it again is late";
   EXPECT_EQ(Values(worker, kTerm, 1), before);
-  for (const uint32_t chunk : {0, 2, 3}) PushNothing(worker, kTerm, 0, chunk);
+  for (const uint32_t chunk : {0, 2, 3}) PushSkip(worker, kTerm, 0, chunk);
   EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().base(), 1u);
-  EXPECT_TRUE(PushNothing(worker, kTerm - 1, 1, 1).has_refused());
+  EXPECT_TRUE(PushSkip(worker, kTerm - 1, 1, 1).has_refused());
   // It has neither a gradient nor a round.
   for (const bool of_round : {false, true}) {
     proto::ExchangeRequest request;

@@ -132,7 +132,7 @@ void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done,
                                   const std::optional<Round>& round) {
   step_ = step;
   round_ = round;
-  drops_gradient_ = false;
+  skips_gradient_ = false;
   step_done_ = std::move(done);
   step_slices_ = std::make_shared<std::shared_ptr<const void>>(options_.gradients_owner);
   chunks_missing_ = 0;
@@ -197,7 +197,7 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_pulled_version(peer.pulled[index]);
   push->set_want_values(WantsValues());
   if (round_.has_value()) SetRound(*round_, push);
-  if (drops_gradient_) {
+  if (skips_gradient_) {
     push->set_nothing(true);
     return MakeMessage(request);
   }

@@ -96,7 +96,7 @@ class ParameterExchange {
                  const std::optional<Round>& round = std::nullopt);
   // Skips the step: each PushChunk() sends a skip in place of the gradient. Requires that no chunk
   // of the step was pushed.
-  void DropGradient() { drops_gradient_ = true; }
+  void SkipGradient() { skips_gradient_ = true; }
   // Pushes a chunk. Requires that its part of `gradients` is complete and that its part of
   // `parameters` may be overwritten.
   void PushChunk(int ps, int chunk);
@@ -193,7 +193,7 @@ class ParameterExchange {
   std::function<void()> step_done_;
   uint64_t step_ = 0;
   std::optional<Round> round_;   // of step_
-  bool drops_gradient_ = false;  // step_ is skipped
+  bool skips_gradient_ = false;  // step_ is skipped
   // The owner of the step's slices, which keeps the gradients alive.
   std::shared_ptr<const void> step_slices_;
   // The same for a cancelled step; expired once the transport has released all its slices.

@@ -157,7 +157,7 @@ class WorkerSession {
   void ExpectLeasesAnew();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
   // Pushes a skip for each chunk of a skipped step.
-  void PushNothing();
+  void PushSkip();
   void MaybeFinishStep();
   // Reports the finished steps if there are enough of them; else within a short time.
   void MaybeReportSteps();

@@ -246,13 +246,13 @@ void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
     return Leave(outcome.status());
   }
   step_.Computed(*std::move(outcome));
-  if (step_.outcome().nothing) PushNothing();
+  if (step_.outcome().skipped) PushSkip();
   MaybeFinishStep();
 }
 
 // Skips all chunks at once, because everybody waits for the end of this step.
-void WorkerSession::PushNothing() {
-  exchange_->DropGradient();
+void WorkerSession::PushSkip() {
+  exchange_->SkipGradient();
   const ShardMap& shard_map = *prepared_->shard_map;
   for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
     const std::vector<Chunk>& chunks = shard_map.ps(ps).chunks;

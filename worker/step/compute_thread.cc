@@ -32,7 +32,7 @@ BatchOutcome OutcomeOf(const BatchResult& result) {
   return {.examples = static_cast<uint64_t>(result.examples),
           .loss_sum = result.loss_sum,
           .metric_sums = result.metric_sums,
-          .nothing = result.overflowed,
+          .skipped = result.overflowed,
           .overflows = result.overflowed ? uint64_t{1} : 0,
           .loss_scale = result.loss_scale};
 }

@@ -49,7 +49,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
                                                             batch_gradients, [](int) {}, nullptr));
     const Clock::time_point computed = Clock::now();
     // Skips a batch that overflowed. The step pushes the result of the other batches.
-    if (!of_batch.nothing) inner_->Update(batch, batch_gradients);
+    if (!of_batch.skipped) inner_->Update(batch, batch_gradients);
     Add(of_batch, &outcome);
     if (fragments_.has_value()) ExchangeFragments(i + 1, block.count, &exchanged, on_chunks);
     const auto exchanging = Clock::now() - computed;

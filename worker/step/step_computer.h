@@ -25,7 +25,7 @@ struct BatchOutcome {
   uint64_t compute_us = 0;
   uint64_t parameter_wait_us = 0;  // for chunks that were missing when the step began
   uint64_t batches_ready = 0;      // training batches in memory, without this one
-  bool nothing = false;            // the step is skipped: no on_chunk call was made
+  bool skipped = false;            // the step is skipped: no on_chunk call was made
   uint64_t overflows = 0;          // batches whose gradient was dropped
   double loss_scale = 0;           // of the last batch; 0: none
 };

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using Tensors = std::map<std::string, std::vector<float>>;
 
 PushResult PushOrSkip(VariableStore& store, uint64_t step, int chunk, bool skip) {
-  const auto result = skip ? store.PushNothing(step, chunk, 0)
+  const auto result = skip ? store.PushSkip(step, chunk, 0)
                            : store.Push(IntegerGradient(store, step, chunk), step, chunk, 0);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.value_or(PushResult());
@@ -116,12 +116,12 @@ TEST_F(SkippedPushTest, ACutHasWhatTheStepsBelowHaveComeTo) {
 TEST_F(SkippedPushTest, WrongOnesAreNamedAndChangeNothing) {
   const auto store = SeededStore(options_);
   const int pushed = PushedChunks(*store);
-  EXPECT_THAT(store->PushNothing(0, -1, 0).status().message(), HasSubstr("chunk -1"));
-  EXPECT_THAT(store->PushNothing(0, pushed, 0).status().message(), HasSubstr("frozen"));
-  EXPECT_THAT(store->PushNothing(0, 0, 1).status().message(), HasSubstr("version 1"));
-  EXPECT_EQ(store->PushNothing(64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(store->PushSkip(0, -1, 0).status().message(), HasSubstr("chunk -1"));
+  EXPECT_THAT(store->PushSkip(0, pushed, 0).status().message(), HasSubstr("frozen"));
+  EXPECT_THAT(store->PushSkip(0, 0, 1).status().message(), HasSubstr("version 1"));
+  EXPECT_EQ(store->PushSkip(64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
   const auto in_rounds = SeededStore({.max_round_steps = 3});
-  EXPECT_THAT(in_rounds->PushNothing(0, 0, 0).status().message(), HasSubstr("no round"));
+  EXPECT_THAT(in_rounds->PushSkip(0, 0, 0).status().message(), HasSubstr("no round"));
   for (const auto& each : {store.get(), in_rounds.get()}) {
     EXPECT_EQ(each->chunk(0).version(), 0u);
     EXPECT_FALSE(each->chunk(0).applied().Contains(0));

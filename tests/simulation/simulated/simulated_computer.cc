@@ -172,7 +172,7 @@ void SimulatedComputer::Compute(uint64_t step,
   }
   BatchOutcome outcome{.examples = job_.workload->plan().Range(step).count, .loss_sum = 1};
   outcome.metric_sums.resize(job.metrics.size(), 1);
-  outcome.nothing = overflows;
+  outcome.skipped = overflows;
   options_.process->CallAfter(at, [done = std::move(done), outcome] { done(outcome); });
 }
 

@@ -97,7 +97,7 @@ TEST_F(ExchangeCompressionTest, AStepThatComesToNothingTakesNoResidual) {
     std::string sent;
     for (const uint64_t step : steps) {
       exchange_->BeginStep(step, [] {});
-      if (step == kStep + 1) exchange_->DropGradient();
+      if (step == kStep + 1) exchange_->SkipGradient();
       exchange_->PushChunk(index, chunk);
       const auto requests = ps(index).TakeWithPayload<proto::ExchangeRequest>();
       ASSERT_EQ(requests.size(), 1u);

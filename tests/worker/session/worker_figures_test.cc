@@ -31,7 +31,7 @@ TEST(WorkerFiguresTest, WhatIsNeitherInputNorComputeIsPush) {
 TEST(WorkerFiguresTest, CountsWhatOverflowed) {
   WorkerFigures figures;
   EXPECT_EQ(SampleValue(figures, "shoal_worker_loss_scale"), 0);
-  figures.StepDone({.examples = 16, .nothing = true, .overflows = 1, .loss_scale = 32768},
+  figures.StepDone({.examples = 16, .skipped = true, .overflows = 1, .loss_scale = 32768},
                    seconds(1));
   figures.StepDone({.examples = 48, .overflows = 2, .loss_scale = 8192}, seconds(1));
   EXPECT_EQ(SampleValue(figures, "shoal_worker_overflows_total"), 3);

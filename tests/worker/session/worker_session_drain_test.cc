@@ -98,13 +98,13 @@ TEST_F(WorkerSessionTest, PushesAfterAHaltWhatIsNeeded) {
 TEST_F(WorkerSessionTest, AHaltHoldsBackAStepThatComesToNothing) {
   StartStep(7, 3);
   Halt();
-  computer_.Finish(BatchOutcome{.examples = 16, .metric_sums = {8}, .nothing = true});
+  computer_.Finish(BatchOutcome{.examples = 16, .metric_sums = {8}, .skipped = true});
   ServePs();
   EXPECT_THAT(pushes_, IsEmpty());
   Resume(8);
   ServePs();
-  EXPECT_GT(nothings_[7], 0);
-  EXPECT_EQ(nothings_[7], pushes_[7]);
+  EXPECT_GT(skips_[7], 0);
+  EXPECT_EQ(skips_[7], pushes_[7]);
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
 }
 

@@ -239,7 +239,7 @@ class WorkerSessionTest : public testing::Test {
     if (request.has_hello()) return ExchangePeer::SendHello(ps(i), timeline_);
     if (request.has_push()) {
       ++pushes_[request.push().step()];
-      if (request.push().nothing()) ++nothings_[request.push().step()];
+      if (request.push().nothing()) ++skips_[request.push().step()];
       last_push_ = request.push();
       const int chunk = static_cast<int>(request.push().chunk());
       return ExchangePeer::SendApplied(ps(i), timeline_, request.push().step(), chunk, ++version_,
@@ -340,9 +340,9 @@ class WorkerSessionTest : public testing::Test {
   uint64_t complete_below_ = 0;           // ps 1 keeps no older version
   std::vector<uint64_t> asked_versions_;  // requested by Pull
   proto::Push last_push_;
-  uint64_t pulls_ = 0;                // number of chunks
-  std::map<uint64_t, int> pushes_;    // chunks by step
-  std::map<uint64_t, int> nothings_;  // those of these that were skips
+  uint64_t pulls_ = 0;              // number of chunks
+  std::map<uint64_t, int> pushes_;  // chunks by step
+  std::map<uint64_t, int> skips_;   // those of these that were skips
   std::vector<std::string> events_;
   std::optional<WorkerSession::End> end_;
   std::string why_;

@@ -132,14 +132,14 @@ TEST_F(WorkerSessionTest, AStepThatComesToNothingIsPushedAsThatToAllChunks) {
   StartStep(7, 2);
   TakeReports();
   computer_.Finish(
-      BatchOutcome{.examples = 16, .loss_sum = 32, .metric_sums = {8}, .nothing = true});
+      BatchOutcome{.examples = 16, .loss_sum = 32, .metric_sums = {8}, .skipped = true});
   ServePs();
   int chunks = 0;
   for (int i = 0; i < 2; ++i) {
     for (const Chunk& chunk : model_.chunks(i)) chunks += chunk.pushed() ? 1 : 0;
   }
   EXPECT_EQ(pushes_[7], chunks);
-  EXPECT_EQ(nothings_[7], chunks);
+  EXPECT_EQ(skips_[7], chunks);
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
@@ -149,7 +149,7 @@ TEST_F(WorkerSessionTest, AStepThatComesToNothingIsPushedAsThatToAllChunks) {
   EXPECT_EQ(computer_.TakeCalls().back(), "train 8");
   FinishStep();
   EXPECT_EQ(pushes_[8], chunks);
-  EXPECT_EQ(nothings_[8], 0) << "the next one has a gradient";
+  EXPECT_EQ(skips_[8], 0) << "the next one has a gradient";
 }
 
 TEST_F(WorkerSessionTest, ReportsShortStepsTogether) {

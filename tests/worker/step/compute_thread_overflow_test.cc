@@ -91,7 +91,7 @@ TEST_F(ComputeThreadOverflowTest, AStepThatOverflowsComesToNothing) {
       int chunks = 0;
       const auto outcome = Train(step, [&](int, int) { ++chunks; });
       ASSERT_TRUE(outcome.ok()) << outcome.status();
-      EXPECT_EQ(outcome->nothing, step == 1);
+      EXPECT_EQ(outcome->skipped, step == 1);
       EXPECT_EQ(outcome->overflows, step == 1 ? 1u : 0u);
       EXPECT_EQ(outcome->loss_scale, 1024);
       EXPECT_EQ(outcome->examples, 16u);
@@ -148,7 +148,7 @@ TEST_F(ComputeThreadOverflowTest, ABlockIsWhatItsOtherBatchesComeTo) {
   int chunks = 0;
   const auto outcome = Train(0, [&](int, int) { ++chunks; });
   ASSERT_TRUE(outcome.ok()) << outcome.status();
-  EXPECT_FALSE(outcome->nothing);
+  EXPECT_FALSE(outcome->skipped);
   EXPECT_EQ(outcome->overflows, 1u);
   EXPECT_EQ(outcome->examples, 48u);
   EXPECT_GT(chunks, 4);
@@ -158,10 +158,10 @@ TEST_F(ComputeThreadOverflowTest, ABlockIsWhatItsOtherBatchesComeTo) {
   }
 
   const int all = std::exchange(chunks, 0);
-  const auto nothing = Train(1, [&](int, int) { ++chunks; });
-  ASSERT_TRUE(nothing.ok()) << nothing.status();
-  EXPECT_FALSE(nothing->nothing);
-  EXPECT_EQ(nothing->overflows, 3u);
+  const auto skip = Train(1, [&](int, int) { ++chunks; });
+  ASSERT_TRUE(skip.ok()) << skip.status();
+  EXPECT_FALSE(skip->skipped);
+  EXPECT_EQ(skip->overflows, 3u);
   EXPECT_EQ(chunks, all);
   for (size_t v = 0; v < model.graph.variables().size(); ++v) {
     const ModelLayout::Extent& extent = prepared->layout->variables[v];
