@@ -14,11 +14,11 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
   if (!daemon.http_port().has_value()) return nullptr;
   options.loop = network;
   options.collect = [network, collect = std::move(options.collect)](MetricSamples* out) {
-    const GrpcNetwork::Figures figures = network->figures();
-    out->Add("shoal_rpc_streams", static_cast<double>(figures.streams));
-    out->Add("shoal_rpc_shared_streams", static_cast<double>(figures.shared_streams));
-    out->Add("shoal_rpc_queued_messages", static_cast<double>(figures.queued_messages));
-    out->Add("shoal_rpc_queued_bytes", static_cast<double>(figures.queued_bytes));
+    const GrpcNetwork::Stats stats = network->stats();
+    out->Add("shoal_rpc_streams", static_cast<double>(stats.streams));
+    out->Add("shoal_rpc_shared_streams", static_cast<double>(stats.shared_streams));
+    out->Add("shoal_rpc_queued_messages", static_cast<double>(stats.queued_messages));
+    out->Add("shoal_rpc_queued_bytes", static_cast<double>(stats.queued_bytes));
     collect(out);
   };
   options.check_accepting = [network] { return network->CheckAccepting(); };

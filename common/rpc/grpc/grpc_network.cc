@@ -101,7 +101,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override;
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
-  Figures figures() const override;
+  Stats stats() const override;
   absl::Status CheckAccepting() const override {
     return listener_ == nullptr ? absl::OkStatus() : listener_->CheckAccepting();
   }
@@ -467,17 +467,17 @@ void GrpcNetworkImpl::RemoveServerCall(GrpcCall* call) {
   server_calls_.erase(call);
 }
 
-GrpcNetwork::Figures GrpcNetworkImpl::figures() const {
-  Figures figures;
+GrpcNetwork::Stats GrpcNetworkImpl::stats() const {
+  Stats stats;
   for (const Calls* calls : {&client_calls_, &server_calls_}) {
     for (const auto& [call, owner] : *calls) {
-      ++figures.streams;
-      figures.shared_streams += call->shares() ? 1 : 0;
-      figures.queued_messages += call->queued_messages();
-      figures.queued_bytes += call->queued_bytes();
+      ++stats.streams;
+      stats.shared_streams += call->shares() ? 1 : 0;
+      stats.queued_messages += call->queued_messages();
+      stats.queued_bytes += call->queued_bytes();
     }
   }
-  return figures;
+  return stats;
 }
 
 void GrpcNetworkImpl::WindDown(Time deadline) {

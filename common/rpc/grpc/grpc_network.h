@@ -64,13 +64,13 @@ class GrpcNetwork : public EventLoop, public Network {
   virtual void Run(Time grace = std::chrono::seconds(2)) = 0;
 
   // Stats of all open streams and of their queues. On the loop's thread.
-  struct Figures {
+  struct Stats {
     size_t streams = 0;
     size_t shared_streams = 0;  // streams with payloads in shared memory
     size_t queued_messages = 0;
     size_t queued_bytes = 0;
   };
-  virtual Figures figures() const = 0;
+  virtual Stats stats() const = 0;
 
   // Returns OK if clients can connect, or if it does not listen. kResourceExhausted: why they
   // cannot, in one line. Any thread.
