@@ -9,7 +9,7 @@
 #include "common/daemon/process/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc/grpc_network.h"
-#include "worker/gpu_figures.h"
+#include "worker/gpu_stats.h"
 #include "worker/session/evaluator_session.h"
 #include "worker/step/compute_thread.h"
 

@@ -17,7 +17,7 @@
 #include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/evaluator_process.h"
-#include "worker/gpu_figures.h"
+#include "worker/gpu_stats.h"
 #include "worker/session/step_records.h"
 #include "worker/session/worker_session.h"
 #include "worker/step/compute_thread.h"

@@ -4,7 +4,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/monitoring/metrics_text.h"
-#include "common/monitoring/process_figures.h"
+#include "common/monitoring/process_stats.h"
 
 namespace shoal {
 namespace {

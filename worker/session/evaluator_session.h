@@ -14,7 +14,7 @@
 #include "proto/evaluator.pb.h"
 #include "worker/job/dataset_pass.h"
 #include "worker/session/coordinator_link.h"
-#include "worker/session/worker_figures.h"
+#include "worker/session/worker_stats.h"
 #include "worker/step/step_computer.h"
 
 namespace shoal {

@@ -20,7 +20,7 @@
 #include "worker/session/coordinator_link.h"
 #include "worker/session/input_wait_share.h"
 #include "worker/session/step_in_progress.h"
-#include "worker/session/worker_figures.h"
+#include "worker/session/worker_stats.h"
 #include "worker/step/step_computer.h"
 
 namespace shoal {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/monitoring/process_figures.h"
+#include "common/monitoring/process_stats.h"
 
 namespace shoal {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/monitoring/process_figures.h"
+#include "common/monitoring/process_stats.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

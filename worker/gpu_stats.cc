@@ -1,4 +1,4 @@
-#include "worker/gpu_figures.h"
+#include "worker/gpu_stats.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/log/logging.h"

@@ -1,4 +1,4 @@
-#include "worker/gpu_figures.h"
+#include "worker/gpu_stats.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "worker/session/worker_figures.h"
+#include "worker/session/worker_stats.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
