@@ -44,7 +44,7 @@ void ParameterServer::Collect(MetricSamples* out) const {
   out->Add("shoal_ps_versions_before", static_cast<double>(before));
   out->Add("shoal_ps_streams", static_cast<double>(control_.stream_count()), {"control"});
   out->Add("shoal_ps_streams", static_cast<double>(exchange_.stream_count()), {"exchange"});
-  state_.figures.Collect(out);
+  state_.stats.Collect(out);
 }
 
 }  // namespace shoal

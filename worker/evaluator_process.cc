@@ -50,7 +50,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                             .threads = static_cast<uint32_t>(threads),
                             .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                             .on_over = on_over});
-  const GpuFigures gpu = GpuFigures::Of(devices);
+  const GpuStats gpu = GpuStats::Of(devices);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, listed == nullptr ? chief : *listed, network.get(),

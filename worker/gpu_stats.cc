@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-GpuFigures GpuFigures::Of(const std::vector<ComputeDevice>& devices) {
+GpuStats GpuStats::Of(const std::vector<ComputeDevice>& devices) {
   std::vector<Gpu> gpus;
   absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = nullptr;
   for (const ComputeDevice& device : devices) {
@@ -24,7 +24,7 @@ GpuFigures GpuFigures::Of(const std::vector<ComputeDevice>& devices) {
   return {std::move(gpus), *std::move(nvml)};
 }
 
-void GpuFigures::Collect(MetricSamples* out) const {
+void GpuStats::Collect(MetricSamples* out) const {
   for (const Gpu& gpu : gpus_) {
     const absl::StatusOr<cuda::GpuReading> reading = nvml_->Read(gpu.uuid);
     if (!reading.ok()) continue;

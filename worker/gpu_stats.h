@@ -12,19 +12,19 @@
 namespace shoal {
 
 // The driver's stats of the GPUs that a worker computes on, for Prometheus. Any thread.
-class GpuFigures {
+class GpuStats {
  public:
   struct Gpu {
     std::string device;  // "cuda:0"
     std::string uuid;
   };
   // `nvml` may be null if there are no GPUs.
-  GpuFigures(std::vector<Gpu> gpus, std::unique_ptr<const cuda::Nvml> nvml)
+  GpuStats(std::vector<Gpu> gpus, std::unique_ptr<const cuda::Nvml> nvml)
       : gpus_(std::move(gpus)), nvml_(std::move(nvml)) {}
 
   // Returns the stats for the GPUs among `devices`. Skips other devices, and with a line in the log
   // each GPU that the driver cannot read.
-  static GpuFigures Of(const std::vector<ComputeDevice>& devices);
+  static GpuStats Of(const std::vector<ComputeDevice>& devices);
 
   // Adds the samples; omits unknown ones. Takes some milliseconds.
   void Collect(MetricSamples* out) const;

@@ -110,7 +110,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .on_step = on_step,
                          .on_index = on_index,
                          .on_over = on_over});
-  const GpuFigures gpu = GpuFigures::Of(*devices);
+  const GpuStats gpu = GpuStats::Of(*devices);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, own, network.get(),

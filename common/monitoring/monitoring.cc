@@ -109,7 +109,7 @@ std::string Monitoring::CollectMetrics() const {
   // Report these even if the loop is stuck, because then they matter most.
   MetricSamples samples;
   if (reply != nullptr) samples = reply->samples;
-  CollectProcessFigures(&samples);
+  CollectProcessStats(&samples);
   if (options_.collect_off_loop != nullptr) options_.collect_off_loop(&samples);
   return MetricsText(samples);
 }

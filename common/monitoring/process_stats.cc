@@ -32,7 +32,7 @@ double BootTime() {
 
 }  // namespace
 
-void CollectProcessFigures(MetricSamples* out) {
+void CollectProcessStats(MetricSamples* out) {
   out->Add("shoal_build_info", 1, {kVersion});
   out->Add("shoal_log_lines_lost_total", static_cast<double>(LostLogLines()));
   const std::optional<ProcessStat> stat = ReadProcessStat("self");

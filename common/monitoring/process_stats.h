@@ -6,6 +6,6 @@ namespace shoal {
 
 // Adds CPU, memory, descriptors, threads and lost log lines of this process, and its version. Any
 // thread. Omits stats that the system does not report.
-void CollectProcessFigures(MetricSamples* out);
+void CollectProcessStats(MetricSamples* out);
 
 }  // namespace shoal

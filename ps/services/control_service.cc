@@ -306,7 +306,7 @@ void ControlService::FinishLoad(uint64_t term, LoadOutcome outcome) {
     state_->timeline.emplace(term, std::move(outcome.variables), state_->index, state_->loop,
                              state_->files);
     TakePlan();
-    state_->figures.Loaded();
+    state_->stats.Loaded();
     LogInfo("timeline begins",
             {{"timeline", TermText(term)}, {"chunks", absl::StrCat(store->chunk_count())}});
     reply.mutable_loaded()->set_timeline(term);

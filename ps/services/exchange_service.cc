@@ -62,12 +62,12 @@ void ExchangeService::OnHello(const SessionPtr& session, const proto::ExchangeHe
   if (!version.ok()) return session->End(version);
   // The fingerprints are compared with a request of this timeline. Until then the ps may be the one
   // that is wrong: a coordinator with another number of ps has yet to load it.
-  session->worker = IntroducedWorker{
-      .shard_map_fingerprint = hello.shard_map_fingerprint(),
-      .job_fingerprint = hello.job_fingerprint(),
-      .push_codec = hello.push_codec().substr(0, kMaxCodecBytes),
-      .pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes),
-      .traffic = state_->figures.TrafficOf(hello.worker(), session->stream->peer())};
+  session->worker =
+      IntroducedWorker{.shard_map_fingerprint = hello.shard_map_fingerprint(),
+                       .job_fingerprint = hello.job_fingerprint(),
+                       .push_codec = hello.push_codec().substr(0, kMaxCodecBytes),
+                       .pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes),
+                       .traffic = state_->stats.TrafficOf(hello.worker(), session->stream->peer())};
 }
 
 // Rule 4: a request of another timeline is refused.
@@ -96,7 +96,7 @@ bool ExchangeService::AcceptTimeline(const SessionPtr& session, const Asked& ask
 
 Message ExchangeService::MakeRefused(Session* session, const absl::Status& reason,
                                      const Asked& asked) {
-  state_->figures.Refused();
+  state_->stats.Refused();
   proto::ExchangeReply reply;
   proto::Refused* refused = reply.mutable_refused();
   refused->set_timeline(state_->timeline_term());
@@ -139,7 +139,7 @@ void ExchangeService::OnPush(const SessionPtr& session, const proto::Push& push,
   const Time begun = state_->loop->Now();
   const absl::StatusOr<PushResult> result = Apply(push, message);
   if (!result.ok()) return session->End(result.status());
-  state_->figures.Pushed(*result, state_->loop->Now() - begun);
+  state_->stats.Pushed(*result, state_->loop->Now() - begun);
 
   proto::Applied applied;
   applied.set_timeline(push.timeline());

@@ -40,7 +40,7 @@ struct PsState {
   FileSystem* const files;
   uint64_t promised_term = 0;
   std::optional<Timeline> timeline = std::nullopt;  // none: empty
-  ServerStats figures = {};
+  ServerStats stats = {};
 
   // 0 when empty.
   uint64_t timeline_term() const { return timeline ? timeline->term : 0; }

@@ -15,13 +15,13 @@ using ::testing::UnorderedElementsAre;
 
 constexpr char kLibrary[] = SHOAL_FAKE_NVML;
 
-TEST(GpuFiguresTest, ShowWhatTheDriverSaysAndNothingElse) {
+TEST(GpuStatsTest, ShowWhatTheDriverSaysAndNothingElse) {
   absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
   ASSERT_TRUE(nvml.ok()) << nvml.status();
   // The first of the two is unknown to it.
-  const GpuFigures figures({{"cuda:0", "GPU-5"}, {"cuda:1", "GPU-1234"}}, *std::move(nvml));
+  const GpuStats stats({{"cuda:0", "GPU-5"}, {"cuda:1", "GPU-1234"}}, *std::move(nvml));
   MetricSamples samples;
-  figures.Collect(&samples);
+  stats.Collect(&samples);
   std::map<std::string, double> found;
   for (const MetricSamples::Sample& sample : samples.samples()) {
     EXPECT_EQ(sample.labels, std::vector<std::string>{"cuda:1"});
@@ -34,18 +34,18 @@ TEST(GpuFiguresTest, ShowWhatTheDriverSaysAndNothingElse) {
                                           Pair("shoal_gpu_temperature_celsius", 61)));
 }
 
-TEST(GpuFiguresTest, AreNoneOfAGpuThatTheDriverDoesNotKnow) {
+TEST(GpuStatsTest, AreNoneOfAGpuThatTheDriverDoesNotKnow) {
   absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
   ASSERT_TRUE(nvml.ok()) << nvml.status();
   const absl::Status status = (*nvml)->Read("GPU-5").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("GPU-5"));
   MetricSamples samples;
-  GpuFigures({{"cuda:0", "GPU-5"}}, *std::move(nvml)).Collect(&samples);
+  GpuStats({{"cuda:0", "GPU-5"}}, *std::move(nvml)).Collect(&samples);
   EXPECT_TRUE(samples.samples().empty());
 }
 
-TEST(GpuFiguresTest, TheDriverSaysHowMuchMemoryIsFree) {
+TEST(GpuStatsTest, TheDriverSaysHowMuchMemoryIsFree) {
   absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
   ASSERT_TRUE(nvml.ok()) << nvml.status();
   EXPECT_EQ((*nvml)->FreeBytes("GPU-1234").value_or(0), 68ULL << 30);
@@ -57,7 +57,7 @@ TEST(GpuFiguresTest, TheDriverSaysHowMuchMemoryIsFree) {
   EXPECT_THAT(status.message(), HasSubstr("GPU-1234"));
 }
 
-TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
+TEST(GpuStatsTest, ALibraryWithoutADriverIsRefused) {
   setenv("FAKE_NVML_INIT", "9", 1);
   const absl::Status status = cuda::Nvml::LoadFrom(kLibrary).status();
   unsetenv("FAKE_NVML_INIT");
@@ -67,12 +67,12 @@ TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(GpuFiguresTest, NobodyIsAskedAboutACpu) {
+TEST(GpuStatsTest, NobodyIsAskedAboutACpu) {
   MetricSamples samples;
   std::vector<ComputeDevice> devices;
   devices.push_back({.name = "cpu", .reason = ""});
   devices.push_back({.name = "cpu", .reason = ""});
-  GpuFigures::Of(devices).Collect(&samples);
+  GpuStats::Of(devices).Collect(&samples);
   EXPECT_TRUE(samples.samples().empty());
 }
 

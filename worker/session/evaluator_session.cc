@@ -252,10 +252,10 @@ void EvaluatorSession::Begin(Activity activity) {
   const Time now = options_.loop->Now();
   const Time spent = now - std::exchange(activity_began_, now);
   const auto was = std::exchange(activity_, activity);
-  figures_.Spent(was == Activity::kIdle      ? WorkerFigures::kIdle
-                 : was == Activity::kReading ? WorkerFigures::kPull
-                                             : WorkerFigures::kEvaluate,
-                 spent);
+  stats_.Spent(was == Activity::kIdle      ? WorkerStats::kIdle
+               : was == Activity::kReading ? WorkerStats::kPull
+                                           : WorkerStats::kEvaluate,
+               spent);
   say_wait_at_ = now + kSayWaitAfter;
 }
 
@@ -296,13 +296,13 @@ void EvaluatorSession::Over(const absl::Status& status) {
 
 void EvaluatorSession::Collect(MetricSamples* out) const {
   link_.Collect(out);
-  WorkerFigures figures = figures_;
+  WorkerStats stats = stats_;
   const Time spent = options_.loop->Now() - activity_began_;
-  figures.Spent(activity_ == Activity::kIdle      ? WorkerFigures::kIdle
-                : activity_ == Activity::kReading ? WorkerFigures::kPull
-                                                  : WorkerFigures::kEvaluate,
-                spent);
-  figures.Collect(out);
+  stats.Spent(activity_ == Activity::kIdle      ? WorkerStats::kIdle
+              : activity_ == Activity::kReading ? WorkerStats::kPull
+                                                : WorkerStats::kEvaluate,
+              spent);
+  stats.Collect(out);
 }
 
 std::string EvaluatorSession::NotReady() const {

@@ -105,7 +105,7 @@ class EvaluatorSession {
 
   Activity activity_ = Activity::kIdle;
   Time activity_began_{};
-  WorkerFigures figures_;
+  WorkerStats stats_;
   bool computing_ = false;   // the computer is busy, perhaps with a cancelled evaluation
   uint64_t evaluation_ = 0;  // 0: none
   uint64_t work_ = 0;        // grows with each Drop(); tells late results apart

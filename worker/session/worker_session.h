@@ -78,14 +78,14 @@ class WorkerSession {
 
   // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;
-  // Returns the stats of the mean step, for the log at the end (WorkerFigures::PerStep).
-  LogFields PerStep() const { return figures_.PerStep(); }
+  // Returns the stats of the mean step, for the log at the end (WorkerStats::PerStep).
+  LogFields PerStep() const { return stats_.PerStep(); }
   // Returns why it cannot work now, in one line; empty if it can, even if it has no work.
   std::string NotReady() const;
 
  private:
   enum class Activity { kIdle, kPulling, kTraining, kPullingCut, kEvaluating };
-  static std::optional<WorkerFigures::Phase> PhaseOf(Activity activity);
+  static std::optional<WorkerStats::Phase> PhaseOf(Activity activity);
   struct EvaluationOrder {
     uint64_t cut_step = 0;
     uint64_t batch = 0;
@@ -184,7 +184,7 @@ class WorkerSession {
   CoordinatorLink link_;
   Timer watch_{options_.loop};
   Time activity_began_{};
-  WorkerFigures figures_;
+  WorkerStats stats_;
   InputWaitShare input_wait_share_;
 
   std::optional<uint32_t> index_;

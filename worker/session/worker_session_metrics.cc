@@ -8,19 +8,19 @@ namespace shoal {
 
 // Returns the phase that counts an activity's time. Empty for training: the step's outcome has its
 // own times.
-std::optional<WorkerFigures::Phase> WorkerSession::PhaseOf(Activity activity) {
+std::optional<WorkerStats::Phase> WorkerSession::PhaseOf(Activity activity) {
   switch (activity) {
     case Activity::kIdle:
-      return WorkerFigures::kIdle;
+      return WorkerStats::kIdle;
     case Activity::kPulling:
-      return WorkerFigures::kPull;
+      return WorkerStats::kPull;
     case Activity::kTraining:
       return std::nullopt;
     case Activity::kPullingCut:
     case Activity::kEvaluating:
       break;
   }
-  return WorkerFigures::kEvaluate;
+  return WorkerStats::kEvaluate;
 }
 
 void WorkerSession::Collect(MetricSamples* out) const {
@@ -28,10 +28,10 @@ void WorkerSession::Collect(MetricSamples* out) const {
   out->Add("shoal_worker_timeline", TermNumber(timeline_));
   out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
   // Includes the current activity. This shows a worker that is stuck in one.
-  WorkerFigures figures = figures_;
+  WorkerStats stats = stats_;
   if (const auto phase = PhaseOf(activity_))
-    figures.Spent(*phase, options_.loop->Now() - activity_began_);
-  figures.Collect(out);
+    stats.Spent(*phase, options_.loop->Now() - activity_began_);
+  stats.Collect(out);
   CollectWaits(out);
   if (exchange_ != nullptr) exchange_->Collect(out);
 }

@@ -131,7 +131,7 @@ void WorkerSession::Next() {
 
 void WorkerSession::Begin(Activity activity) {
   const Time now = options_.loop->Now();
-  if (const auto phase = PhaseOf(activity_)) figures_.Spent(*phase, now - activity_began_);
+  if (const auto phase = PhaseOf(activity_)) stats_.Spent(*phase, now - activity_began_);
   activity_ = activity;
   activity_began_ = now;
 }
@@ -268,7 +268,7 @@ void WorkerSession::MaybeFinishStep() {
   const Time took = options_.loop->Now() - activity_began_;
   *unreported_.add_steps() = step_.Report(took);
   unreported_.set_timeline(timeline_);
-  figures_.StepDone(outcome, took);
+  stats_.StepDone(outcome, took);
   const std::string waiting =
       input_wait_share_.StepDone(std::chrono::microseconds(outcome.input_wait_us), took);
   if (!waiting.empty()) LogInfo(waiting);

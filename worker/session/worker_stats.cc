@@ -6,12 +6,12 @@
 namespace shoal {
 namespace {
 
-constexpr std::array<const char*, WorkerFigures::kPhases> kNames = {
+constexpr std::array<const char*, WorkerStats::kPhases> kNames = {
     "input_wait", "pull", "compute", "push", "evaluate", "idle"};
 
 }  // namespace
 
-void WorkerFigures::Collect(MetricSamples* out) const {
+void WorkerStats::Collect(MetricSamples* out) const {
   for (int phase = 0; phase < kPhases; ++phase)
     out->Add("shoal_worker_phase_seconds_total", phase_seconds_[phase], {kNames[phase]});
   out->Add("shoal_worker_steps_total", static_cast<double>(steps_));
@@ -22,7 +22,7 @@ void WorkerFigures::Collect(MetricSamples* out) const {
   out->Add("shoal_worker_batches_ready", static_cast<double>(batches_ready_));
 }
 
-LogFields WorkerFigures::PerStep() const {
+LogFields WorkerStats::PerStep() const {
   if (steps_ == 0) return {};
   const auto per_step_ms = [this](double seconds) {
     return absl::StrFormat("%.2f", 1000 * seconds / static_cast<double>(steps_));

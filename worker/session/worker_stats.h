@@ -12,7 +12,7 @@
 namespace shoal {
 
 // A worker's stats: steps, and where its time went. Plain numbers of the loop's thread.
-class WorkerFigures {
+class WorkerStats {
  public:
   enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
 

@@ -48,9 +48,9 @@ TEST(MetricsTextTest, LabelsMayHoldAnything) {
   EXPECT_THAT(MetricsText(samples), HasSubstr("{name=\"a \\\"job\\\"\\nof\\\\mine\"} 1\n"));
 }
 
-TEST(ProcessFiguresTest, SayWhatThisProcessUses) {
+TEST(ProcessStatsTest, SayWhatThisProcessUses) {
   MetricSamples samples;
-  CollectProcessFigures(&samples);
+  CollectProcessStats(&samples);
   const std::string text = MetricsText(samples);
   for (const char* name :
        {"process_cpu_seconds_total [0-9.]+", "process_resident_memory_bytes [1-9][0-9]{5,}",
