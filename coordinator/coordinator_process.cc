@@ -36,7 +36,7 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
 
 // Takes the strategy that the run was begun with from its checkpoints. The cluster spec may list
 // another number of workers since.
-void GoOnWithStrategy(const std::string& run_dir, Job* job) {
+void ResumeStrategy(const std::string& run_dir, Job* job) {
   const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
   if (stored.ok()) TakeResolvedFrom(*stored, job);
 }
@@ -96,7 +96,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
                      " is on a file system that does not sync directories: after a power loss "
                      "the newest checkpoints may be missing"));
   }
-  GoOnWithStrategy(run_dir, &job);
+  ResumeStrategy(run_dir, &job);
   TakeColumnsOfRun(run_dir, &job);
   std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});

@@ -121,7 +121,7 @@ std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir) {
   return status;
 }
 
-std::string CommandToGoOn(const std::string& run_dir) {
+std::string CommandToResume(const std::string& run_dir) {
   const std::string directory = ShellWord(run_dir);
   return RealFileSystem()->Exists(RunPaths{AbsolutePath(run_dir)}.job())
              ? absl::StrCat("shoal train ", ShellWord(run_dir + "/job.json"), " --run_dir ",
@@ -143,7 +143,7 @@ std::string DescribeRunWithoutCoordinator(const std::string& run_dir) {
     return absl::StrCat("to see what an ended job has left: shoal checkpoint list ", directory);
   const Manifest& newest = stored.front().manifest;
   return absl::StrCat("its newest checkpoint has the first ", newest.cut_step, OfTotal(newest),
-                      " steps; to go on from it: ", CommandToGoOn(run_dir));
+                      " steps; to go on from it: ", CommandToResume(run_dir));
 }
 
 }  // namespace shoal

@@ -20,7 +20,7 @@ std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir);
 std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir);
 
 // Returns the command that continues the run, or a text about how to start its coordinator.
-std::string CommandToGoOn(const std::string& run_dir);
+std::string CommandToResume(const std::string& run_dir);
 
 // Returns, for people, the end of a sentence about a run without a leader: how far the run came,
 // and the command that continues it or shows its remains.
