@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   daemon.settings().AddText("job", &job_file, "The job file (docs/job-file.md)");
   daemon.settings().SuggestForBareValue("job");
   for (const std::string field : {"epochs", "steps", "batch_size", "seed"}) {
-    daemon.settings().SayWhere(
+    daemon.settings().AddAdvice(
         field, "it is a field of the job file: write \"" + field +
                    "\": N into the one that --job names, and check it with `shoal validate`");
   }

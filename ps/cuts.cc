@@ -72,7 +72,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
     if (cut_->written || cut_->not_seen) SendWritten();
     return;
   }
-  SayReplaced(session);
+  SendReplaced(session);
   looking_.reset();
   LogInfo("cut begins", {{"step", absl::StrCat(place.cut_step)}});
   cut_.emplace();
@@ -85,7 +85,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
 }
 
 // Lets the coordinator begin the cut again at once, without waiting for its deadline.
-void Cuts::SayReplaced(const SessionPtr& by) const {
+void Cuts::SendReplaced(const SessionPtr& by) const {
   if (!cut_) return;
   const SessionPtr former = cut_->session.lock();
   if (former == nullptr || former == by) return;

@@ -62,7 +62,7 @@ class Cuts {
   // Returns an error if no coordinator can request such a cut.
   absl::Status CheckPlausible(const CutPlace& place) const;
   // Tells the session that requested the cut that a Fence over another stream replaces it.
-  void SayReplaced(const SessionPtr& by) const;
+  void SendReplaced(const SessionPtr& by) const;
   void Look();
   void OnLooked(const absl::StatusOr<bool>& seen);
   void Write(bool seen);

@@ -182,7 +182,7 @@ void Settings::SuggestForBareValue(const std::string& name) {
   implementation_->for_bare_value = name;
 }
 
-void Settings::SayWhere(const std::string& name, const std::string& advice) {
+void Settings::AddAdvice(const std::string& name, const std::string& advice) {
   implementation_->advice["--" + name] = advice;
 }
 

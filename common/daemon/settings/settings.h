@@ -44,7 +44,7 @@ class Settings {
   void SuggestForBareValue(const std::string& name);
 
   // Adds `advice` to the error about a flag that this program lacks but that users give to it.
-  void SayWhere(const std::string& name, const std::string& advice);
+  void AddAdvice(const std::string& name, const std::string& advice);
 
   // Sets the text at the end of --help: examples.
   void SetFooter(const std::string& footer);

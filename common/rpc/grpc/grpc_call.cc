@@ -193,7 +193,7 @@ void GrpcCall::OnRead(bool ok) {
   } else {
     limits_.reads->Add(this);
   }
-  if (deaf_) return;
+  if (drops_messages_) return;
   if (!std::exchange(heard_, true)) OnFirstMessage();
   absl::StatusOr<Message> message = FromByteBuffer(received);
   received.Clear();
@@ -202,7 +202,7 @@ void GrpcCall::OnRead(bool ok) {
     if (!found.ok()) message = found;
   }
   if (!message.ok()) {
-    deaf_ = true;
+    drops_messages_ = true;
     return Fail(message.status());
   }
   if (callbacks_.on_message) Call([&] { callbacks_.on_message(*std::move(message)); });
@@ -215,7 +215,7 @@ void GrpcCall::ReadOn() {
 void GrpcCall::Break(const absl::Status& error) {
   if (broken_ || closed_) return;
   broken_ = error;
-  deaf_ = true;
+  drops_messages_ = true;
   DropQueue();
   Cancel();
 }
@@ -229,27 +229,27 @@ void GrpcCall::BreakUnread(Time held) {
 void GrpcCall::Close(absl::Status status) {
   if (closed_) return;
   closed_ = true;
-  deaf_ = true;
+  drops_messages_ = true;
   DropQueue();
   if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
   FreeCallbacks();
 }
 
 bool GrpcCall::TellHalfClosed() {
-  if (deaf_ || closed_ || !callbacks_.on_half_closed) return false;
+  if (drops_messages_ || closed_ || !callbacks_.on_half_closed) return false;
   Call([&] { callbacks_.on_half_closed(); });
   return true;
 }
 
 void GrpcCall::Silence() {
-  deaf_ = true;
+  drops_messages_ = true;
   DropSources();
   FreeCallbacks();
 }
 
 void GrpcCall::HandleDropped() {
   handle_ = nullptr;
-  deaf_ = true;
+  drops_messages_ = true;
   DropSources();
   if (!end_ && !closed_) OnDropped();
   WriteNext();

@@ -123,7 +123,7 @@ class GrpcCall {
   // Calls on_half_closed: the client sends no more, and the owner decides when to end. Returns
   // false if there is no such callback.
   bool TellHalfClosed();
-  void DropMessages() { deaf_ = true; }
+  void DropMessages() { drops_messages_ = true; }
   // Enters the last state and calls on_closed. Call it only in the done function of an operation.
   void Close(absl::Status status);
 
@@ -170,8 +170,8 @@ class GrpcCall {
   int outstanding_ = 0;
 
   bool started_ = false;
-  bool deaf_ = false;      // drops the peer's messages
-  bool end_said_ = false;  // StartEnd() was called
+  bool drops_messages_ = false;  // drops the peer's messages
+  bool end_said_ = false;        // StartEnd() was called
   bool closed_ = false;
   std::optional<absl::Status> end_;     // the status with which this end ends the call
   std::optional<absl::Status> broken_;  // why this end cancelled the call

@@ -147,7 +147,7 @@ TEST_F(SettingsTest, AnUnknownFlagIsNamedWithTheNearest) {
 }
 
 TEST_F(SettingsTest, OfAFlagThatIsElsewhereItSaysWhere) {
-  settings_.SayWhere("epochs", "look into the job");
+  settings_.AddAdvice("epochs", "look into the job");
   for (const std::vector<const char*>& typed :
        {std::vector<const char*>{"--epochs=3"}, {"--epochs", "3"}, {"3", "--epochs"}}) {
     EXPECT_EQ(Parse(typed), kExitUsage);
