@@ -26,7 +26,7 @@ StreamCallbacks ClusterService::Accept(const std::string& method, std::unique_pt
 void ClusterService::OnMessage(uint64_t request, const std::string& method,
                                const Message& message) {
   if (std::exchange(calls_[request].asked, true)) {
-    return Refuse(request, absl::InvalidArgumentError("a call is one request"));
+    return Reject(request, absl::InvalidArgumentError("a call is one request"));
   }
   proto::StatusRequest status;
   proto::DrainRequest drain;
@@ -40,14 +40,14 @@ void ClusterService::OnMessage(uint64_t request, const std::string& method,
   if (method == kCheckpointMethod && ParseMessage(message, &checkpoint)) {
     return options_.on_checkpoint(request);
   }
-  Refuse(request, absl::InvalidArgumentError(
+  Reject(request, absl::InvalidArgumentError(
                       absl::StrCat("not a request of proto/cluster.proto for ", method)));
 }
 
 // A unary client half-closes right after its request, and waits for the answer.
 void ClusterService::OnHalfClosed(uint64_t request) {
   if (!calls_[request].asked)
-    Refuse(request, absl::InvalidArgumentError("the call ended without a request"));
+    Reject(request, absl::InvalidArgumentError("the call ended without a request"));
 }
 
 void ClusterService::Answer(uint64_t request, const google::protobuf::MessageLite& reply) {
@@ -57,7 +57,7 @@ void ClusterService::Answer(uint64_t request, const google::protobuf::MessageLit
   call->second.stream->Finish(absl::OkStatus());
 }
 
-void ClusterService::Refuse(uint64_t request, const absl::Status& why) {
+void ClusterService::Reject(uint64_t request, const absl::Status& why) {
   const auto call = calls_.find(request);
   if (call != calls_.end()) call->second.stream->Finish(why);
 }

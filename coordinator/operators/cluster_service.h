@@ -18,7 +18,7 @@ class ClusterService {
  public:
   struct Options {
     std::function<proto::StatusReply()> status;
-    // These two: the owner must call Answer or Refuse, now or later.
+    // These two: the owner must call Answer or Reject, now or later.
     std::function<void(uint64_t request, const proto::DrainRequest&)> on_drain;
     std::function<void(uint64_t request)> on_checkpoint;
     // The request's stream is gone: an answer is no longer needed.
@@ -31,7 +31,7 @@ class ClusterService {
   StreamCallbacks Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
   void Answer(uint64_t request, const google::protobuf::MessageLite& reply);
-  void Refuse(uint64_t request, const absl::Status& why);
+  void Reject(uint64_t request, const absl::Status& why);
 
  private:
   struct Call {

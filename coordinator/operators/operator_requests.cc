@@ -37,15 +37,15 @@ absl::StatusOr<StreamCallbacks> OperatorRequests::Accept(const std::string& meth
 void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drain) {
   if (drain.type() == "chief") return DrainChief(request);
   if (drained_.has_value())
-    return service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
+    return service_.Reject(request, absl::UnavailableError("the coordinator stops"));
   if (drain.type() == "evaluator") {
-    return service_.Refuse(request,
+    return service_.Reject(request,
                            absl::FailedPreconditionError(
                                "an evaluator has nothing to drain: send its process SIGTERM, "
                                "and start another one where you want it"));
   }
   if (drain.type() == "ps" && int64_t{drain.index()} < options_.ps_count) {
-    return service_.Refuse(
+    return service_.Reject(
         request,
         absl::FailedPreconditionError(absl::StrCat(
             "ps ", drain.index(),
@@ -58,7 +58,7 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
     connected.insert(worker->index);
     if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
     if (drains_.count(key) >= kMaxRequests) {
-      return service_.Refuse(
+      return service_.Reject(
           request, absl::ResourceExhaustedError(
                        absl::StrCat("already ", kMaxRequests, " requests wait for this drain")));
     }
@@ -71,7 +71,7 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
     drains_.emplace(key, request);
     return;
   }
-  service_.Refuse(request, absl::NotFoundError(absl::StrCat(
+  service_.Reject(request, absl::NotFoundError(absl::StrCat(
                                "no ", Printable(drain.type(), kMaxNameBytes), " ", drain.index(),
                                " is connected; connected workers: ",
                                connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
@@ -79,7 +79,7 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
 
 void OperatorRequests::DrainChief(uint64_t request) {
   if (chief_drains_.size() >= kMaxRequests) {
-    return service_.Refuse(
+    return service_.Reject(
         request, absl::ResourceExhaustedError(
                      absl::StrCat("already ", kMaxRequests, " requests wait for this drain")));
   }
@@ -109,7 +109,7 @@ void OperatorRequests::AnswerChiefDrains() {
     if (drained_->ok()) {
       service_.Answer(request, **drained_);
     } else {
-      service_.Refuse(request, drained_->status());
+      service_.Reject(request, drained_->status());
     }
   }
 }
@@ -127,9 +127,9 @@ void OperatorRequests::OnWorkerGone(const Worker& worker, const std::string& why
 
 void OperatorRequests::OnCheckpoint(uint64_t request) {
   const absl::StatusOr<Wanted> wanted = options_.wanted_now();
-  if (!wanted.ok()) return service_.Refuse(request, wanted.status());
+  if (!wanted.ok()) return service_.Reject(request, wanted.status());
   if (checkpoints_.size() >= kMaxRequests) {
-    return service_.Refuse(
+    return service_.Reject(
         request, absl::ResourceExhaustedError(
                      absl::StrCat("already ", kMaxRequests, " requests wait for a checkpoint")));
   }
@@ -154,7 +154,7 @@ void OperatorRequests::OnCommitted(const StoredCheckpoint& checkpoint) {
 
 void OperatorRequests::RefuseCheckpoints(const std::string& why) {
   for (const Checkpoint& each : std::exchange(checkpoints_, {})) {
-    service_.Refuse(each.request, absl::UnavailableError("no checkpoint: " + why));
+    service_.Reject(each.request, absl::UnavailableError("no checkpoint: " + why));
   }
 }
 

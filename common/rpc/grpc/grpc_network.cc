@@ -114,7 +114,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 
   // On any thread, even the loop's thread while it waits for events.
-  void RefuseTooLong(int fd, uint64_t bytes);
+  void RejectTooLong(int fd, uint64_t bytes);
 
  private:
   // Wakes the loop for posted callbacks.
@@ -368,18 +368,18 @@ void GrpcNetworkImpl::OnConnection(int fd) {
 
 void NetworkLink::OnTooLong(int fd, uint64_t bytes) {
   MutexLock lock(&mutex_);
-  if (network_ != nullptr) network_->RefuseTooLong(fd, bytes);
+  if (network_ != nullptr) network_->RejectTooLong(fd, bytes);
 }
 
 // Tells all streams of the connection. The stream of the message is not known, because gRPC does
 // not show the numbers of its calls. But no stream of the connection accepts a message of this
 // size.
-void GrpcNetworkImpl::RefuseTooLong(int fd, uint64_t bytes) {
+void GrpcNetworkImpl::RejectTooLong(int fd, uint64_t bytes) {
   const auto refuse = [this, fd, bytes] {
     for (const auto& [call, owner] : server_calls_) {
       auto* const server_call = static_cast<GrpcServerCall*>(call);
       if (connections_.Descriptor(server_call->connection()) == fd)
-        server_call->RefuseTooLong(bytes);
+        server_call->RejectTooLong(bytes);
     }
     ReadOn(fd);
   };
@@ -404,9 +404,9 @@ void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
   AwaitClient();
   const absl::Status placed = TakePlace(call);
   if (winding_down_) {
-    call->Refuse(absl::UnavailableError("shutting down"));
+    call->Reject(absl::UnavailableError("shutting down"));
   } else if (!placed.ok()) {
-    call->Refuse(placed);
+    call->Reject(placed);
   } else if (IsHealthMethod(call->method())) {
     call->Accept(AcceptHealthCheck);
   } else {

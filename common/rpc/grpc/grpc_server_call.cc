@@ -61,7 +61,7 @@ absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
                                                    " takes at most ", max_request_bytes()));
 }
 
-void GrpcServerCall::RefuseTooLong(uint64_t bytes) {
+void GrpcServerCall::RejectTooLong(uint64_t bytes) {
   if (bytes <= max_request_bytes()) return;
   Fail(TooLong(bytes));
   // gRPC continues to read the message until it sends the end. So this breaks a call whose end has
@@ -89,7 +89,7 @@ void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
   deciding_ = true;
   absl::StatusOr<StreamCallbacks> callbacks = acceptor(context_.method(), MakeHandle(peer_));
   deciding_ = false;
-  if (!callbacks.ok()) return Refuse(callbacks.status());
+  if (!callbacks.ok()) return Reject(callbacks.status());
   if (has_handle()) {
     set_callbacks(Checked(*std::move(callbacks)));
   } else if (!end()) {
@@ -116,7 +116,7 @@ void GrpcServerCall::LeaveShared() {
   --*limits().sharing;
 }
 
-void GrpcServerCall::Refuse(const absl::Status& reason) {
+void GrpcServerCall::Reject(const absl::Status& reason) {
   DropMessages();
   EndAfterQueue(reason);
   StartMessages();

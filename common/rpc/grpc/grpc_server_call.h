@@ -16,7 +16,7 @@ namespace shoal {
 // tells whether the call was cancelled or the client is gone.
 class GrpcServerCall : public GrpcCall {
  public:
-  // Called when a client has opened this call. The network then calls Accept() or Refuse().
+  // Called when a client has opened this call. The network then calls Accept() or Reject().
   using OnRequested = std::function<void(GrpcServerCall*)>;
   // Called when talks() changes.
   using OnTalk = std::function<void(GrpcServerCall*)>;
@@ -39,9 +39,9 @@ class GrpcServerCall : public GrpcCall {
   size_t max_request_bytes() const;
   // Ends the call if it accepts no message of this size. Called when such a message begins on the
   // connection.
-  void RefuseTooLong(uint64_t bytes);
+  void RejectTooLong(uint64_t bytes);
   void Accept(const Network::Acceptor& acceptor);
-  void Refuse(const absl::Status& reason);
+  void Reject(const absl::Status& reason);
 
  private:
   void StartRead(grpc::ByteBuffer* buffer, void* tag) override;
