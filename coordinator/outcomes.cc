@@ -42,11 +42,11 @@ void RecordOutcome(RunParts& parts, const Checkpointer::Committed& committed) {
 }
 
 void RecordOutcome(RunParts& parts, const Checkpointer::Failed& failed) {
-  parts.requests->RefuseCheckpoints(failed.why);
+  parts.requests->RejectCheckpoints(failed.why);
 }
 
 void RecordOutcome(RunParts& parts, const Checkpointer::GivenUp& cut) {
-  parts.requests->RefuseCheckpoints(cut.why);
+  parts.requests->RejectCheckpoints(cut.why);
   parts.scheduler->EndEvaluation();
   const bool over = !parts.scheduler->open();  // the timeline
   parts.cuts->GivenUp(cut.step, cut.highest_step, over ? CutPlan::Steps() : parts.StepsNow(),

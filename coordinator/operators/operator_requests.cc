@@ -88,7 +88,7 @@ void OperatorRequests::DrainChief(uint64_t request) {
 }
 
 void OperatorRequests::OnOver(const absl::Status& status, bool kept) {
-  RefuseCheckpoints("the coordinator stops");
+  RejectCheckpoints("the coordinator stops");
   const bool stopped = absl::IsCancelled(status);
   const std::string detail =
       status.ok() ? "the job is done, and the coordinator has ended"
@@ -152,7 +152,7 @@ void OperatorRequests::OnCommitted(const StoredCheckpoint& checkpoint) {
   });
 }
 
-void OperatorRequests::RefuseCheckpoints(const std::string& why) {
+void OperatorRequests::RejectCheckpoints(const std::string& why) {
   for (const Checkpoint& each : std::exchange(checkpoints_, {})) {
     service_.Reject(each.request, absl::UnavailableError("no checkpoint: " + why));
   }

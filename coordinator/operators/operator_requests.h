@@ -52,7 +52,7 @@ class OperatorRequests {
   // Answers all pending requests that this checkpoint satisfies.
   void OnCommitted(const StoredCheckpoint& checkpoint);
   // Rejects all pending checkpoint requests.
-  void RefuseCheckpoints(const std::string& why);
+  void RejectCheckpoints(const std::string& why);
   // The worker's stream is gone: answers its drains. Its record tells whether it left in order.
   void OnWorkerGone(const Worker& worker, const std::string& why);
   // The run is over, with the status of its on_over. `kept`: no done step is lost. Later requests

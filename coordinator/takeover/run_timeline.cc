@@ -83,7 +83,7 @@ void RunTimeline::OnOver(const std::string& why) {
   parts_.opened.reset();
   parts_.checkpointer->GiveUp(why);
   RecordOutcomes(&parts_);
-  parts_.requests->RefuseCheckpoints(why);
+  parts_.requests->RejectCheckpoints(why);
   parts_.drain->OnTimelineOver(why);
 }
 

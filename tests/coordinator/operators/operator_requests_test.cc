@@ -106,7 +106,7 @@ TEST_F(OperatorRequestsTest, WhereThereWillBeNoneItSaysWhy) {
   EXPECT_EQ(Refusal(Checkpoint()), "no steps are being done now");
   wanted_ = OperatorRequests::Wanted{};
   const auto waiting = Checkpoint();
-  requests_.RefuseCheckpoints("the disk is full");
+  requests_.RejectCheckpoints("the disk is full");
   EXPECT_EQ(Refusal(waiting), "no checkpoint: the disk is full");
   EXPECT_FALSE(requests_.checkpoint_wanted());
 }
