@@ -22,7 +22,7 @@ constexpr double kSettledSeconds = 0.5;
 absl::Status ForEachBatch(DatasetPass* pass, const std::string& what, Console* console,
                           const std::function<absl::Status(uint64_t batch)>& each) {
   const StopRequest stop;
-  pass->Expect(0, pass->batches());
+  pass->Prefetch(0, pass->batches());
   const Clock::time_point began = Clock::now();
   Clock::time_point shown = began - kLiveInterval;
   for (uint64_t batch = 0; batch < pass->batches(); ++batch) {

@@ -22,8 +22,8 @@ void AddBatch(const BatchResult& next, BatchResult* sums);
 
 // One pass over a data set in its own order, for stats or predictions. A worker computes the
 // batches of the test set that it receives; the evaluator, `shoal evaluate` and `shoal predict`
-// compute all of theirs. The last batch has the rest of the examples. Expect() and Forget() may be
-// called on any thread; the other methods allow one caller at a time.
+// compute all of theirs. The last batch has the rest of the examples. Prefetch() and
+// CancelPrefetch() may be called on any thread; the other methods allow one caller at a time.
 class DatasetPass {
  public:
   // `byte_inputs` are those of the ModelRunner for the batches.
@@ -36,9 +36,9 @@ class DatasetPass {
   StepRange Range(uint64_t batch) const { return plan_.Range(batch); }
 
   // Prefetches these batches, which the caller will ask for in this order.
-  void Expect(uint64_t first_batch, uint64_t count) { source_.Expect(first_batch, count); }
+  void Prefetch(uint64_t first_batch, uint64_t count) { source_.Prefetch(first_batch, count); }
   // Cancels the prefetch.
-  void Forget() { source_.Forget(); }
+  void CancelPrefetch() { source_.CancelPrefetch(); }
   // Returns loss and metrics of a batch below batches(), with `parameters` in the runner's layout.
   // Errors are the data set's and ModelRunner's.
   absl::StatusOr<BatchResult> Evaluate(uint64_t batch, std::span<const float> parameters,

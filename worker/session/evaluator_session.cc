@@ -182,7 +182,7 @@ void EvaluatorSession::ComputeIfFetched() {
   if (!fetch_->done()) return;
   Begin(Activity::kComputing);
   for (uint64_t batch = 0; batch < prepared_->test_batches; ++batch)
-    options_.computer->ExpectEvaluation(batch);
+    options_.computer->PrefetchEvaluation(batch);
   SendProgress();
   Compute();
 }
@@ -265,7 +265,7 @@ void EvaluatorSession::Drop() {
   fetch_.reset();
   batches_done_ = 0;
   sums_ = {};
-  if (prepared_.has_value()) options_.computer->ForgetEvaluations();
+  if (prepared_.has_value()) options_.computer->CancelEvaluationPrefetch();
   Begin(Activity::kIdle);
 }
 

@@ -154,7 +154,7 @@ class WorkerSession {
   // rounds. Requires that this round is complete on all ps.
   void OnRoundComplete(uint64_t version);
   // Prefetches the batches of the remaining leases after some were removed.
-  void ExpectLeasesAnew();
+  void PrefetchLeases();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
   // Pushes a skip for each chunk of a skipped step.
   void PushSkip();

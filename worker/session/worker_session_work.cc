@@ -44,7 +44,7 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
                                    " steps from step ", round->first));
   }
   for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back({lease.first() + i, round});
-  options_.computer->Expect(lease.first(), lease.count());
+  options_.computer->Prefetch(lease.first(), lease.count());
   Next();
 }
 
@@ -70,7 +70,7 @@ void WorkerSession::OnResume(const proto::Resume& resume) {
   if (activity_ == Activity::kTraining && !step_.begun() && step_.number() >= resume.below()) {
     AbandonStep();
   } else if (dropped > 0) {
-    ExpectLeasesAnew();
+    PrefetchLeases();
   }
   EndHalt();
 }
@@ -88,14 +88,14 @@ void WorkerSession::AbandonStep() {
   pulled_for_.reset();
   Begin(exchange_->pulling() ? Activity::kPulling : Activity::kIdle);
   options_.computer->Abandon();
-  ExpectLeasesAnew();
+  PrefetchLeases();
   for (const EvaluationOrder& order : evaluations_)
-    options_.computer->ExpectEvaluation(order.batch);
+    options_.computer->PrefetchEvaluation(order.batch);
 }
 
-void WorkerSession::ExpectLeasesAnew() {
-  options_.computer->Forget();
-  for (const LeasedStep& leased : leases_) options_.computer->Expect(leased.step, 1);
+void WorkerSession::PrefetchLeases() {
+  options_.computer->CancelPrefetch();
+  for (const LeasedStep& leased : leases_) options_.computer->Prefetch(leased.step, 1);
 }
 
 void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
@@ -109,7 +109,7 @@ void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
         " of at most ", kMaxEvaluations, " orders are pending"));
   }
   evaluations_.push_back({evaluate.cut_step(), evaluate.batch()});
-  options_.computer->ExpectEvaluation(evaluate.batch());
+  options_.computer->PrefetchEvaluation(evaluate.batch());
   Next();
 }
 
@@ -199,7 +199,7 @@ void WorkerSession::OnRoundComplete(uint64_t version) {
     return true;
   });
   unreported_.set_timeline(timeline_);
-  ExpectLeasesAnew();
+  PrefetchLeases();
   MaybeReportSteps();
   Next();
 }
@@ -308,9 +308,9 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
       std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
         return each.cut_step == order.cut_step;
       });
-      options_.computer->ForgetEvaluations();
+      options_.computer->CancelEvaluationPrefetch();
       for (const EvaluationOrder& each : evaluations_)
-        options_.computer->ExpectEvaluation(each.batch);
+        options_.computer->PrefetchEvaluation(each.batch);
     }
     Next();
   });

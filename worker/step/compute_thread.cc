@@ -86,20 +86,20 @@ void ComputeThread::Prepare(const std::string& job_text, int ps_count,
   });
 }
 
-void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
+void ComputeThread::Prefetch(uint64_t first_step, uint64_t count) {
   const BatchPlan::Block first = plan_->BatchesOf(first_step);
   const BatchPlan::Block last = plan_->BatchesOf(first_step + count - 1);
-  training_->Expect(first.first, last.first + last.count - first.first);
+  training_->Prefetch(first.first, last.first + last.count - first.first);
   steps_expected_ += count;
 }
 
 // Prefetches the remaining batches of the current local step again, because it still needs them.
-void ComputeThread::Forget() {
+void ComputeThread::CancelPrefetch() {
   if (training_ == nullptr) return;
-  training_->Forget();
+  training_->CancelPrefetch();
   steps_expected_ = 0;
   MutexLock lock(&mutex_);
-  training_->Expect(batches_left_.first, batches_left_.count);
+  training_->Prefetch(batches_left_.first, batches_left_.count);
 }
 
 void ComputeThread::Abandon() {
@@ -112,8 +112,8 @@ void ComputeThread::Abandon() {
   }
   GiveUpStep();
   steps_expected_ = 0;
-  if (training_ != nullptr) training_->Forget();
-  ForgetEvaluations();
+  if (training_ != nullptr) training_->CancelPrefetch();
+  CancelEvaluationPrefetch();
 }
 
 void ComputeThread::GiveUpStep() {
@@ -131,12 +131,12 @@ void ComputeThread::Arrived(int ps, int chunk) {
   answers_.push_back({ps, chunk});
 }
 
-void ComputeThread::ExpectEvaluation(uint64_t batch) {
-  if (test_ != nullptr) test_->Expect(batch, 1);
+void ComputeThread::PrefetchEvaluation(uint64_t batch) {
+  if (test_ != nullptr) test_->Prefetch(batch, 1);
 }
 
-void ComputeThread::ForgetEvaluations() {
-  if (test_ != nullptr) test_->Forget();
+void ComputeThread::CancelEvaluationPrefetch() {
+  if (test_ != nullptr) test_->CancelPrefetch();
 }
 
 void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,

@@ -68,11 +68,11 @@ class ComputeThread : public StepComputer {
 
   void Prepare(const std::string& job_text, int ps_count,
                std::function<void(absl::StatusOr<Prepared>)> done) override;
-  void Expect(uint64_t first_step, uint64_t count) override;
-  void Forget() override;
+  void Prefetch(uint64_t first_step, uint64_t count) override;
+  void CancelPrefetch() override;
   void Abandon() override;
-  void ExpectEvaluation(uint64_t batch) override;
-  void ForgetEvaluations() override;
+  void PrefetchEvaluation(uint64_t batch) override;
+  void CancelEvaluationPrefetch() override;
   bool BeginsEarly() const override { return inner_ == nullptr && !ComputesOnLoop(); }
   void Train(uint64_t step, std::vector<ChunkId> missing,
              std::function<void(int ps, int chunk)> on_chunk,

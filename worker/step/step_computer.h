@@ -69,16 +69,16 @@ class StepComputer {
                        std::function<void(absl::StatusOr<Prepared>)> done) = 0;
 
   // Prefetches the batches of steps that will be trained, in this order.
-  virtual void Expect(uint64_t first_step, uint64_t count) = 0;
+  virtual void Prefetch(uint64_t first_step, uint64_t count) = 0;
   // Cancels all prefetches of steps.
-  virtual void Forget() = 0;
+  virtual void CancelPrefetch() = 0;
   // Cancels the current computation, which may end early with an error, and all prefetches,
   // including those of evaluations. The next step begins without state from earlier steps.
   virtual void Abandon() = 0;
   // Prefetches a batch of the test set that will be evaluated.
-  virtual void ExpectEvaluation(uint64_t batch) = 0;
+  virtual void PrefetchEvaluation(uint64_t batch) = 0;
   // Cancels all prefetches of evaluations.
-  virtual void ForgetEvaluations() = 0;
+  virtual void CancelEvaluationPrefetch() = 0;
 
   // Whether the caller should begin the next step before all `parameters` arrive.
   virtual bool BeginsEarly() const { return false; }

@@ -91,11 +91,11 @@ class FileComputer : public StepComputer {
       done(PrepareNow(job_text, ps_count));
     });
   }
-  void Expect(uint64_t, uint64_t) override {}
-  void Forget() override {}
+  void Prefetch(uint64_t, uint64_t) override {}
+  void CancelPrefetch() override {}
   void Abandon() override {}
-  void ExpectEvaluation(uint64_t) override {}
-  void ForgetEvaluations() override {}
+  void PrefetchEvaluation(uint64_t) override {}
+  void CancelEvaluationPrefetch() override {}
   void Train(uint64_t, std::vector<ChunkId>, std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
     PushFrom(0, std::move(on_chunk), std::move(done));

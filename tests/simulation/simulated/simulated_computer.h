@@ -35,11 +35,11 @@ class SimulatedComputer : public StepComputer {
 
   void Prepare(const std::string& job_text, int ps_count,
                std::function<void(absl::StatusOr<Prepared>)> done) override;
-  void Expect(uint64_t, uint64_t count) override { expected_ += count; }
-  void Forget() override { expected_ = 0; }
+  void Prefetch(uint64_t, uint64_t count) override { expected_ += count; }
+  void CancelPrefetch() override { expected_ = 0; }
   void Abandon() override;
-  void ExpectEvaluation(uint64_t) override {}
-  void ForgetEvaluations() override {}
+  void PrefetchEvaluation(uint64_t) override {}
+  void CancelEvaluationPrefetch() override {}
   bool BeginsEarly() const override;
   void Train(uint64_t step, std::vector<ChunkId> missing,
              std::function<void(int ps, int chunk)> on_chunk,

@@ -44,7 +44,7 @@ TEST_F(DatasetPassTest, EveryExampleCountsOnceAlsoThoseOfTheLastBatch) {
   DatasetPass pass(dataset_, 16);
   ASSERT_EQ(pass.batches(), 4u);
   EXPECT_EQ(pass.examples(), 50u);
-  pass.Expect(0, pass.batches());
+  pass.Prefetch(0, pass.batches());
   BatchResult all{.metric_sums = {0}};
   for (uint64_t batch = 0; batch < pass.batches(); ++batch) {
     const auto result = pass.Evaluate(batch, parameters_, runner_.get());

@@ -123,7 +123,7 @@ TEST_F(WorkerSessionArrivalTest, ARefusedVersionDropsTheStep) {
   loop_.Advance(seconds(2));
   ExchangePeer::RefuseVersion(ps(1), kTimeline, 6);
   EXPECT_THAT(TakeWasIn(), ElementsAre(6));
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("give up", "forget"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("give up", "cancel prefetch"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_phase_seconds_total", {"pull"}), 2);
   LeaseOfRound(9, 1, 9, 3);
   asked_.clear();
@@ -189,7 +189,7 @@ TEST_F(WorkerSessionArrivalTest, AStepThatIsGivenUpAfterAHaltIsPulledForAnew) {
     order.mutable_resume()->set_timeline(timeline_);
     order.mutable_resume()->set_below(6);
     Order(order);
-    EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "forget"));
+    EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "cancel prefetch"));
     of_round ? LeaseOfRound(6, 1, 6, 3) : Lease(6, 1);
     EndGivenUp();
     while (!asked_.empty()) {

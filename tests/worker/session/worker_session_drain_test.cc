@@ -43,7 +43,7 @@ TEST_F(WorkerSessionTest, HaltsUntilItMayGoOn) {
   EXPECT_FALSE(computer_.busy()) << "and nothing else begun";
   computer_.TakeCalls();
   Resume(9);
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget", "expect 8 1", "train 8"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel prefetch", "prefetch 8 1", "train 8"));
   FinishStep();
   EXPECT_FALSE(computer_.busy()) << "9 and 10 are not its own any more";
   Lease(9, 1);
@@ -60,7 +60,7 @@ TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
   EXPECT_EQ(BegunBelow(), 0u);
   computer_.FinishChunks();
   Resume(7);
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "forget"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "cancel prefetch"));
   EXPECT_THAT(computer_.expected_evaluations, ElementsAre(2)) << "that goes on";
   computer_.Finish(absl::CancelledError("abandoned"));
   ServePs();
@@ -91,7 +91,7 @@ TEST_F(WorkerSessionTest, PushesAfterAHaltWhatIsNeeded) {
   Resume(8);
   ServePs();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget")) << "and is not computed twice";
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel prefetch")) << "and is not computed twice";
 }
 
 // What is known not to have a gradient is as much of a step.

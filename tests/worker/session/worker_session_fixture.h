@@ -38,16 +38,16 @@ class FakeComputer : public StepComputer {
     calls.push_back(absl::StrCat("prepare ", job_text, " ", ps_count));
     prepare_done_ = std::move(done);
   }
-  void Expect(uint64_t first_step, uint64_t count) override {
-    calls.push_back(absl::StrCat("expect ", first_step, " ", count));
+  void Prefetch(uint64_t first_step, uint64_t count) override {
+    calls.push_back(absl::StrCat("prefetch ", first_step, " ", count));
   }
-  void Forget() override { calls.push_back("forget"); }
+  void CancelPrefetch() override { calls.push_back("cancel prefetch"); }
   void Abandon() override {
     calls.push_back("abandon");
     expected_evaluations.clear();
   }
-  void ExpectEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
-  void ForgetEvaluations() override { expected_evaluations.clear(); }
+  void PrefetchEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
+  void CancelEvaluationPrefetch() override { expected_evaluations.clear(); }
   bool BeginsEarly() const override { return begins_early; }
   void Train(uint64_t step, std::vector<ChunkId> missing, std::function<void(int, int)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
@@ -107,7 +107,7 @@ class FakeComputer : public StepComputer {
   const std::vector<float>& cut_parameters() const { return cut_parameters_; }
 
   std::vector<std::string> calls;
-  std::vector<uint64_t> expected_evaluations;  // since the last ForgetEvaluations
+  std::vector<uint64_t> expected_evaluations;  // since the last CancelEvaluationPrefetch
   uint64_t test_batches = 5;                   // 0: the job has no test set
   uint64_t pulls_below = 0;                    // from the job's strategy
   bool begins_early = false;

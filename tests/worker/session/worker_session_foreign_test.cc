@@ -47,7 +47,7 @@ TEST_F(ForeignCoordinatorTest, OrdersOfNoTimelineAreDropped) {
   timeline_ = kTimeline;
   Lease(7, 1);
   ServePs();
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 7 1", "train 7")) << "it lives on";
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 7 1", "train 7")) << "it lives on";
 }
 
 TEST_F(ForeignCoordinatorTest, LeasesBeyondTheJobAreDropped) {

@@ -39,7 +39,7 @@ TEST_F(WorkerSessionRoundTest, StepsOfARoundAreComputedFromOnePull) {
   LeaseOfRound(6, 2, 6, 3);
   ServePs();
   EXPECT_THAT(asked_versions_, Each(6));
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 6 2", "train 6"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 6 2", "train 6"));
   const uint64_t pulls = pulls_;
   FinishStep();
   EXPECT_EQ(last_push_.round().first(), 6u);
@@ -50,7 +50,7 @@ TEST_F(WorkerSessionRoundTest, StepsOfARoundAreComputedFromOnePull) {
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 7"));
   FinishStep();
   LeaseOfRound(8, 1, 6, 3);  // later, as it came back from another worker
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 8 1", "train 8"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 8 1", "train 8"));
   FinishStep();
   EXPECT_EQ(pulls_, pulls) << "they are the same values";
   EXPECT_THAT(TakeDone(), ElementsAre("6 done", "7 done", "8 done"));
@@ -63,7 +63,7 @@ TEST_F(WorkerSessionRoundTest, EachRoundIsPulled) {
   FinishStep();
   asked_versions_.clear();
   LeaseOfRound(9, 1, 9, 3);
-  EXPECT_THAT(computer_.TakeCalls(), Contains("expect 9 1"));
+  EXPECT_THAT(computer_.TakeCalls(), Contains("prefetch 9 1"));
   EXPECT_FALSE(computer_.busy()) << "before it has the values of the round";
   ServePs();
   EXPECT_THAT(asked_versions_, testing::AllOf(testing::Not(IsEmpty()), Each(9)));
@@ -107,8 +107,8 @@ TEST_F(WorkerSessionRoundTest, StepsOfARoundThatIsCompleteAreReportedAsDone) {
   EXPECT_EQ(std::count(asked_versions_.begin(), asked_versions_.end(), 6), 2)
       << "once of each ps for both steps";
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "no record of what it has not computed";
-  EXPECT_THAT(computer_.TakeCalls(),
-              ElementsAre("expect 7 2", "expect 9 1", "forget", "expect 9 1", "train 9"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 7 2", "prefetch 9 1", "cancel prefetch",
+                                                 "prefetch 9 1", "train 9"));
   FinishStep();
   EXPECT_THAT(TakeDone(), ElementsAre("9 done"));
 }
@@ -176,7 +176,7 @@ TEST_F(WorkerSessionRoundTest, ALeaseBeyondItsRoundIsNotTaken) {
   EXPECT_THAT(computer_.TakeCalls(), IsEmpty());
   LeaseOfRound(6, 3, 6, 3);
   ServePs();
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 6 3", "train 6"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 6 3", "train 6"));
 }
 
 }  // namespace

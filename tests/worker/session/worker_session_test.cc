@@ -65,7 +65,8 @@ TEST_F(WorkerSessionTest, LendsTheMemoryOfItsGradients) {
 TEST_F(WorkerSessionTest, LeasePullTrainReport) {
   GetReady();
   Lease(7, 2);
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 7 2")) << "its batches are read meanwhile";
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 7 2"))
+      << "its batches are read meanwhile";
   ServePs();
   EXPECT_GT(pulls_, 0u);
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 7"));

@@ -24,7 +24,7 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"));
   Lease(5, 1);
   ServePs();
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 5 1")) << "the computer is still busy";
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 5 1")) << "the computer is still busy";
   computer_.FinishChunks();
   ServePs();
   EXPECT_EQ(pushes_[7], pushes_before) << "a gradient of the old timeline goes nowhere";
@@ -56,7 +56,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
   const uint64_t pulls = pulls_;
   ServePs();
   EXPECT_GT(pulls_, pulls) << "of another timeline, nothing is known";
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "expect 2 1", "train 2"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "prefetch 2 1", "train 2"));
 }
 
 // The coordinator opens the same timeline again for a worker that was misled.

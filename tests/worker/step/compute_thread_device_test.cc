@@ -98,7 +98,7 @@ TEST_F(ComputeThreadDeviceTest, WhatStepsRunIsMadeBeforeTheFirst) {
     EXPECT_THAT(trained_, testing::UnorderedElementsAreArray(programs));
     trained_.clear();
     const uint64_t steps = 13;  // an epoch: 200 examples, 16 in a batch
-    computer_->Expect(0, steps);
+    computer_->Prefetch(0, steps);
     for (uint64_t step = 0; step < steps; ++step) {
       const auto trained = Await([&](auto done) {
         computer_->Train(
@@ -116,13 +116,13 @@ TEST_F(ComputeThreadDeviceTest, CopiesOfTheModelDoNotHoldTheWorkerUp) {
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   const size_t model = prepared->layout->size * sizeof(float);
   EXPECT_GE(device_->pinned_bytes(), static_cast<int64_t>(3 * model));
-  computer_->Expect(0, 1);
+  computer_->Prefetch(0, 1);
   const auto trained = Await([&](auto done) {
     computer_->Train(
         0, {}, [](int, int) {}, done);
   });
   ASSERT_TRUE(trained.ok()) << trained.status();
-  computer_->ExpectEvaluation(0);
+  computer_->PrefetchEvaluation(0);
   const auto evaluated = Await([&](auto done) { computer_->Evaluate(0, done); });
   ASSERT_TRUE(evaluated.ok()) << evaluated.status();
   EXPECT_EQ(std::count(device_->log().begin(), device_->log().end(), "host: held up"), 0);
@@ -147,20 +147,20 @@ TEST_F(ComputeThreadDeviceTest, TheNextBatchIsOnTheDeviceWhenItsTurnComes) {
   uint64_t ready = 0;
   uint64_t step = 0;
   do {  // until one is there
-    computer_->Forget();
+    computer_->CancelPrefetch();
     step = 0;
-    computer_->Expect(step, 12);
+    computer_->Prefetch(step, 12);
     EXPECT_FALSE(train(step, &ready));
   } while (ready == 0);
   for (; ready > 0 && step < 10; ++step) EXPECT_TRUE(train(step + 1, &ready));
   do {
-    computer_->Forget();
+    computer_->CancelPrefetch();
     step = 0;
-    computer_->Expect(step, 12);
+    computer_->Prefetch(step, 12);
     EXPECT_FALSE(train(step, &ready));
   } while (ready == 0);
   computer_->Abandon();
-  computer_->Expect(step + 1, 5);
+  computer_->Prefetch(step + 1, 5);
   EXPECT_FALSE(train(step + 1, &ready));
 }
 

@@ -57,7 +57,7 @@ class ComputeThreadTest : public testing::Test {
   // Trains at least one step. Returns a step whose batch is already in memory.
   uint64_t TrainUntilTheNextBatchIsThere() {
     for (uint64_t step = 0;; step = (step + 1) % 25) {
-      if (step == 0) computer_->Expect(0, 26);
+      if (step == 0) computer_->Prefetch(0, 26);
       const auto outcome = Train(step);
       EXPECT_TRUE(outcome.ok()) << outcome.status();
       if (!outcome.ok() || outcome->batches_ready > 0) return step + 1;

@@ -123,7 +123,7 @@ TEST_F(ComputeThreadLocalTest, FragmentsAreExchangedWhileTheStepIsComputed) {
   for (uint64_t f = 0; f < 3; ++f) {
     for (const ChunkId& id : fragments.group(f)) fragment_of[{id.ps, id.chunk}] = f;
   }
-  computer_->Expect(0, 2);
+  computer_->Prefetch(0, 2);
   for (uint64_t step = 0; step < 2; ++step) {
     size_t chunks = 0;
     const auto outcome = Train(step, [&](int ps, int chunk) {
@@ -162,7 +162,7 @@ TEST_F(ComputeThreadLocalTest, WhatOthersHaveComeToIsNoDifferenceOfThisWorker) {
   const auto prepared = Prepare(job.ResolvedText());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   Initialize(job, *prepared->layout, prepared->parameters);
-  computer_->Expect(0, 4);
+  computer_->Prefetch(0, 4);
   for (uint64_t step = 0; step < 4; ++step) {
     std::vector<std::pair<int, int>> chunks;
     ASSERT_TRUE(Train(step, [&](int ps, int chunk) { chunks.emplace_back(ps, chunk); }).ok());
@@ -186,7 +186,7 @@ TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases)
       ASSERT_TRUE(prepared.ok()) << prepared.status();
       Initialize(job, *prepared->layout, prepared->parameters);
       ASSERT_TRUE(Train(0).ok());
-      if (between == "other leases") computer_->Forget();
+      if (between == "other leases") computer_->CancelPrefetch();
       if (between == "another timeline") computer_->Abandon();
       ASSERT_TRUE(Train(1).ok());
       second[between] = Pushed(*prepared);

@@ -176,7 +176,7 @@ TEST_F(ComputeThreadOverflowTest, ABlockIsWhatItsOtherBatchesComeTo) {
 TEST_F(ComputeThreadOverflowTest, TheLossScaleEndsWithTheTimeline) {
   ASSERT_TRUE(PrepareOverflowing(small_.Load(), {}).ok());
   ASSERT_TRUE(Train(0).ok());
-  computer_->Forget();
+  computer_->CancelPrefetch();
   ASSERT_TRUE(Train(1).ok());
   EXPECT_EQ(times_forgotten_, 0);
   computer_->Abandon();

@@ -152,7 +152,7 @@ TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
   const auto prepared = Prepare(job.ResolvedText());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   Initialize(job, *prepared->layout, prepared->parameters);
-  computer_->Expect(0, 3);
+  computer_->Prefetch(0, 3);
   const auto outcome = Train(1);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->examples, 16u);
@@ -318,7 +318,7 @@ TEST_F(ComputeThreadTest, AShortStepThatIsForgottenBeforeItsTurnHoldsNoLoop) {
   std::optional<absl::StatusOr<BatchOutcome>> result;
   computer_->Train(
       next, {}, [](int, int) {}, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
-  computer_->Forget();
+  computer_->CancelPrefetch();
   loop_.RunUntil([&] { return result.has_value(); });
   EXPECT_TRUE(result->ok()) << result->status();
   EXPECT_NE(loop_.poster(), std::this_thread::get_id());
@@ -424,7 +424,7 @@ TEST_F(ComputeThreadTest, ADeviceIsGivenBytesAndComputesWhatOthersDoOfFloats) {
     const auto prepared = Prepare(job.ResolvedText());
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     Initialize(job, *prepared->layout, prepared->parameters);
-    computer_->Expect(0, 3);
+    computer_->Prefetch(0, 3);
     for (const uint64_t step : {0, 1, 2}) {
       ASSERT_TRUE(Train(step).ok());
       gradients.emplace_back(prepared->gradients.begin(), prepared->gradients.end());
@@ -437,8 +437,8 @@ TEST_F(ComputeThreadTest, ADeviceIsGivenBytesAndComputesWhatOthersDoOfFloats) {
 
 TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
-  computer_->Expect(0, 5);
-  computer_->Forget();
+  computer_->Prefetch(0, 5);
+  computer_->CancelPrefetch();
   EXPECT_TRUE(Train(0).ok());
   EXPECT_TRUE(Train(0).ok()) << "of another timeline";
   EXPECT_THAT(batches_, Each(testing::Field(&SeenBatch::indices, batches_[0].indices)));

@@ -53,7 +53,7 @@ class BatchSource::Impl {
   explicit Impl(Options options)
       : options_(std::move(options)),
         capacity_(static_cast<size_t>(
-            std::max(options_.prefetch.value_or(Prefetch(BatchBytes(options_))), 0))) {
+            std::max(options_.prefetch.value_or(DefaultPrefetch(BatchBytes(options_))), 0))) {
     const int threads = options_.threads.value_or(ThreadsFor(*options_.dataset));
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
   }
@@ -69,7 +69,7 @@ class BatchSource::Impl {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void Expect(uint64_t first_step, uint64_t count) {
+  void Prefetch(uint64_t first_step, uint64_t count) {
     const uint64_t total = options_.plan.total_steps();
     const uint64_t begin = std::min(first_step, total);
     const uint64_t end = begin + std::min(count, total - begin);
@@ -82,7 +82,7 @@ class BatchSource::Impl {
     Wake(wake);
   }
 
-  void Forget() {
+  void CancelPrefetch() {
     MutexLock lock(&mutex_);
     expected_.Clear();
     for (auto& [step, batch] : prepared_) {
@@ -302,17 +302,18 @@ class BatchSource::Impl {
   int takers_ ABSL_GUARDED_BY(mutex_) = 0;     // threads inside Take
   ExpectedSteps expected_ ABSL_GUARDED_BY(mutex_);  // not yet taken, prepared or not
   std::map<uint64_t, BatchOr> prepared_ ABSL_GUARDED_BY(mutex_);
-  std::set<uint64_t> reading_ ABSL_GUARDED_BY(mutex_);  // by the threads; cleared by Forget()
+  std::set<uint64_t> reading_
+      ABSL_GUARDED_BY(mutex_);  // by the threads; cleared by CancelPrefetch()
   // The result of PeekNext(): in prepared_, or else forgotten_.
   const LoadedBatch* peeked_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<LoadedBatch> forgotten_ ABSL_GUARDED_BY(mutex_);
-  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;  // number of calls of Forget()
+  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;  // number of calls of CancelPrefetch()
   std::vector<std::unique_ptr<LoadedBatch>> spares_ ABSL_GUARDED_BY(mutex_);
 
   std::vector<std::thread> threads_;  // last: they use all the others
 };
 
-int BatchSource::Prefetch(uint64_t batch_bytes) {
+int BatchSource::DefaultPrefetch(uint64_t batch_bytes) {
   return static_cast<int>(std::clamp(kPrefetchBytes / std::max<uint64_t>(batch_bytes, 1),
                                      kLeastPrefetch, kMaxPrefetch));
 }
@@ -324,8 +325,10 @@ int BatchSource::ThreadsFor(const Dataset& dataset) {
 BatchSource::BatchSource(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 BatchSource::~BatchSource() = default;
 
-void BatchSource::Expect(uint64_t first_step, uint64_t count) { impl_->Expect(first_step, count); }
-void BatchSource::Forget() { impl_->Forget(); }
+void BatchSource::Prefetch(uint64_t first_step, uint64_t count) {
+  impl_->Prefetch(first_step, count);
+}
+void BatchSource::CancelPrefetch() { impl_->CancelPrefetch(); }
 BatchOr BatchSource::Take(uint64_t step) { return impl_->Take(step); }
 void BatchSource::Recycle(std::unique_ptr<LoadedBatch> batch) { impl_->Recycle(std::move(batch)); }
 const LoadedBatch* BatchSource::PeekNext() { return impl_->PeekNext(); }

@@ -33,10 +33,10 @@ class BatchSource {
  public:
   // The default number of prefetched batches of this size. It is larger for small batches, so that
   // a thread wakes for several of them. Waking it costs more than reading one.
-  static int Prefetch(uint64_t batch_bytes);
+  static int DefaultPrefetch(uint64_t batch_bytes);
   // The max number of batches in memory with this prefetch. The caller of Take() may read one more,
   // and may use another.
-  static int MaxBatches(uint64_t batch_bytes) { return Prefetch(batch_bytes) + 2; }
+  static int MaxBatches(uint64_t batch_bytes) { return DefaultPrefetch(batch_bytes) + 2; }
 
   struct Options {
     std::shared_ptr<const Dataset> dataset;
@@ -59,10 +59,10 @@ class BatchSource {
 
   // Prefetches steps, in this order, for later calls of Take(). Ignores steps that are already
   // announced and not taken, and steps beyond the plan.
-  void Expect(uint64_t first_step, uint64_t count);
+  void Prefetch(uint64_t first_step, uint64_t count);
   // Cancels all announced and prefetched steps, at the end of a timeline. Batches already taken
   // stay valid.
-  void Forget();
+  void CancelPrefetch();
 
   // Returns the batch of `step`. Waits if a thread is reading it. If no thread has begun it,
   // announced or not, reads it on the calling thread. No order of calls can therefore block
@@ -72,8 +72,8 @@ class BatchSource {
   void Recycle(std::unique_ptr<LoadedBatch> batch);
 
   // Returns the batch of the first announced step that is not taken, or null if it is not prepared.
-  // The batch is valid until the next Take() or PeekNext(), even after Forget(). Only for the
-  // thread that calls Take().
+  // The batch is valid until the next Take() or PeekNext(), even after CancelPrefetch(). Only for
+  // the thread that calls Take().
   const LoadedBatch* PeekNext();
 
   // Whether Take() would neither wait nor read.

@@ -109,7 +109,7 @@ std::vector<uint64_t> IndicesOf(BatchSource& source, uint64_t step) {
 
 TEST(BatchSourceTest, BatchHoldsItsExamplesInOrder) {
   BatchSource source(MakeOptions(std::make_shared<FakeDataset>(10), 4, 2));
-  source.Expect(0, 6);
+  source.Prefetch(0, 6);
   for (uint64_t step = 0; step < 6; ++step) {
     const auto batch = source.Take(step);
     ASSERT_TRUE(batch.ok()) << batch.status();
@@ -155,7 +155,7 @@ TEST(BatchSourceTest, ReadsAsBytesWhatIsWantedSo) {
 
 TEST(BatchSourceTest, WithoutShuffleInTheOrderOfTheFile) {
   BatchSource source(MakeOptions(std::make_shared<FakeDataset>(5), 2, 1, /*shuffle=*/false));
-  source.Expect(0, 3);
+  source.Prefetch(0, 3);
   EXPECT_EQ(IndicesOf(source, 0), (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(IndicesOf(source, 1), (std::vector<uint64_t>{2, 3}));
   EXPECT_EQ(IndicesOf(source, 2), (std::vector<uint64_t>{4}));
@@ -164,15 +164,15 @@ TEST(BatchSourceTest, WithoutShuffleInTheOrderOfTheFile) {
 TEST(BatchSourceTest, StepsNobodyAnnouncedAreReadAtOnce) {
   BatchSource announced(MakeOptions(std::make_shared<FakeDataset>(10), 4, 3));
   BatchSource source(MakeOptions(std::make_shared<FakeDataset>(10), 4, 3));
-  announced.Expect(0, 9);
+  announced.Prefetch(0, 9);
   for (const uint64_t step : {8, 0, 3, 3, 7})
     EXPECT_EQ(IndicesOf(source, step), IndicesOf(announced, step));
 }
 
 TEST(BatchSourceTest, StepsBeyondThePlanAreRefused) {
   BatchSource source(MakeOptions(std::make_shared<FakeDataset>(10), 4, 1));
-  source.Expect(2, ~uint64_t{0});
-  source.Expect(~uint64_t{0}, ~uint64_t{0});
+  source.Prefetch(2, ~uint64_t{0});
+  source.Prefetch(~uint64_t{0}, ~uint64_t{0});
   EXPECT_EQ(IndicesOf(source, 2).size(), 2u);
   const auto batch = source.Take(3);
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kOutOfRange);
@@ -186,8 +186,8 @@ TEST(BatchSourceTest, PreparesAheadInTheOrderOfAnnouncementUpToTheBound) {
   BatchSource source(std::move(options));
   // Both are announced before the thread has read what there is, and sleeps.
   dataset->CloseAfter(0);
-  source.Expect(50, 2);
-  source.Expect(10, 20);
+  source.Prefetch(50, 2);
+  source.Prefetch(10, 20);
   dataset->Open();
   dataset->WaitForReads(3);
   // Steps 50, 51 and 10 are ready: taking them reads nothing but the three that follow.
@@ -209,7 +209,7 @@ TEST(BatchSourceTest, OfSmallBatchesMoreAreKeptReady) {
     SCOPED_TRACE(width);
     const auto dataset = std::make_shared<FakeDataset>(50, width);
     BatchSource source(MakeOptions(dataset, 1, 1));
-    source.Expect(0, 50);
+    source.Prefetch(0, 50);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (source.prepared() < most) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << source.prepared() << " are ready";
@@ -223,8 +223,8 @@ TEST(BatchSourceTest, OfSmallBatchesMoreAreKeptReady) {
 TEST(BatchSourceTest, StepsAnnouncedTwiceAreReadOnce) {
   const auto dataset = std::make_shared<FakeDataset>(100);
   BatchSource source(MakeOptions(dataset, 10, 1));
-  source.Expect(0, 5);
-  source.Expect(3, 7);
+  source.Prefetch(0, 5);
+  source.Prefetch(3, 7);
   for (uint64_t step = 0; step < 10; ++step) EXPECT_EQ(IndicesOf(source, step).size(), 10u);
   EXPECT_EQ(dataset->reads(), 100u);
 }
@@ -233,7 +233,7 @@ TEST(BatchSourceTest, TakersOfOtherStepsDoNotWaitForTheThread) {
   const auto dataset = std::make_shared<FakeDataset>(100);
   dataset->CloseAfter(0);
   BatchSource source(MakeOptions(dataset, 1, 1, /*shuffle=*/false));
-  source.Expect(0, 10);
+  source.Prefetch(0, 10);
   dataset->WaitForReads(1);  // the thread stands in step 0
   std::thread waiting([&] { EXPECT_EQ(IndicesOf(source, 0), (std::vector<uint64_t>{0})); });
   std::thread reading([&] { EXPECT_EQ(IndicesOf(source, 5), (std::vector<uint64_t>{5})); });
@@ -248,12 +248,12 @@ TEST(BatchSourceTest, ForgetWhileTheThreadIsReading) {
   const auto dataset = std::make_shared<FakeDataset>(100);
   dataset->CloseAfter(0);
   BatchSource source(MakeOptions(dataset, 1, 1, /*shuffle=*/false));
-  source.Expect(0, 10);
+  source.Prefetch(0, 10);
   dataset->WaitForReads(1);
   std::thread taker([&] { EXPECT_EQ(IndicesOf(source, 0), (std::vector<uint64_t>{0})); });
-  source.Forget();
+  source.CancelPrefetch();
   dataset->WaitForReads(2);  // the taker does not rely on the forgotten read
-  source.Expect(20, 2);
+  source.Prefetch(20, 2);
   dataset->Open();
   taker.join();
   EXPECT_EQ(IndicesOf(source, 20), (std::vector<uint64_t>{20}));
@@ -267,7 +267,7 @@ TEST(BatchSourceTest, ErrorsAreTheDataSets) {
   const auto dataset = std::make_shared<FakeDataset>(10);
   dataset->Spoil(3);
   BatchSource source(MakeOptions(dataset, 2, 1, /*shuffle=*/false));
-  source.Expect(0, 5);
+  source.Prefetch(0, 5);
   EXPECT_EQ(IndicesOf(source, 0).size(), 2u);
   const auto batch = source.Take(1);
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kDataLoss);
@@ -296,7 +296,7 @@ TEST(BatchSourceTest, RecycledMemoryIsUsedAgain) {
 
 TEST(BatchSourceTest, EachReadingHasAnIdOfItsOwn) {
   BatchSource source(MakeOptions(std::make_shared<FakeDataset>(100), 10, 1));
-  source.Expect(0, 5);
+  source.Prefetch(0, 5);
   std::set<uint64_t> ids = {0};
   for (const uint64_t step : {0, 1, 7, 1, 1, 2}) {
     auto batch = source.Take(step);
@@ -311,8 +311,8 @@ TEST(BatchSourceTest, TheNextStepIsSeenWhereItIsPrepared) {
   dataset->CloseAfter(2);
   BatchSource source(MakeOptions(dataset, 1, 1, /*shuffle=*/false));
   EXPECT_EQ(source.PeekNext(), nullptr);
-  source.Expect(50, 2);
-  source.Expect(10, 2);
+  source.Prefetch(50, 2);
+  source.Prefetch(10, 2);
   dataset->WaitForReads(3);  // 50 and 51 are there
   const LoadedBatch* const next = source.PeekNext();
   ASSERT_NE(next, nullptr);
@@ -333,17 +333,17 @@ TEST(BatchSourceTest, WhatIsSeenStaysThoughItIsForgotten) {
   BatchSource::Options options = MakeOptions(dataset, 1, 1, /*shuffle=*/false);
   options.prefetch = 2;
   BatchSource source(std::move(options));
-  source.Expect(0, 2);
+  source.Prefetch(0, 2);
   dataset->WaitForReads(2);
   EXPECT_EQ(IndicesOf(source, 1), std::vector<uint64_t>{1});  // so that 0 is prepared
   const LoadedBatch* const next = source.PeekNext();
   ASSERT_NE(next, nullptr);
   const uint64_t id = next->id;
   for (uint64_t first = 20; first < 60; first += 2) {
-    source.Forget();
+    source.CancelPrefetch();
     EXPECT_FALSE(source.IsPrepared(0));
     const uint64_t reads = dataset->reads();
-    source.Expect(first, 2);
+    source.Prefetch(first, 2);
     dataset->WaitForReads(reads + 2);
   }
   EXPECT_EQ(next->step, 0u);
@@ -358,7 +358,7 @@ TEST(BatchSourceTest, DestructionWhileSomeoneWaits) {
   const auto dataset = std::make_shared<FakeDataset>(100);
   dataset->CloseAfter(0);
   auto source = std::make_unique<BatchSource>(MakeOptions(dataset, 1, 1));
-  source->Expect(0, 10);
+  source->Prefetch(0, 10);
   dataset->WaitForReads(1);
   absl::Status status;
   std::thread taker([&, waited_for = source.get()] {
@@ -390,7 +390,7 @@ TEST(BatchSourceTest, DestructionWhileATakerReads) {
 TEST(BatchSourceTest, DestructionWithStepsLeft) {
   for (int round = 0; round < 100; ++round) {
     BatchSource source(MakeOptions(std::make_shared<FakeDataset>(1000), 10, 1));
-    source.Expect(0, 100);
+    source.Prefetch(0, 100);
     if (round % 2 == 0) IndicesOf(source, 0);
   }
 }
@@ -403,7 +403,7 @@ TEST(BatchSourceTest, SeveralThreadsReadAtOnce) {
   options.threads = 3;
   options.prefetch = 4;
   BatchSource source(std::move(options));
-  source.Expect(0, 10);
+  source.Prefetch(0, 10);
   dataset->WaitForReads(3);
   dataset->Open();
   for (uint64_t step = 0; step < 10; ++step)
@@ -435,8 +435,8 @@ TEST(BatchSourceTest, EveryExampleOfEveryEpochOnceWithManyTakers) {
       takers.emplace_back([&, taker, taker_seed = random()] {
         std::mt19937 choices(taker_seed);
         for (uint64_t step = taker; step < plan.total_steps(); step += kTakers) {
-          if (choices() % 4 == 0) source.Expect(step, choices() % 12);
-          if (choices() % 20 == 0) source.Forget();
+          if (choices() % 4 == 0) source.Prefetch(step, choices() % 12);
+          if (choices() % 20 == 0) source.CancelPrefetch();
           const std::vector<uint64_t> indices = IndicesOf(source, step);
           MutexLock lock(&mutex);
           for (const uint64_t index : indices) ++uses[plan.EpochOf(step)].at(index);
