@@ -141,7 +141,8 @@ void InProcessEnd::Finish(absl::Status status) {
 }
 
 void InProcessEnd::OnHalfClose() {
-  if (!deaf_ && callbacks_.on_half_closed) return Call([&] { callbacks_.on_half_closed(); });
+  if (!drops_messages_ && callbacks_.on_half_closed)
+    return Call([&] { callbacks_.on_half_closed(); });
   if (ended_ || closed_) return;
   end_after_sources_ = absl::OkStatus();
   MakeNext();
@@ -149,7 +150,7 @@ void InProcessEnd::OnHalfClose() {
 
 void InProcessEnd::End(absl::Status status) {
   ended_ = true;
-  deaf_ = true;
+  drops_messages_ = true;
   leaving_ = true;
   Tell([status](InProcessEnd* end) {
     if (status.code() != absl::StatusCode::kUnavailable) return end->Close(status);
@@ -162,7 +163,7 @@ void InProcessEnd::End(absl::Status status) {
 void InProcessEnd::Break(absl::Status error) {
   if (leaving_ || closed_) return;
   ended_ = true;
-  deaf_ = true;
+  drops_messages_ = true;
   leaving_ = true;
   const auto dropped = std::exchange(sources_, {});
   Tell([](InProcessEnd* end) { end->Close(end->PeerGone()); });
@@ -190,7 +191,7 @@ void InProcessEnd::Close(absl::Status status) {
   if (closed_) return;
   closed_ = true;
   ended_ = true;
-  deaf_ = true;
+  drops_messages_ = true;
   const auto dropped = std::exchange(sources_, {});
   if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
   FreeCallbacks();
@@ -198,7 +199,7 @@ void InProcessEnd::Close(absl::Status status) {
 }
 
 void InProcessEnd::Deliver(Message message) {
-  if (deaf_ || !callbacks_.on_message) return;
+  if (drops_messages_ || !callbacks_.on_message) return;
   Call([&] { callbacks_.on_message(std::move(message)); });
 }
 
@@ -215,7 +216,7 @@ void InProcessEnd::Abandon() {
 
 void InProcessEnd::HandleDropped() {
   handle_ = nullptr;
-  deaf_ = true;
+  drops_messages_ = true;
   const auto dropped = std::exchange(sources_, {});
   if (!ended_ && !deciding_) Break(absl::CancelledError("the stream was dropped"));
   if (!in_callback_) FreeCallbacks();

@@ -86,10 +86,10 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   bool made_is_unread_ = false;
   std::optional<absl::Status> end_after_sources_;
   bool in_callback_ = false;
-  bool deciding_ = false;  // The acceptor is running.
-  bool ended_ = false;     // This end has sent its last message.
-  bool deaf_ = false;      // Messages that arrive are dropped.
-  bool leaving_ = false;   // This end has sent its last event to the other end.
+  bool deciding_ = false;        // The acceptor is running.
+  bool ended_ = false;           // This end has sent its last message.
+  bool drops_messages_ = false;  // Messages that arrive are dropped.
+  bool leaving_ = false;         // This end has sent its last event to the other end.
   bool closed_ = false;
 };
 

@@ -182,7 +182,7 @@ void SimulatedConnection::HandleDropped(Side side) {
 
 void SimulatedConnection::Cancel(Side side) {
   LoseTail(side);
-  SayGone(side, kRefusedAfter);
+  NotifyGone(side, kRefusedAfter);
   flights_[Other(side)].items.clear();
   flights_[Other(side)].severed = true;
 }
@@ -196,7 +196,7 @@ void SimulatedConnection::LoseTail(Side side) {
   if (!flight.items.empty() && Blocked(side, flight.items.front())) flight.items.clear();
 }
 
-void SimulatedConnection::SayGone(Side side, Time notice) {
+void SimulatedConnection::NotifyGone(Side side, Time notice) {
   World& world = network_->world();
   flights_[side].severed = true;
   Item gone{.kind = Item::Kind::kGone,
@@ -213,7 +213,7 @@ void SimulatedConnection::Break(Time notice) {
   for (const Side side : {kClient, kServer}) {
     if (flights_[side].severed) continue;
     LoseTail(side);
-    SayGone(side, notice);
+    NotifyGone(side, notice);
   }
 }
 
@@ -223,7 +223,7 @@ void SimulatedConnection::ProcessGone(SimulatedProcess* process, bool in_order, 
     if (end.process != process) continue;
     if (!flights_[side].severed) {
       if (!in_order) LoseTail(side);
-      SayGone(side, notice);
+      NotifyGone(side, notice);
     }
     flights_[Other(side)].items.clear();
     flights_[Other(side)].severed = true;
@@ -281,7 +281,7 @@ void SimulatedConnection::Pump(Side side) {
       if (server == nullptr) {
         flight.items.clear();
         flight.severed = true;
-        SayGone(kServer, kRefusedAfter);
+        NotifyGone(kServer, kRefusedAfter);
         return;
       }
       ends_[kServer].process = server;

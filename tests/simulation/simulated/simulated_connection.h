@@ -75,7 +75,7 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
   void Cancel(Side side);
   void Put(Side side, Item item);
   void LoseTail(Side side);
-  void SayGone(Side side, Time notice);
+  void NotifyGone(Side side, Time notice);
   void Schedule(Side side);
   void Pump(Side side);
   bool Blocked(Side side, const Item& item) const;
