@@ -69,7 +69,7 @@ struct RunParts {
   // The open timeline leases steps.
   bool training() const { return scheduler->begun(); }
   // The job has callbacks, and they need test results. No step of an epoch begins before they have
-  // decided that training goes on.
+  // decided that training continues.
   bool awaits_results() const { return !options.job.callbacks.empty() && test_examples > 0; }
   // The batches of the test set. Requires a test set.
   StepPlan TestBatches() const {

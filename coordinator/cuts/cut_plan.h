@@ -62,7 +62,7 @@ class CutPlan {
   void Began(uint64_t step, Time now);
   // All ps have accepted the cut at `step`. Leases may pass it, unless awaits_results is set.
   void Accepted(uint64_t step, Time now);
-  // The result of epoch() is known, and training goes on.
+  // The result of epoch() is known, and training continues.
   void EpochDecided() { NextEpoch(); }
   // The cut at `step` was given up. `highest_step`: if a ps refused it, the highest step that the
   // ps has applied; a step of the job.

@@ -20,9 +20,9 @@ constexpr uint64_t kMaxLeasesAhead = 64;
 // in portions of the same size.
 constexpr uint64_t kLeasePortions = 4;
 constexpr uint64_t kEvaluationsAhead = 2;
-// A worker that was too slow for rounds is tried again with one step after it has been idle for
-// this many of its steps. It may be fast by now; otherwise the try costs at most a fiftieth of the
-// time. One worker is tried at a time.
+// A worker that was too slow for rounds gets one step again after it has been idle for this many of
+// its steps. It may be fast by now; otherwise the try costs at most a fiftieth of the time. One
+// worker is tried at a time.
 constexpr double kIdleStepsBeforeATry = 50;
 // Caps a step's time at this multiple of the mean: longer outliers, such as a stopped process, do
 // not predict the next step better. A lower cap would make the mean of a worker that is sometimes

@@ -134,7 +134,7 @@ class StepScheduler {
   bool OnHalted(const Worker& worker, const proto::Halted& halted);
   // The workers were asked; nothing may be leased until the leases are revoked.
   bool revoking() const { return revocation_.has_value() && !revocation_->done; }
-  // Training goes on: the next Revoke asks again.
+  // Training continues: the next Revoke asks again.
   void ForgetRevocation() { revocation_.reset(); }
 
   // Returns the step at which a cut would be now. The cut waits for all leased steps, and for the

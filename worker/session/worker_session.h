@@ -29,7 +29,7 @@ namespace shoal {
 //
 //   joining ── Welcome ──▶ preparing ── ready ──▶ idle ⇄ pulling / training / evaluating
 //      ▲                                            │
-//      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
+//      └── stream lost (work continues meanwhile) ──┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
 // A computer that begins early gets its step when the first pulled chunks arrive. It then trains
 // while the pull continues. The worker pushes no chunk of the step before the pull ends. If a ps no
