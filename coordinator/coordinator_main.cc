@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       "              \"task\": {\"type\": \"chief\", \"index\": 0}}' shoal-coordinator "
       "--job=job.json\n"
       "  shoal-coordinator --cluster_spec=spec.json --job=job.json --run_dir=/srv/runs/first\n"
-      "Started again with the same --run_dir, it goes on where the run was.");
+      "Started again with the same --run_dir, it continues the run.");
   return daemon.Run(argc, argv,
                     [&] { return shoal::RunCoordinator(daemon, job_file, run_dir, take_over); });
 }
