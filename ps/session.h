@@ -15,10 +15,10 @@ namespace shoal {
 
 // The contents of a worker's ExchangeHello.
 struct IntroducedWorker {
-  uint32_t shard_map_fingerprint = 0;         // 0: it did not know the job
-  uint32_t job_fingerprint = 0;               // of the job that it computes
-  std::string push_codec;                     // for gradients
-  std::string pull_codec;                     // for values
+  uint32_t shard_map_fingerprint = 0;       // 0: it did not know the job
+  uint32_t job_fingerprint = 0;             // of the job that it computes
+  std::string push_codec;                   // for gradients
+  std::string pull_codec;                   // for values
   ServerStats::Traffic* traffic = nullptr;  // owned by the ps, which outlives the stream
 };
 
