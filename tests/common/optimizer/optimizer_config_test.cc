@@ -139,8 +139,9 @@ TEST(OptimizerConfigTest, RefusesImpossibleValues) {
             "$.optimizer.config.momentum: is 1.5; must be a number from 0 to 1");
   EXPECT_EQ(error("SGD", R"("clipnorm": 0)"),
             "$.optimizer.config.clipnorm: is 0; must be a number greater than 0, at most 1000000");
-  EXPECT_EQ(error("SGD", R"("clipvalue": 1, "global_clipnorm": 2)"),
-            "$.optimizer.config.global_clipnorm: is 2, beside clipvalue; give one of the two");
+  EXPECT_EQ(
+      error("SGD", R"("clipvalue": 1, "global_clipnorm": 2)"),
+      "$.optimizer.config.global_clipnorm: is 2, together with clipvalue; give one of the two");
   EXPECT_EQ(error("SGD", R"("ema_overwrite_frequency": 0)"),
             "$.optimizer.config.ema_overwrite_frequency: is 0; must be an integer from 1 to "
             "1099511627776");
