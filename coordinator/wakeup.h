@@ -12,7 +12,7 @@ namespace shoal {
 // only.
 class Wakeup {
  public:
-  // What has changed since the last call. kReports: nothing but the reports of some workers. This
+  // The change since the last call. kReports: only reports of some workers. This
   // keeps the cost of a report independent of the number of workers.
   enum class Cause { kReports, kFacts };
   // `loop` must outlive this. `function` gets the widest cause of all raises since its last call.

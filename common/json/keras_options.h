@@ -60,6 +60,7 @@ class KerasOptions {
   void Take(const absl::Status& status) {
     if (!status.ok()) given_.errors()->Add(status);
   }
+  // Records the final value and the description of an option.
   void Resolve(const char* key, const nlohmann::json& value, const std::string& description);
   // Ignores an option that changes no number.
   void Ignore(const char* key) { given_.Ignore(key); }

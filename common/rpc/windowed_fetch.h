@@ -48,7 +48,7 @@ class WindowedFetch {
     ++received_;
     return piece;
   }
-  // Ends one received piece, and requests the next one.
+  // Ends one received piece, and requests the next one. Requires a received piece.
   void Release() {
     --received_;
     RequestMore();

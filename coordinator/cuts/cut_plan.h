@@ -11,9 +11,9 @@
 namespace shoal {
 
 // Plans where and when the next cut of a job is taken. Cuts at the end of an evaluated epoch, and
-// at the end of the job, are mandatory: no lease passes them before the cut is accepted. All other
-// cuts are taken at the current steps. Serves one timeline. Plain state machine: no threads, no
-// clock of its own.
+// at the end of the job, are mandatory: no lease passes them before the cut is accepted. A cut of
+// every_steps is taken at its step unless leases have passed it, all other cuts at the current
+// steps. Serves one timeline. Plain state machine: no threads, no clock of its own.
 class CutPlan {
  public:
   // The newest cut that was begun, also before this plan. The schedule counts from it.

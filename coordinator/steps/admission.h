@@ -57,7 +57,8 @@ class Admission {
   const std::map<int, Seat>& seats() const { return seats_; }
   void Forget(int seat) { seats_.erase(seat); }
 
-  // Rejects a joining stream: logs and sends the reason, and ends the stream.
+  // Rejects a joining stream: logs and sends the reason, and ends the stream. Requires a joining
+  // stream, as RejectClaim does.
   void RejectJoining(Key key, const std::string& reason, bool final);
   // Rejects a joining stream that claims the seat of a live process. Never final, because the
   // coordinator does not know which of the two processes is wanted. Logs it at most once a minute.

@@ -22,6 +22,8 @@ class WorkerReports {
 
   // A worker sees its data and can compute. The first one begins the training.
   void OnReady(Worker& worker, const proto::WorkerReady& ready);
+  // Records a report of a worker that has joined, or rejects the worker for a report that no sound
+  // worker sends.
   void OnReport(Worker& worker, const proto::WorkerReport& report);
   // The worker's stream is gone.
   void OnGone(Worker& worker, const std::string& why);

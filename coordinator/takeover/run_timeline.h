@@ -34,7 +34,10 @@ class RunTimeline {
   // Records the numbers of examples, and the plan that follows from them. `counted_by`: their
   // source, for messages.
   void TakeCounts(const ExampleCounts& counts, const std::string& counted_by);
+  // All ps serve this timeline. Begins it in the parts, and training if the number of examples is
+  // known.
   void OnOpened(const PsFleet::Opened& opened);
+  // The timeline is over: ends it in the parts and tells the workers.
   void OnOver(const std::string& why);
   // Announces the open timeline to a worker.
   void Announce(Worker& worker);

@@ -49,8 +49,7 @@ class ExchangeService : public StreamService {
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
   // `reason` kOutOfRange: the version is dropped, as its round is complete.
   Message MakeRefused(Session* session, const absl::Status& reason, const Asked& asked);
-  // Returns an error for a worker that computes another job, or that cuts or writes the variables
-  // otherwise.
+  // Returns an error for a worker that computes another job, or has another shard map or codec.
   absl::Status CheckJob(const IntroducedWorker& worker) const;
   bool AcceptJob(const SessionPtr& session);
   // Returns the chunk of the store with this number; null: there is none.

@@ -46,6 +46,7 @@ struct PsState {
   uint64_t timeline_term() const { return timeline ? timeline->term : 0; }
   // Requires a timeline.
   VariableStore& store() const { return *timeline->variables.store; }
+  // Sets the fields of a hello that are the same on each stream of this ps.
   void FillHello(proto::ServerHello* hello) const;
 };
 

@@ -90,7 +90,7 @@ class CutCopies {
     ChunkState state;
     AlignedBuffer slot_memory;
   };
-  // What the cut keeps of a chunk, and still needs.
+  // The copy of one chunk, and the parts of it that the cut still needs.
   struct Kept {
     std::unique_ptr<ChunkCopy> copy;
     bool slots_needed = true;

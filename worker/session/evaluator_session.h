@@ -110,7 +110,7 @@ class EvaluatorSession {
   uint64_t evaluation_ = 0;  // 0: none
   uint64_t work_ = 0;        // grows with each Drop(); tells late results apart
   std::string checkpoint_;
-  // Of the evaluation's values; none until the former evaluation's last batch has ended.
+  // Fetches the evaluation's values. Empty until the former evaluation's last batch has ended.
   std::optional<WindowedFetch<Piece>> fetch_;
   uint64_t batches_done_ = 0;
   BatchResult sums_;

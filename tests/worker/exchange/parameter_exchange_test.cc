@@ -451,9 +451,7 @@ TEST_F(ParameterExchangeTest, AChunkOfAWrongSizeEndsTheWorkerAndChangesNothing) 
   EXPECT_THAT(parameters_, Each(-1.0f));
 }
 
-// --- The end of a timeline -----------------------------------------------------------------------
-
-// --- Streams -------------------------------------------------------------------------------------
+// --- Rejections and pauses -----------------------------------------------------------------------
 
 TEST_F(ParameterExchangeTest, APsThatCannotBeSpokenWithIsAFailure) {
   ps(0).Close(absl::FailedPreconditionError("worker 3 is Shoal 1, this process is Shoal 2"));

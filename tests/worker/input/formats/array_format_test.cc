@@ -1,5 +1,5 @@
-// What the heads of IDX and NPY files say, and how their numbers become float32. Of the tests of
-// worker/input, this one asserts the sentences of messages.
+// The headers of IDX and NPY files, and how their numbers become float32. This file asserts the
+// texts of messages of worker/input.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
