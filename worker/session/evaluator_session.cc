@@ -73,7 +73,7 @@ void EvaluatorSession::SendHello() {
   hello->set_device(options_.device);
   hello->set_threads(options_.threads);
   hello->set_incarnation(options_.incarnation);
-  Report(report);
+  link_.Send(report);
 }
 
 void EvaluatorSession::OnClosed() {
@@ -133,7 +133,7 @@ void EvaluatorSession::SendReady() {
   proto::EvaluatorReport report;
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
   report.mutable_ready()->set_job_fingerprint(job_fingerprint_);
-  Report(report);
+  link_.Send(report);
 }
 
 // --- One evaluation ---
@@ -169,7 +169,7 @@ void EvaluatorSession::Ask(const Piece& piece) {
   wanted->set_variable(prepared_->variable_names[piece.variable]);
   wanted->set_offset_bytes(piece.offset_bytes);
   wanted->set_size_bytes(piece.size_bytes);
-  Report(report);
+  link_.Send(report);
 }
 
 void EvaluatorSession::FetchValues() {
@@ -236,7 +236,7 @@ void EvaluatorSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
   evaluated->set_examples(static_cast<uint64_t>(sums_.examples));
   evaluated->set_loss_sum(sums_.loss_sum);
   for (const double sum : sums_.metric_sums) evaluated->add_metric_sums(sum);
-  Report(report);
+  link_.Send(report);
   Drop();
 }
 
@@ -245,7 +245,7 @@ void EvaluatorSession::SendProgress() {
   report.mutable_progress()->set_evaluation(evaluation_);
   report.mutable_progress()->set_batches_done(batches_done_);
   report.mutable_progress()->set_batches(prepared_->test_batches);
-  Report(report);
+  link_.Send(report);
 }
 
 void EvaluatorSession::Begin(Activity activity) {
@@ -282,7 +282,7 @@ void EvaluatorSession::Leave(const absl::Status& why) {
   proto::EvaluatorReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
   report.mutable_leaving()->set_reason(PrintableLines(std::string(why.message()), kMaxReasonBytes));
-  Report(report);
+  link_.Send(report);
   link_.Leave([this, why] { options_.on_over(why); });
 }
 

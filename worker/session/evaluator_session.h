@@ -63,7 +63,6 @@ class EvaluatorSession {
   void SendHello();
   void OnMessage(const Message& message);
   void OnClosed();
-  void Report(const proto::EvaluatorReport& report) { link_.Send(report); }
   // Periodic: reports the progress, and logs each long wait for a checkpoint or for values.
   void Watch();
 
