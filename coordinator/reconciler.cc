@@ -9,13 +9,8 @@
 
 namespace shoal {
 
-void Reconciler::OnReport(const Worker& worker) {
-  reported_.insert(worker.key);
-  wakeup_.Raise(Wakeup::Cause::kReports);
-}
-
 void Reconciler::Turn(Wakeup::Cause cause) {
-  const std::set<StepDispatcher::WorkerKey> reported = std::exchange(reported_, {});
+  const std::set<StepDispatcher::WorkerKey> reported = std::exchange(parts_.reported, {});
   if (cause == Wakeup::Cause::kReports && reported.empty()) return;  // the tick served them
   // 1. Record the outcomes that the parts have kept.
   RecordOutcomes(&parts_);

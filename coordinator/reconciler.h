@@ -24,11 +24,6 @@ class Reconciler {
   // Both must outlive this. `wakeup` calls Turn. All parts must exist before the first turn.
   Reconciler(RunParts* parts, Wakeup* wakeup) : parts_(*parts), wakeup_(*wakeup) {}
 
-  // Raise it after every change of a fact. The next turn then decides.
-  Wakeup& wakeup() { return wakeup_; }
-  // A worker has reported. The next turn offers work to the worker.
-  void OnReport(const Worker& worker);
-
   // Records the outcomes of the parts, decides, and offers work to the workers in the queue. Before
   // that offers it to all ready workers, or after kReports only to those that have reported. Only
   // the wakeup calls it.
@@ -69,7 +64,6 @@ class Reconciler {
 
   RunParts& parts_;
   Wakeup& wakeup_;
-  std::set<StepDispatcher::WorkerKey> reported_;  // workers with a report since the last turn
 };
 
 }  // namespace shoal

@@ -128,6 +128,7 @@ struct RunParts {
   // Steps that were reported but never applied. The sums of their epoch include them already, so
   // they do not count again when they are done.
   std::set<uint64_t> counted;
+  std::set<StepDispatcher::WorkerKey> reported;  // workers with a report since the last turn
 
   struct Counters {
     uint64_t timelines_opened = 0;

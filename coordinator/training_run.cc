@@ -32,7 +32,7 @@ TrainingRun::TrainingRun(Options options)
       parts_(std::move(options)),
       reconciler_(&parts_, &wakeup_),
       timeline_(&parts_, &wakeup_),
-      reports_(&parts_, &timeline_, &reconciler_),
+      reports_(&parts_, &timeline_, &wakeup_),
       tick_(parts_.options.loop) {}
 
 absl::Status TrainingRun::Prepare() {
@@ -86,7 +86,7 @@ void TrainingRun::Start() {
 void TrainingRun::Stop() {
   parts_.shutdown->OnStop();
   parts_.drain->Stop();
-  reconciler_.wakeup().Raise();
+  wakeup_.Raise();
 }
 
 absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
@@ -101,7 +101,7 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
   switch (reply.kind_case()) {
     case proto::ControlReply::kDeparting:
       parts_.drain->OnPsDeparting(ps);
-      return reconciler_.wakeup().Raise();
+      return wakeup_.Raise();
     case proto::ControlReply::kStopping:
       return parts_.shutdown->OnPsStopping(ps);
     default:

@@ -65,7 +65,12 @@ void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
       parts_.scheduler->Hold(worker);
     }
   }
-  reconciler_.OnReport(worker);
+  OfferWork(worker);
+}
+
+void WorkerReports::OfferWork(const Worker& worker) {
+  parts_.reported.insert(worker.key);
+  wakeup_.Raise(Wakeup::Cause::kReports);
 }
 
 void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) {
@@ -82,7 +87,7 @@ void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) 
       LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
       worker.ready = false;
       parts_.scheduler->Release(worker);
-      return reconciler_.wakeup().Raise();
+      return wakeup_.Raise();
     }
     case proto::WorkerReport::kDraining: {
       worker.ready = false;
@@ -93,10 +98,10 @@ void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) 
       proto::WorkerOrder order;
       order.mutable_drain()->set_reason("the worker asked to leave");
       worker.Send(order);
-      return reconciler_.wakeup().Raise();
+      return wakeup_.Raise();
     }
     case proto::WorkerReport::kHalted:
-      if (parts_.scheduler->OnHalted(worker, report.halted())) reconciler_.wakeup().Raise();
+      if (parts_.scheduler->OnHalted(worker, report.halted())) wakeup_.Raise();
       return;
     case proto::WorkerReport::kWaiting:
       worker.waiting = report.waiting();
@@ -111,7 +116,7 @@ void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) 
         return;
       worker.lost_timeline = true;
       parts_.scheduler->Release(worker);
-      return reconciler_.wakeup().Raise();
+      return wakeup_.Raise();
     default:
       return;
   }
@@ -124,7 +129,7 @@ void WorkerReports::OnGone(Worker& worker, const std::string& why) {
   LogWarning(absl::StrCat(
       "worker ", worker.index, " is gone (", why, ")",
       returned > 0 ? absl::StrCat("; ", returned, " of its steps are leased again") : ""));
-  reconciler_.wakeup().Raise();
+  wakeup_.Raise();
 }
 
 void WorkerReports::CountStep(const proto::StepDone& step) {
@@ -169,7 +174,7 @@ void WorkerReports::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     if (failure.has_value() && parts_.shutdown->working()) parts_.shutdown->Fail(*failure);
     if (!parts_.shutdown->working()) return;
   }
-  reconciler_.OnReport(worker);
+  OfferWork(worker);
 }
 
 // Section 5: a done step is applied on every ps, otherwise its report was false. The steps below
@@ -216,7 +221,7 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
                      " has not applied: one of the two is broken, or runs another build"),
         /*final=*/true);
   }
-  reconciler_.wakeup().Raise();
+  wakeup_.Raise();
 }
 
 void WorkerReports::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
@@ -228,7 +233,7 @@ void WorkerReports::OnEvaluationDone(Worker& worker, const proto::EvaluationDone
     return parts_.membership->Reject(worker, std::string(sound.message()), true);
   parts_.scheduler->BatchDone(worker, done);
   if (parts_.scheduler->evaluation()->finished()) return FinishEvaluation();
-  reconciler_.OnReport(worker);
+  OfferWork(worker);
 }
 
 void WorkerReports::FinishEvaluation() {
@@ -238,7 +243,7 @@ void WorkerReports::FinishEvaluation() {
     parts_.history->SetTestResult(done->epoch(), done->loss(), done->metric_sums(),
                                   done->examples());
   parts_.checkpointer->Release();
-  reconciler_.wakeup().Raise();
+  wakeup_.Raise();
 }
 
 }  // namespace shoal

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "coordinator/reconciler.h"
 #include "coordinator/run_parts.h"
 #include "coordinator/steps/report_check.h"
 #include "coordinator/takeover/run_timeline.h"
+#include "coordinator/wakeup.h"
 #include "proto/coordinator.pb.h"
 #include "proto/parameter_server.pb.h"
 
@@ -17,8 +17,8 @@ namespace shoal {
 class WorkerReports {
  public:
   // All three outlive this.
-  WorkerReports(RunParts* parts, RunTimeline* timeline, Reconciler* reconciler)
-      : parts_(*parts), timeline_(*timeline), reconciler_(*reconciler) {}
+  WorkerReports(RunParts* parts, RunTimeline* timeline, Wakeup* wakeup)
+      : parts_(*parts), timeline_(*timeline), wakeup_(*wakeup) {}
 
   // A worker sees its data and can compute. The first one begins the training.
   void OnReady(Worker& worker, const proto::WorkerReady& ready);
@@ -35,13 +35,15 @@ class WorkerReports {
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
   void FinishEvaluation();
+  // The next turn offers work to the worker.
+  void OfferWork(const Worker& worker);
   ReportCheck Check() const;
   // Adds the results of a step that was not done before to the progress.
   void CountStep(const proto::StepDone& step);
 
   RunParts& parts_;
   RunTimeline& timeline_;
-  Reconciler& reconciler_;
+  Wakeup& wakeup_;
 };
 
 }  // namespace shoal
