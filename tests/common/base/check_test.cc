@@ -11,8 +11,9 @@ using ::testing::KilledBySignal;
 TEST(CheckDeathTest, ABrokenInvariantIsSaidInEveryBuild) {
   const int size = 3;
   EXPECT_EXIT(SHOAL_CHECK(size == 0, size, " bytes are left"), KilledBySignal(SIGABRT),
-              "base/check_test.cc:[0-9]+: size == 0 does not hold: 3 bytes are left\n");
-  EXPECT_EXIT(SHOAL_CHECK(size < 0), KilledBySignal(SIGABRT), "size < 0 does not hold\n");
+              "base/check_test.cc:[0-9]+: size == 0 .*3 bytes are left\n");
+  EXPECT_EXIT(SHOAL_CHECK(size < 0), KilledBySignal(SIGABRT),
+              "base/check_test.cc:[0-9]+: size < 0 ");
 }
 
 TEST(CheckDeathTest, AReporterIsTold) {
@@ -21,7 +22,7 @@ TEST(CheckDeathTest, AReporterIsTold) {
         [](const std::string& text) { std::fprintf(stderr, "told: %s", text.data()); });
     SHOAL_CHECK(false);
   };
-  EXPECT_EXIT(fail(), KilledBySignal(SIGABRT), "^told: this is a fault in Shoal: ");
+  EXPECT_EXIT(fail(), KilledBySignal(SIGABRT), "^told: .*base/check_test.cc:[0-9]+: false ");
 }
 
 TEST(CheckTest, WhatHoldsCostsNoText) {
