@@ -1,14 +1,16 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/cluster/cluster_spec.h"
+#include "tests/common/base/fails_with.h"
 
 namespace shoal {
 namespace {
 
-std::string ParseError(const std::string& text) {
-  const auto parsed = Address::Parse(text);
-  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << text;
-  return std::string(parsed.status().message());
+// Requires that the text is rejected by a message that quotes it and has the values.
+void ExpectRejected(const std::string& text, std::vector<std::string> values = {}) {
+  values.push_back("is \"" + text + "\"");
+  EXPECT_THAT(Address::Parse(text).status(), FailsWith(absl::StatusCode::kInvalidArgument, values));
 }
 
 TEST(AddressTest, ReadsAndWritesTheSameText) {
@@ -23,41 +25,32 @@ TEST(AddressTest, ReadsAndWritesTheSameText) {
 }
 
 TEST(AddressTest, SaysWhatIsWrong) {
-  EXPECT_EQ(ParseError("host"), "is \"host\"; has no port; append one, for example \":2222\"");
-  EXPECT_EQ(ParseError("[::1]"), "is \"[::1]\"; has no port; append one, for example \":2222\"");
-  EXPECT_EQ(ParseError("host:"),
-            "is \"host:\"; has no port after its colon; append one, for example \":2222\"");
-  EXPECT_EQ(ParseError("::1:2222"),
-            "is \"::1:2222\"; has more than one colon; an IPv6 address stands in brackets: "
-            "\"[::1]:2222\"");
-  EXPECT_EQ(ParseError("[::1:2222"),
-            "is \"[::1:2222\"; lacks the closing \"]\" of an IPv6 address");
-  EXPECT_EQ(ParseError("[host]:2222"),
-            "is \"[host]:2222\"; has no IPv6 address in its brackets; must be "
-            "\"host:port\" or \"[ipv6]:port\"");
-  EXPECT_EQ(ParseError("[::1]2222"), "is \"[::1]2222\"; must be \"host:port\" or \"[ipv6]:port\"");
-  EXPECT_EQ(ParseError(""), "is \"\"; must be \"host:port\" or \"[ipv6]:port\"");
-  EXPECT_EQ(ParseError(":2222"),
-            "is \":2222\"; has no host; must be \"host:port\" or \"[ipv6]:port\"");
-  EXPECT_EQ(ParseError("grpc://host:2222"),
-            "is \"grpc://host:2222\"; must be \"host:port\" or "
-            "\"[ipv6]:port\", without a scheme such as \"grpc://\"");
-  EXPECT_EQ(ParseError(" host:2222"),
-            "is \" host:2222\"; has the character \" \" in its host; letters, "
-            "digits, \"-\", \".\" and \"_\" may stand there");
+  ExpectRejected("host", {"\":2222\""});
+  ExpectRejected("[::1]", {"\":2222\""});
+  ExpectRejected("host:", {"\":2222\""});
+  ExpectRejected("::1:2222", {"\"[::1]:2222\""});
+  ExpectRejected("[::1:2222", {"\"]\""});
+  ExpectRejected("[host]:2222", {"\"host:port\"", "\"[ipv6]:port\""});
+  ExpectRejected("[::1]2222", {"\"host:port\"", "\"[ipv6]:port\""});
+  ExpectRejected("", {"\"host:port\"", "\"[ipv6]:port\""});
+  ExpectRejected(":2222", {"\"host:port\"", "\"[ipv6]:port\""});
+  ExpectRejected("grpc://host:2222", {"\"host:port\"", "\"[ipv6]:port\"", "\"grpc://\""});
+  ExpectRejected(" host:2222", {"\" \"", "\"-\"", "\".\"", "\"_\""});
 }
 
 TEST(AddressTest, RefusesPortsOutOfRange) {
   for (const char* port : {"0", "65536", "-1", "99999999999999999999", "22a", "+5", " 5"}) {
-    const std::string text = std::string("host:") + port;
-    EXPECT_EQ(ParseError(text),
-              "is \"" + text + "\"; has a port that is not a number from 1 to 65535");
+    ExpectRejected(std::string("host:") + port, {"1", "65535"});
   }
 }
 
 TEST(AddressTest, ShowsLittleOfALongText) {
-  EXPECT_LT(ParseError(std::string(100000, 'a')).size(), 300u);
-  EXPECT_LT(ParseError(std::string(100000, 'a') + ":1").size(), 300u);
+  const std::string text(100000, 'a');
+  for (const std::string& each : {text, text + ":1"}) {
+    const absl::Status status = Address::Parse(each).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_LT(status.message().size(), 300u);
+  }
 }
 
 TEST(AddressTest, KnowsLoopback) {
