@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kSpec[] =
     R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": {"3": "c:1"}}, "task": )";
@@ -48,11 +49,12 @@ TEST_F(DaemonTest, LogsItsConfigurationWithWhereItCameFrom) {
   daemon_.settings().AddText("data_dir", &data_dir, "Data");
   EXPECT_EQ(Run(daemon_, {"--log_level=info"}, [] { return absl::OkStatus(); }), 0);
   EXPECT_THAT(log_, HasSubstr(std::string(" I worker shoal-test ") + kVersion));
-  EXPECT_THAT(log_, HasSubstr(", other settings at their defaults log_level=\"info (flag)\"\n"));
+  EXPECT_THAT(log_, HasSubstr(" log_level=\"info (flag)\"\n"));
   EXPECT_THAT(log_, HasSubstr(" I worker ended exit_code=0\n"));
   Daemon plain("shoal-test", TaskType::kPs, "Tests.");
   EXPECT_EQ(Run(plain, {}, [] { return absl::OkStatus(); }), 0);
-  EXPECT_THAT(log_, HasSubstr(", all settings at their defaults\n"));
+  EXPECT_THAT(log_, AllOf(HasSubstr(std::string(" I ps shoal-test ") + kVersion),
+                          Not(HasSubstr("log_level="))));
 }
 
 TEST_F(DaemonTest, WhatItsLibrariesSayIsInTheLog) {
@@ -81,8 +83,8 @@ TEST_F(DaemonTest, ReadsItsClusterSpecAndNamesItsTaskInTheLog) {
                 }),
             0);
   EXPECT_EQ(index, 3);
-  EXPECT_THAT(log_,
-              HasSubstr(" I worker-3 cluster spec read from=TF_CONFIG chief=a:1 ps=1 workers=1"));
+  EXPECT_THAT(log_, AllOf(HasSubstr(" I worker-3 "),
+                          HasSubstr(" from=TF_CONFIG chief=a:1 ps=1 workers=1")));
 }
 
 TEST_F(DaemonTest, RefusesATaskOfAnotherType) {
@@ -95,7 +97,7 @@ TEST_F(DaemonTest, RefusesATaskOfAnotherType) {
 TEST_F(DaemonTest, AWorkerMayBeTheEvaluator) {
   setenv("TF_CONFIG", (std::string(kSpec) + R"({"type": "evaluator", "index": 0}})").c_str(), 1);
   EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }), kExitDone);
-  EXPECT_THAT(log_, HasSubstr(" I evaluator-0 cluster spec read"));
+  EXPECT_THAT(log_, HasSubstr(" I evaluator-0 "));
   Daemon ps("shoal-test", TaskType::kPs, "Tests.");
   EXPECT_EQ(Run(ps, {}, [&] { return ps.ReadClusterSpec().status(); }), kExitBadConfiguration);
   EXPECT_THAT(log_, HasSubstr("shoal-worker"));
@@ -117,8 +119,8 @@ TEST_F(DaemonTest, HelpEndsWithExamplesAndExitCodes) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Run(daemon_, {"--help"}, [] { return absl::OkStatus(); }), 0);
   EXPECT_THAT(::testing::internal::GetCapturedStdout(),
-              AllOf(HasSubstr("Example:\n  shoal-test --fast\n"),
-                    HasSubstr("Exit codes: 0 the job is over"), HasSubstr("138 ")));
+              AllOf(HasSubstr("Example:\n  shoal-test --fast\n"), HasSubstr("Exit codes: 0 "),
+                    HasSubstr("138 ")));
 }
 
 TEST_F(DaemonTest, DoesNotRunAfterAUsageError) {
