@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -45,10 +46,9 @@ TEST(ParseJsonTest, MessageIsShortWhateverTheText) {
 }
 
 TEST(ParseJsonTest, RefusesAKeyThatComesTwice) {
-  EXPECT_EQ(ParseError(R"({"a": {"b": 1, "c": 2, "b": 3}})"),
-            "f.json: $.a.b: this key comes twice in one object");
-  EXPECT_EQ(ParseError(R"({"a": [{"b": 1}, {"b": 1, "b": {}}], "a": 2})"),
-            "f.json: $.a.b: this key comes twice in one object");
+  EXPECT_THAT(ParseError(R"({"a": {"b": 1, "c": 2, "b": 3}})"), StartsWith("f.json: $.a.b: "));
+  EXPECT_THAT(ParseError(R"({"a": [{"b": 1}, {"b": 1, "b": {}}], "a": 2})"),
+              StartsWith("f.json: $.a.b: "));
 }
 
 TEST(ParseJsonTest, RefusesDeepNesting) {
@@ -94,20 +94,18 @@ TEST_F(ReadJsonFileTest, ReadsTheWholeFile) {
 }
 
 TEST_F(ReadJsonFileTest, NamesTheFileInErrors) {
-  const absl::Status missing = ReadJsonFile(directory_ / "none").status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(missing.message(), directory_ / "none: No such file or directory");
-  const absl::Status directory = ReadJsonFile(directory_.path()).status();
-  EXPECT_EQ(directory.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(directory.message(), directory_.path() + ": is not a regular file");
+  EXPECT_THAT(ReadJsonFile(directory_ / "none").status(),
+              FailsWith(absl::StatusCode::kNotFound, {directory_ / "none: "}));
+  EXPECT_THAT(ReadJsonFile(directory_.path()).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, {directory_.path() + ": "}));
 }
 
 TEST_F(ReadJsonFileTest, RefusesAFileAboveTheCap) {
   std::ofstream(directory_ / "large").close();
   std::filesystem::resize_file(directory_ / "large", kMaxJsonBytes + 1);  // sparse
-  const absl::Status large = ReadJsonFile(directory_ / "large").status();
-  EXPECT_EQ(large.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(large.message(), directory_ / "large: has 67108865 bytes; at most 67108864 are read");
+  EXPECT_THAT(ReadJsonFile(directory_ / "large").status(),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        {directory_ / "large: ", " 67108865 bytes", " 67108864 "}));
 }
 
 }  // namespace
