@@ -10,6 +10,7 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -76,19 +77,14 @@ std::string Refusal(const json& excluded) {
 
 TEST(DecayExclusionsTest, WhatIsNoListOfPatternsIsRefused) {
   const std::string path = "$.optimizer.config.exclude_from_weight_decay";
-  EXPECT_EQ(Refusal("bias"),
-            path +
-                ": is \"bias\"; must be a list of at most 4096 patterns, for example [\"bias\", "
-                "\"gamma\"]");
+  EXPECT_THAT(Refusal("bias"), AllOf(StartsWith(path + ": is \"bias\""), HasSubstr(" 4096 ")));
   EXPECT_THAT(Refusal({{"var_names", {"bias"}}}), StartsWith(path + ": is {"));
   EXPECT_THAT(Refusal({"bias", 3}), StartsWith(path + "[1]: is 3"));
   EXPECT_THAT(Refusal({""}), StartsWith(path + "[0]: is \"\"; must be"));
   EXPECT_THAT(Refusal({std::string(1001, 'a')}), HasSubstr("exclude_from_weight_decay[0]: "));
   EXPECT_THAT(Refusal(std::vector<std::string>(4097, "a")), StartsWith(path + ": is 4097; must"));
-  EXPECT_EQ(Refusal({"gamma", "*bias"}),
-            path +
-                "[1]: is \"*bias\"; must be a regular expression as RE2 takes them, without "
-                "look-around and back-references: no argument for repetition operator: *");
+  EXPECT_THAT(Refusal({"gamma", "*bias"}),
+              AllOf(StartsWith(path + "[1]: is \"*bias\""), HasSubstr("RE2")));
   EXPECT_THAT(Refusal({"(?=b)ias"}), HasSubstr("exclude_from_weight_decay[0]: "));
 }
 
@@ -114,13 +110,12 @@ TEST(DecayExclusionsTest, WhatMatchesNoVariableIsRefusedWithWhatThereIs) {
     EXPECT_TRUE(absl::IsInvalidArgument(check(excluded)));
     return std::string(check(excluded).message());
   };
-  EXPECT_EQ(message({"bias", "gama"}),
-            "$.optimizer.config.exclude_from_weight_decay: has \"gama\", which matches no "
-            "variable; did you mean \"gamma\"? Known: beta, bias, gamma, kernel, moving_mean");
-  EXPECT_EQ(
-      message({"dense/bia"}),
-      "$.optimizer.config.exclude_from_weight_decay: has \"dense/bia\", which is not the path "
-      "of a variable; did you mean \"dense/bias\"?");
+  const std::string path = "$.optimizer.config.exclude_from_weight_decay";
+  EXPECT_THAT(message({"bias", "gama"}),
+              AllOf(StartsWith(path + ": has \"gama\""), HasSubstr("\"gamma\""),
+                    HasSubstr("beta, bias, gamma, kernel, moving_mean")));
+  EXPECT_THAT(message({"dense/bia"}),
+              AllOf(StartsWith(path + ": has \"dense/bia\""), HasSubstr("\"dense/bias\"")));
   EXPECT_THAT(message({"head/weights"}), HasSubstr("known: bias_net/dense/kernel, "));
 }
 
