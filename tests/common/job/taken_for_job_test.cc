@@ -9,6 +9,8 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // What is given to commands in place of a job file.
@@ -25,10 +27,11 @@ class TakenForJobTest : public JobFilesTest {
 };
 
 TEST_F(TakenForJobTest, OfAKerasModelItSaysHowToWriteItsJob) {
-  EXPECT_EQ(ErrorOf((directory_ / "model.json").string()),
-            "is a Keras model, \"Sequential\", not a job; a job names the model, data, loss and "
-            "optimizer (docs/job-file.md). To write a job for a compiled model:\n"
-            "  python examples/from_keras.py MODEL.keras job --training DATA --epochs 10");
+  EXPECT_THAT(
+      ErrorOf((directory_ / "model.json").string()),
+      AllOf(HasSubstr("\"Sequential\""), HasSubstr("docs/job-file.md"),
+            EndsWith(
+                "\n  python examples/from_keras.py MODEL.keras job --training DATA --epochs 10")));
 }
 
 TEST_F(TakenForJobTest, AnArchiveIsInTheCommand) {
@@ -47,21 +50,17 @@ TEST_F(TakenForJobTest, AnyOtherFileIsNoJson) {
 }
 
 TEST_F(TakenForJobTest, OfAFolderItNamesTheJobInIt) {
-  EXPECT_EQ(ErrorOf(directory_.string()),
-            "is a folder without a job.json; give a job file, which names the model and the data "
-            "(docs/job-file.md)");
+  EXPECT_THAT(ErrorOf(directory_.string()),
+              AllOf(HasSubstr("job.json"), HasSubstr("docs/job-file.md")));
   const std::string job = WriteJob(MinimalJob());
-  EXPECT_EQ(ErrorOf(directory_.string()), "is a folder; give its job file: " + job);
+  EXPECT_THAT(ErrorOf(directory_.string()), EndsWith(": " + job));
 }
 
 TEST_F(TakenForJobTest, OfARunItSaysHowToGoOn) {
   const std::string job = WriteJob(MinimalJob());
   std::filesystem::create_directory(directory_ / "checkpoints");
   const std::string run = directory_.string();
-  EXPECT_EQ(ErrorOf(run),
-            "is the directory of a run, not a job file; to go on with it:\n"
-            "  shoal train " +
-                job + " --run_dir " + run);
+  EXPECT_THAT(ErrorOf(run), EndsWith("\n  shoal train " + job + " --run_dir " + run));
 }
 
 }  // namespace
