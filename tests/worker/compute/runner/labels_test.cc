@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/common/loss/loss_of.h"
 
 namespace shoal {
@@ -30,9 +31,9 @@ TEST(CheckLabelsTest, NamesTheExampleAndTheLabel) {
     EXPECT_EQ(status.code(), CodeFor(bad));
     EXPECT_THAT(status.ToString(), HasSubstr("example 1 "));
   }
-  EXPECT_EQ(check({0, 0, 10, 0}, 2).message(),
-            "example 1 of the batch has the label 10; the model has 10 outputs, one per class, so "
-            "that a label must be a whole number from 0 to 9");
+  EXPECT_THAT(check({0, 0, 10, 0}, 2),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        {"example 1 ", "label 10;", "10 outputs", "0 to 9"}));
 }
 
 TEST(CheckLabelsTest, NamesTheFileAndTheIndexInIt) {
@@ -41,9 +42,9 @@ TEST(CheckLabelsTest, NamesTheFileAndTheIndexInIt) {
   const absl::Status status = CheckLabels(
       {.examples = 3, .target = labels, .target_file = "/data/labels", .indices = indices},
       *LossOf("SparseCategoricalCrossentropy"), 1);
-  EXPECT_EQ(status.message(),
-            "/data/labels: example 59999, counted from 0, has the label 1; the model has 1 output, "
-            "one per class, so that a label must be a whole number from 0 to 0");
+  EXPECT_THAT(status,
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        {"/data/labels: example 59999,", "label 1;", "1 output,", "0 to 0"}));
 }
 
 // Of the class number 4 their loss would fall below zero, without end.
@@ -62,11 +63,10 @@ TEST(CheckLabelsTest, BinaryLossesTakeProbabilities) {
       EXPECT_THAT(std::string(status.message()), HasSubstr("flowers: example 8,"));
     }
   }
-  EXPECT_EQ(
-      check("BinaryCrossentropy", {0, 0, 0, 4}).message(),
-      "flowers: example 8, counted from 0, has the label 4; the loss BinaryCrossentropy takes "
-      "0 or 1, or a probability between them; class numbers are for "
-      "sparse_categorical_crossentropy");
+  EXPECT_THAT(check("BinaryCrossentropy", {0, 0, 0, 4}),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        {"flowers: example 8,", "label 4;", "BinaryCrossentropy",
+                         "sparse_categorical_crossentropy"}));
   EXPECT_THAT(std::string(check("BinaryCrossentropy", {0, 0, 0, 1.0000001f}).message()),
               HasSubstr("1.00000012"));
   for (const char* loss : {"Hinge", "SquaredHinge", "Huber", "MeanSquaredError", "Poisson"}) {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "tests/common/base/fails_with.h"
 #include "worker/compute/cuda/runtime/cuda_status.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
 #include "worker/compute/cuda/runtime/memory.h"
@@ -21,10 +22,9 @@ TEST(CudaStatusTest, NamesCallOpAndLayer) {
   EXPECT_TRUE(ToStatus(cudaSuccess, "cudaMalloc").ok());
   const absl::Status status = ToStatus(cudaErrorMemoryAllocation, "cudaMalloc(&data, 3)",
                                        {.op = "DepthwiseConv2D", .layer = "conv"});
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(),
-            "cudaMalloc of DepthwiseConv2D in the layer conv: out of memory "
-            "(cudaErrorMemoryAllocation)");
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kResourceExhausted,
+                                {"cudaMalloc ", " DepthwiseConv2D ",
+                                 " conv: ", "cudaErrorMemoryAllocation"}));
   EXPECT_EQ(ToStatus(cudaErrorECCUncorrectable, "cudaLaunchKernel").code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(ToStatus(cudaErrorInvalidValue, "cudaMemcpyAsync").code(), absl::StatusCode::kInternal);
@@ -45,7 +45,7 @@ TEST_F(CudaObjectsTest, WithoutADeviceEachSaysSo) {
     EXPECT_THAT(status.message(), HasSubstr("cudaError"));
   }
   EXPECT_THAT(DeviceMemory::Allocate(3 << 20).status().message(),
-              AllOf(HasSubstr("3.0 MiB of device memory"), HasSubstr("cudaMalloc:")));
+              AllOf(HasSubstr("3.0 MiB "), HasSubstr("cudaMalloc:")));
 }
 
 TEST_F(CudaObjectsTest, CopiesThroughADevice) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/base/fails_with.h"
+
 namespace shoal::cuda {
 namespace {
 
@@ -34,8 +36,8 @@ TEST(SharedLibraryTest, GivesFunctionsByName) {
   library->Find("cudnnCreate", &none);
   EXPECT_EQ(none, nullptr);
   library->Find("cudnnDestroy", &none);
-  EXPECT_EQ(library->found().message(), "libm.so.6 has no function cudnnCreate");
-  EXPECT_EQ(library->found().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(library->found(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, {"libm.so.6", "cudnnCreate"}));
 }
 
 TEST(SharedLibraryTest, OneThatIsNotThereIsNamed) {
