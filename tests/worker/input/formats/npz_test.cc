@@ -62,8 +62,7 @@ TEST_F(NpzTest, WeightsAreTheLastFeature) {
   inputs_.push_back({.name = "sample weights", .type = FeatureType::kWeight});
   EXPECT_THAT(Rows(), ElementsAre("1 2 | 0.5 : 7", "3 4 | 2 : 8"));
   source_.weights = "x";
-  EXPECT_THAT(ErrorOf(),
-              FailsWith(absl::StatusCode::kInvalidArgument, {"weights of shape (None, 2)"}));
+  EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kInvalidArgument, {"(None, 2)"}));
   members_["w.npy"] = NpyHeader(1, NpyDict("<f4", "(2,)")) + Stored<float>({1, -2}, false);
   Zip();
   source_.weights = "w";
