@@ -15,13 +15,13 @@ TEST(InputWaitShareTest, IsSaidWhenItBeginsToMatterAndWhenItCeasesTo) {
   InputWaitShare share;
   EXPECT_EQ(share.StepDone(seconds(1), seconds(59)), "");
   EXPECT_THAT(share.StepDone(seconds(0), seconds(1)),
-              AllOf(HasSubstr("takes 2% of the time"), Not(HasSubstr("cache"))));
+              AllOf(HasSubstr(" 2% "), Not(HasSubstr("cache"))));
   EXPECT_EQ(share.StepDone(seconds(5), seconds(60)), "");
   EXPECT_EQ(share.StepDone(seconds(20), seconds(30)), "");
   EXPECT_THAT(share.StepDone(seconds(10), seconds(30)),
-              AllOf(HasSubstr("takes 50% of the time"), HasSubstr("\"cache\"")));
+              AllOf(HasSubstr(" 50% "), HasSubstr("\"cache\"")));
   EXPECT_EQ(share.StepDone(seconds(100), seconds(200)), "");
-  EXPECT_THAT(share.StepDone(seconds(0), seconds(60)), HasSubstr("takes 0% of the time"));
+  EXPECT_THAT(share.StepDone(seconds(0), seconds(60)), HasSubstr(" 0% "));
 }
 
 }  // namespace
