@@ -17,6 +17,7 @@
 #include "common/job/job_shard_map.h"
 #include "common/log/logging.h"
 #include "common/model/keras_model.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/input/formats/data_file_content.h"
@@ -90,7 +91,7 @@ TEST_F(ComputeThreadTest, SaysInWhatMixedLayersAreComputed) {
 }
 
 TEST_F(ComputeThreadTest, ATextThatIsNoJobIsAnError) {
-  EXPECT_THAT(std::string(Prepare("{").status().message()), HasSubstr("the coordinator's job"));
+  EXPECT_THAT(Prepare("{").status(), FailsWith(absl::StatusCode::kInvalidArgument, {"line 1"}));
 }
 
 TEST_F(ComputeThreadTest, DataThatIsMissingIsNamed) {
