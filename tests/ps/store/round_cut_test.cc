@@ -110,7 +110,7 @@ TEST(RoundCutTest, ACutWithinARoundIsNeverReady) {
   EXPECT_FALSE(store->cut().Ready()) << "what is in is not applied";
   EXPECT_THAT(TryPush(store.get(), 2, 0).message(),
               testing::AllOf(HasSubstr("chunk 0 of step 2: "), HasSubstr("steps 0 to 2"),
-                             HasSubstr("cut at step 2")));
+                             HasSubstr("at step 2")));
   EXPECT_FALSE(store->cut().Ready());
   ASSERT_TRUE(store->cut().Start(kSteps, &highest)) << "another one replaces it";
   PushSteps(store.get(), 2, 3);
