@@ -166,11 +166,11 @@ TEST_F(CommandsTest, WhatCannotBePrintedIsAFailure) {
     command.insert(command.begin(), {"-c", "exec \"$@\" >/dev/full", "sh", SHOAL_BINARY});
     const Result full = RunProgram("/bin/sh", command);
     EXPECT_EQ(full.exit, "exit code 138") << command[4];
-    EXPECT_EQ(full.output, "shoal: cannot write to standard output: No space left on device\n");
+    EXPECT_THAT(full.output, HasSubstr("standard output"));
     command[1] = "exec \"$@\" >&-";
     const Result closed = RunProgram("/bin/sh", command);
     EXPECT_EQ(closed.exit, "exit code 78") << command[4];
-    EXPECT_EQ(closed.output, "shoal: cannot write to standard output: Bad file descriptor\n");
+    EXPECT_THAT(closed.output, HasSubstr("standard output"));
   }
 }
 
@@ -210,9 +210,8 @@ TEST_F(CommandsTest, WhatIsMissingIsNamedWithAnExample) {
               AllOf(HasSubstr("RUN, --chief, --run_dir"), HasSubstr(" shoal checkpoint now ")));
   EXPECT_THAT(Shoal({"train"}).output,
               AllOf(HasSubstr("JOB (The job file)"), HasSubstr(" shoal train job")));
-  EXPECT_EQ(Shoal({"status", "x", "--chief", "a:1"}).output,
-            "shoal: Exactly 1 option from [RUN,--chief,--run_dir] is required and 2 were given\n"
-            "Run with --help for the commands and their flags.\n");
+  EXPECT_THAT(Shoal({"status", "x", "--chief", "a:1"}).output,
+              AllOf(HasSubstr("[RUN,--chief,--run_dir]"), HasSubstr("--help")));
 }
 
 TEST_F(CommandsTest, NothingThatIsNamedSteersTheTerminal) {
@@ -338,9 +337,8 @@ TEST_F(CommandsTest, HelpNamesTheChoiceOfAJobAndItsExitCodes) {
                                                   {"drain", "--help"},
                                                   {"checkpoint", "now", "--help"}}) {
     const std::string help = Shoal(command).output;
-    EXPECT_THAT(
-        help, AllOf(HasSubstr("\nWhich job, one of these:\n  RUN "), HasSubstr("\n  --chief TEXT"),
-                    Not(HasSubstr("Option Group")), HasSubstr("78")));
+    EXPECT_THAT(help, AllOf(HasSubstr("\n  RUN "), HasSubstr("\n  --chief TEXT"),
+                            Not(HasSubstr("Option Group")), HasSubstr("78")));
   }
   const Result neither = Shoal({"status"});
   EXPECT_EQ(neither.exit, "exit code 64");

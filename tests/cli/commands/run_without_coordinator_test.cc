@@ -18,6 +18,7 @@ namespace shoal {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -80,7 +81,7 @@ TEST_F(RunWithoutCoordinatorTest, OfAFinishedOneItTellsHowItEnded) {
             HasSubstr("\ncheckpoint  step 100, "), HasSubstr("\nrun         " + run_.directory),
             HasSubstr("\nmodel       " + run_.model() + "\n"), HasSubstr("\n    2  0.25"),
             Not(HasSubstr("up ")), Not(HasSubstr("staleness"))));
-  EXPECT_EQ(Describe(), "its training is finished: shoal status " + run_.directory);
+  EXPECT_THAT(Describe(), EndsWith(": shoal status " + run_.directory));
 }
 
 TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
@@ -100,18 +101,15 @@ TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
 
 TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
   EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
-  EXPECT_EQ(Describe(),
-            "to see what an ended job has left: shoal checkpoint list " + run_.directory);
+  EXPECT_THAT(Describe(), EndsWith(": shoal checkpoint list " + run_.directory));
   WriteCheckpoint(40, 100);
   WriteModel();  // of an earlier end
   EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
-  EXPECT_EQ(Describe(),
-            "its newest checkpoint has the first 40 of 100 steps; to go on from it: start its "
-            "coordinator again with --run_dir=" +
-                run_.directory);
+  EXPECT_THAT(Describe(),
+              AllOf(HasSubstr(" 40 of 100 steps"), EndsWith(" --run_dir=" + run_.directory)));
   WriteAll(run_.job(), job_.ResolvedText());
-  EXPECT_THAT(Describe(), HasSubstr("to go on from it: shoal train " + run_.directory +
-                                    "/job.json --run_dir " + run_.directory));
+  EXPECT_THAT(Describe(), EndsWith(": shoal train " + run_.directory + "/job.json --run_dir " +
+                                   run_.directory));
 }
 
 TEST_F(RunWithoutCoordinatorTest, OfAFailedOneItTellsHowItEnded) {
