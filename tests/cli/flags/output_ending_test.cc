@@ -1,6 +1,9 @@
 #include "cli/flags/output_ending.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/common/base/fails_with.h"
 
 namespace shoal {
 namespace {
@@ -8,8 +11,9 @@ namespace {
 TEST(OutputEndingTest, AFileSaysByItsEndingHowItIsWritten) {
   const std::string endings[] = {".npy", ".csv"};
   EXPECT_EQ(EndingOf("a/b.CSV", endings).value(), 1u);
-  EXPECT_EQ(EndingOf("a.csv/b", endings).status().message(),
-            "--output a.csv/b: must end in .npy or .csv");
+  EXPECT_THAT(
+      EndingOf("a.csv/b", endings).status(),
+      FailsWith(absl::StatusCode::kInvalidArgument, {"--output a.csv/b: ", ".npy or .csv"}));
 }
 
 }  // namespace
