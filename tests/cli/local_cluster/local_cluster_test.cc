@@ -31,7 +31,7 @@ TEST(ExitCauseTest, SaysHow) {
 
 TEST(ChildProcessTest, NamesAProgramThatCannotBeStarted) {
   const auto child = ChildProcess::Spawn({.program = "/no/such/program"});
-  EXPECT_EQ(child.status().message(), "cannot start /no/such/program: No such file or directory");
+  EXPECT_THAT(std::string(child.status().message()), HasSubstr("/no/such/program: "));
 }
 
 TEST(ChildProcessTest, IsKilledAndReapedByItsDestructor) {
