@@ -1,9 +1,15 @@
 #include "cli/train/death_list.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace shoal {
 namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr TaskId kPs{TaskType::kPs, 0};
 constexpr TaskId kWorker{TaskType::kWorker, 1};
@@ -17,7 +23,7 @@ TEST(DeathListTest, KeepsTheFirstDescriptionOfEachTask) {
   EXPECT_EQ(deaths.FirstOf(kWorker), "worker's first");
   EXPECT_EQ(deaths.FirstOf(kPs), "ps's first");
   EXPECT_EQ(deaths.FirstOf(TaskType::kWorker), "worker's first");
-  EXPECT_EQ(deaths.ToString(), "\nWhat failed, oldest first:\n  a\n  b\n  c\n  d");
+  EXPECT_THAT(deaths.ToString(), EndsWith(":\n  a\n  b\n  c\n  d"));
 }
 
 TEST(DeathListTest, OneAloneIsNoList) {
@@ -30,9 +36,8 @@ TEST(DeathListTest, ListsTheNewestAndCountsTheRest) {
   DeathList deaths;
   for (int i = 1; i <= 1000; ++i) deaths.Add(kPs, "", "death " + std::to_string(i) + ".");
   const std::string text = deaths.ToString();
-  EXPECT_NE(text.find("first:\n  980 deaths that are not listed\n  death 981.\n"), text.npos)
-      << text;
-  EXPECT_TRUE(text.ends_with("\n  death 1000.")) << text;
+  EXPECT_THAT(text, AllOf(HasSubstr(":\n  980 "), HasSubstr("\n  death 981.\n"),
+                          Not(HasSubstr("death 980.")), EndsWith("\n  death 1000.")));
 }
 
 TEST(DeathListTest, WhatIsForgivenIsNeitherListedNorCounted) {
@@ -43,7 +48,7 @@ TEST(DeathListTest, WhatIsForgivenIsNeitherListedNorCounted) {
   EXPECT_EQ(deaths.ToString(), "");
   deaths.Add(kPs, "new", "ps");
   EXPECT_EQ(deaths.FirstOf(kPs), "new");
-  EXPECT_EQ(deaths.ToString(), "\nWhat failed, oldest first:\n  worker\n  ps");
+  EXPECT_THAT(deaths.ToString(), EndsWith(":\n  worker\n  ps"));
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #include "cli/train/resume_command.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace shoal {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 TEST(ResumeCommandTest, LeavesOutWhatIsUsual) {
   EXPECT_EQ(ResumeCommand({.job_path = "examples/a-b_1/job.json"}),
@@ -41,16 +46,12 @@ TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {
 }
 
 TEST(DescribeKeptTest, SaysWhatIsThereAndWhatIsLost) {
-  EXPECT_EQ(DescribeKept(231, 231),
-            "The newest checkpoint has the first 231 steps. To go on from it:");
-  EXPECT_EQ(DescribeKept(231, 0),
-            "The newest checkpoint has the first 231 steps. To go on from it:");
-  EXPECT_EQ(DescribeKept(231, 660),
-            "The newest checkpoint has the first 231 steps; at least 429 more steps were done and "
-            "are lost. To go on from it:");
-  EXPECT_EQ(DescribeKept(std::nullopt, 0), "There is no checkpoint yet. To start again:");
-  EXPECT_EQ(DescribeKept(std::nullopt, 1),
-            "There is no checkpoint yet; at least 1 step was done and is lost. To start again:");
+  EXPECT_THAT(DescribeKept(231, 231), AllOf(HasSubstr(" 231 steps"), Not(HasSubstr("lost"))));
+  EXPECT_EQ(DescribeKept(231, 0), DescribeKept(231, 231));
+  EXPECT_THAT(DescribeKept(231, 660),
+              AllOf(HasSubstr(" 231 steps"), HasSubstr(" 429 more steps"), HasSubstr("lost")));
+  EXPECT_THAT(DescribeKept(std::nullopt, 0), Not(HasSubstr("lost")));
+  EXPECT_THAT(DescribeKept(std::nullopt, 1), AllOf(HasSubstr(" 1 step "), HasSubstr("lost")));
 }
 
 }  // namespace
