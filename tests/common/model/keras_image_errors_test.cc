@@ -4,8 +4,6 @@
 namespace shoal {
 namespace {
 
-using ::testing::HasSubstr;
-
 TEST(KerasImageErrorsTest, Augmentation) {
   const std::string path = "$.config.layers[1].config.";
   const auto expect = [&](const Json& layer, const std::string& option, const Json& value,

@@ -4,8 +4,6 @@
 namespace shoal {
 namespace {
 
-using ::testing::HasSubstr;
-
 TEST(KerasMergingErrorsTest, MergingAndPooling) {
   const auto on = [](const Json& shape, const Json& layer) {
     return SequentialJson(shape, {layer}).dump();

@@ -122,7 +122,7 @@ TEST_F(EvaluatorSessionTest, SaysHelloPreparesAndIsReady) {
   EXPECT_EQ(reports[0].hello().incarnation(), 99u);
   Welcome();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prepare the job 1"));
-  EXPECT_EQ(session_->NotReady(), "opening the job's data");
+  EXPECT_NE(session_->NotReady(), "");
   computer_.FinishPrepare();
   const auto ready = TakeReports();
   ASSERT_THAT(ready, SizeIs(1));

@@ -18,7 +18,6 @@
 namespace shoal {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 class StepRecordsTest : public testing::Test {

@@ -9,7 +9,6 @@ namespace shoal {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 class ForeignCoordinatorTest : public WorkerSessionTest {

@@ -104,7 +104,7 @@ TEST_F(TfRecordTest, WrongChecksumsAreNamedWithTheirPlace) {
   const auto is_damaged = [](const std::vector<std::string>& values) {
     return FailsWith(absl::StatusCode::kDataLoss, values);
   };
-  EXPECT_THAT(ErrorOf(), is_damaged({path + ": the record at byte " + place}));
+  EXPECT_THAT(ErrorOf(), is_damaged({path + ": ", "byte " + place}));
   damaged = second;
   damaged[0] ^= 1;
   Write("data.tfrecord", first + damaged);
@@ -149,8 +149,8 @@ TEST_F(TfRecordTest, BytesAreNoLabel) {
     const std::string path =
         Write("data.tfrecord",
               TfRecordOf(ExampleOf({{"x", FloatFeature({1, 2})}, {"y", BytesFeature(bytes)}})));
-    EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kDataLoss,
-                                     {path + ": the record at byte 0: \"y\"", what}));
+    EXPECT_THAT(ErrorOf(),
+                FailsWith(absl::StatusCode::kDataLoss, {path + ": ", "byte 0: \"y\"", what}));
   }
 }
 

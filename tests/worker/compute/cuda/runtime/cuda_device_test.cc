@@ -25,7 +25,6 @@
 namespace shoal::cuda {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(CublasLtLibraryTest, IsLoadedWithoutAGpu) {
