@@ -106,8 +106,8 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
         assert pods.network.addresses[victim] != before
     # The coordinator had time for a checkpoint before the ps left: no step that anybody finished was done again.
     check_nothing_is_rolled_back(pods)
-    assert "this ps may leave" in ps_1.output(), ps_1.output()
-    assert "ps 1 may leave: the checkpoint is written" in coordinator.output(), coordinator.output()
+    assert "may leave" in ps_1.output(), ps_1.output()
+    assert "ps 1 may leave" in coordinator.output(), coordinator.output()
     # A node is lost without a word.
     lost = choose.choice([name for name in pods.pods if "worker" not in name])
     pods.pods[lost].kill()
