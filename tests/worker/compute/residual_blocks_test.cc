@@ -14,18 +14,17 @@
 #include <utility>
 #include <vector>
 
-#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {
-
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 // As of ResNet, with a normalization in both branches and with an input that the next block adds
 // again; as of MobileNet, without a ReLU; with a ReLU6; and with a frozen normalization without
@@ -60,12 +59,8 @@ double Distance(const std::vector<float>& gradients, const std::vector<float>& e
   return std::sqrt(squares / all);
 }
 
-class ResidualBlocksTest : public ::testing::TestWithParam<std::string> {
+class ResidualBlocksTest : public BackendSuite {
  protected:
-  void SetUp() override {
-    const absl::Status device = CheckDevice(GetParam());
-    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
-  }
   static std::unique_ptr<GraphRunner> MakeRunner(ComputeDtype type, int64_t micro_batch_size,
                                                  std::unique_ptr<Backend> backend) {
     auto runner = GraphRunner::Create({.model = Blocks(type),

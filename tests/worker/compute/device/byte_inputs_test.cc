@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "tests/common/loss/loss_of.h"
 #include "tests/fakes/test_seed.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -25,7 +25,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 constexpr int64_t kExamples = 5;
 
 class ByteInputsTest : public ::testing::Test {

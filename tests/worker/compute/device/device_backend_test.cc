@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/ops/bias.h"
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/failing_kernel.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
@@ -26,6 +25,7 @@
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/small_models.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/batch_sums.h"
 #include "worker/compute/runner/graph_runner.h"
@@ -38,7 +38,6 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 // Orders of what the streams do. Few would do: most orders show a wait that is missing.
 constexpr uint64_t kSeeds = 30;

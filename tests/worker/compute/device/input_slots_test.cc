@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/small_models.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -27,7 +27,6 @@ namespace {
 
 using ::testing::ElementsAreArray;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 // Orders of what the streams do.
 constexpr uint64_t kSeeds = 30;
 // In which the fake's kernels fail.

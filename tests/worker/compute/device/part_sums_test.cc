@@ -10,19 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/small_models.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 // Orders of what the streams do.
 constexpr uint64_t kSeeds = 30;

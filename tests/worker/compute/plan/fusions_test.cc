@@ -8,13 +8,11 @@
 
 #include "common/model/ops/activation.h"
 #include "common/model/training_graph.h"
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 
 namespace shoal {
 namespace {
-
-const auto kLoss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 int Count(const std::vector<int>& by_node) {
   return static_cast<int>(
@@ -22,7 +20,7 @@ int Count(const std::vector<int>& by_node) {
 }
 
 Fusions Find(const Graph& model, PlanMode mode, const FusionChoice& choice = {}) {
-  const TrainingGraph training = BuildTrainingGraph(model, *kLoss).value();
+  const TrainingGraph training = BuildTrainingGraph(model, *kSparse).value();
   return FindFusions(Plan(training, mode, 2), choice);
 }
 
@@ -150,7 +148,7 @@ TEST(FusionsTest, OfAResidualsGradient) {
     go_on(model);
     const Graph graph = model.Flatten().Dense(3).Build();
     EXPECT_EQ(Count(Find(graph, PlanMode::kTrain).residual_gradient), 0) << "unless asked for";
-    const TrainingGraph training = BuildTrainingGraph(graph, *kLoss).value();
+    const TrainingGraph training = BuildTrainingGraph(graph, *kSparse).value();
     const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesSums);
     int count = 0, seen = 0;
     for (size_t i = 0; i < training.graph.nodes().size(); ++i) {
@@ -222,7 +220,7 @@ class GradientSumsTest : public ::testing::Test {
     const ValueId block = model.current();
     model.Conv2D(2, {});
     for (int i = 1; i < ways; ++i) model.Add(block);
-    return BuildTrainingGraph(model.Flatten().Dense(3).Build(), *kLoss).value();
+    return BuildTrainingGraph(model.Flatten().Dense(3).Build(), *kSparse).value();
   }
   static const Node& At(const TrainingGraph& training, int index) {
     return training.graph.nodes()[index];
@@ -313,7 +311,7 @@ TEST_F(GradientSumsTest, NotWhereAnotherReadsThemBefore) {
   model.From(x).Conv2D(2, {.size = {1, 1}}).Add(normalized);
   const ValueId block = model.current();
   model.Conv2D(2, {}).Add(block).Flatten().Dense(3);
-  const TrainingGraph training = BuildTrainingGraph(model.Build(), *kLoss).value();
+  const TrainingGraph training = BuildTrainingGraph(model.Build(), *kSparse).value();
   const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesSums);
   EXPECT_EQ(Count(fusions.gradient_sum), 0);
 }
@@ -328,7 +326,7 @@ TEST(FusionsTest, OfAZeroGradient) {
     const Graph graph = model.Flatten().Dense(3).Build();
     EXPECT_EQ(Count(Find(graph, PlanMode::kTrain).zero_gradient), 0) << "unless asked for";
     EXPECT_EQ(Count(Find(graph, PlanMode::kPredict, kTakesZeros).zero_gradient), 0);
-    const TrainingGraph training = BuildTrainingGraph(graph, *kLoss).value();
+    const TrainingGraph training = BuildTrainingGraph(graph, *kSparse).value();
     const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesZeros);
     for (const int zero : fusions.zero_gradient) {
       if (zero < 0) continue;

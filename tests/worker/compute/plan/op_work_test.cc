@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 
 namespace shoal {
 namespace {
-
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 // By hand, for batches of 10.
 TEST(WorkByOpTest, CountsProductsAndWhatIsReadAndWritten) {

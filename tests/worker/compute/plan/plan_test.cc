@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/model/ops/dense.h"
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/models/model_building.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 
 namespace shoal {
 namespace {
@@ -17,8 +17,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsSubsetOf;
-
-const auto kLoss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 // The types of the ops, of the layers' order.
 std::vector<std::string> Types(const Plan& plan) {
@@ -30,7 +28,7 @@ std::vector<std::string> Types(const Plan& plan) {
 TEST(PlanTest, OfEachModeIsWhatTheCallerReadsOfIt) {
   ModelBuilding model({kBatch, 4});
   model.Dense(5).Relu().Dense(3);
-  const TrainingGraph training = BuildTrainingGraph(model.Build(), *kLoss).value();
+  const TrainingGraph training = BuildTrainingGraph(model.Build(), *kSparse).value();
   EXPECT_THAT(Types(Plan(training, PlanMode::kPredict, 2)),
               ElementsAre("Dense", "Activation", "Dense"));
   const Plan evaluation(training, PlanMode::kEvaluate, 2), step(training, PlanMode::kTrain, 2);
@@ -52,7 +50,7 @@ TEST(PlanTest, LeavesOutWhatNothingReads) {
   const ValueId unread = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "unread");
   const ValueId y = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "read");
   graph.SetOutputs({y});
-  const TrainingGraph training = BuildTrainingGraph(graph, *kLoss).value();
+  const TrainingGraph training = BuildTrainingGraph(graph, *kSparse).value();
   const Plan plan(training, PlanMode::kPredict, 1);
   EXPECT_THAT(plan.nodes(), ElementsAre(1));
   EXPECT_THAT(plan.consumers(x), ElementsAre(1));
@@ -63,7 +61,7 @@ TEST(PlanTest, LeavesOutWhatNothingReads) {
 
 TEST(PlanTest, GradientsAreReadByTheCallerWhereItTrains) {
   const TrainingGraph training =
-      BuildTrainingGraph(ModelBuilding({kBatch, 2}).Dense(3).Build(), *kLoss).value();
+      BuildTrainingGraph(ModelBuilding({kBatch, 2}).Dense(3).Build(), *kSparse).value();
   const Plan step(training, PlanMode::kTrain, 1), evaluation(training, PlanMode::kEvaluate, 1);
   for (const ValueId gradient : training.pushed_values) {
     EXPECT_TRUE(step.wanted_outside(gradient));
@@ -73,7 +71,7 @@ TEST(PlanTest, GradientsAreReadByTheCallerWhereItTrains) {
 
 TEST(PlanTest, ShapesHaveTheExamplesOfTheBatch) {
   const TrainingGraph training =
-      BuildTrainingGraph(ModelBuilding({kBatch, 2}).Dense(3).Build(), *kLoss).value();
+      BuildTrainingGraph(ModelBuilding({kBatch, 2}).Dense(3).Build(), *kSparse).value();
   EXPECT_EQ(Plan(training, PlanMode::kPredict, 7).shape(training.prediction), (Shape{7, 3}));
 }
 

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/small_models.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/cpu/cpu_backend.h"
 #include "worker/compute/runner/graph_runner.h"
@@ -31,8 +32,6 @@ using ::testing::Each;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
-
 GraphRunner::Options OptionsOf(Graph model) {
   return {.model = std::move(model),
           .loss = kSparse,
@@ -40,12 +39,8 @@ GraphRunner::Options OptionsOf(Graph model) {
           .seed = 3};
 }
 
-class ArrivingParametersTest : public ::testing::TestWithParam<std::string> {
+class ArrivingParametersTest : public BackendSuite {
  protected:
-  void SetUp() override {
-    const absl::Status device = CheckDevice(GetParam());
-    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
-  }
   static std::unique_ptr<GraphRunner> MakeRunner(GraphRunner::Options options) {
     return *GraphRunner::Create(std::move(options), *CreateSuiteBackend(GetParam()));
   }

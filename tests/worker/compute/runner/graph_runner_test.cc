@@ -20,9 +20,11 @@
 #include "common/model/ops/reshape.h"
 #include "tests/common/base/fails_with.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/suite_backends.h"
 
 namespace shoal {
@@ -31,7 +33,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // A model with a use of everything that has to do with the order of steps: branches, a reshape,
@@ -83,13 +84,8 @@ Graph PaddedModel() {
   return model.Pad(below_and_right).DepthwiseConv2D(three).Flatten().Dense(4).Build();
 }
 
-class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
+class GraphRunnerTest : public BackendSuite {
  protected:
-  void SetUp() override {
-    const absl::Status device = CheckDevice(GetParam());
-    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
-  }
-
   static std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed = 0,
                                                  std::shared_ptr<const Loss> loss = kSparse,
                                                  const std::string& backend_name = GetParam()) {

@@ -16,17 +16,17 @@
 #include "common/model/ops/dense.h"
 #include "common/model/training_graph.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/double_interpreter.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
 namespace {
-
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 TEST(LossScaleTest, DoublesAfterSoManyFiniteStepsInARow) {
   LossScale scale;
@@ -111,13 +111,8 @@ TEST(LossScaleTest, MultipliesAllGradients) {
   }
 }
 
-class TrainingWithLossScaleTest : public ::testing::TestWithParam<std::string> {
+class TrainingWithLossScaleTest : public BackendSuite {
  protected:
-  void SetUp() override {
-    const absl::Status device = CheckDevice(GetParam());
-    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
-  }
-
   static std::unique_ptr<GraphRunner> MakeRunner(Graph model, int64_t micro_batch_size = 0,
                                                  bool weighted = false) {
     GraphRunner::Options options;

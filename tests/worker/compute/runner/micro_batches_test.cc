@@ -11,10 +11,11 @@
 
 #include "common/model/ops/add.h"
 #include "common/model/ops/random_uniform.h"
-#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/runner/expect_equal_results.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/runner/graph_runner.h"
@@ -22,7 +23,6 @@
 namespace shoal {
 namespace {
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 constexpr int64_t kExamples = 7;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -42,13 +42,8 @@ Graph RandomModel() {
   return graph;
 }
 
-class MicroBatchesTest : public ::testing::TestWithParam<std::string> {
+class MicroBatchesTest : public BackendSuite {
  protected:
-  void SetUp() override {
-    const absl::Status device = CheckDevice(GetParam());
-    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
-  }
-
   static std::unique_ptr<GraphRunner> MakeRunner(const Graph& model, int64_t micro_batch_size) {
     auto runner = GraphRunner::Create(
         {.model = model,

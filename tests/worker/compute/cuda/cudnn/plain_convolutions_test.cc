@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -21,8 +21,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 // Fails for everything, with a text that tells of the graph, and notes in `trains` what of each it
 // is told.

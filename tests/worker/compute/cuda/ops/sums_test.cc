@@ -11,6 +11,7 @@
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {
@@ -18,7 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 const auto kSquares = LossOf("MeanSquaredError");
 constexpr int64_t kExamples = 3;
 

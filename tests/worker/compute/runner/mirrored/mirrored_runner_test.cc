@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/failing_kernel.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
@@ -26,6 +25,7 @@
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/runner/expect_equal_results.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/backend/backends.h"
@@ -40,7 +40,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Dropout of elements and of channels, which is drawn by an example's place in the batch.

@@ -16,7 +16,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/device/fake_gradient_sums.h"
@@ -24,6 +23,7 @@
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
+#include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
@@ -32,7 +32,6 @@
 namespace shoal {
 namespace {
 
-const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 using ::testing::_;
 using ::testing::Each;
 using ::testing::IsEmpty;
