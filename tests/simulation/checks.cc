@@ -278,6 +278,7 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
     ParseMessage(message, &request);
     if (!request.has_push()) return;
     CheckJob(sender, request.push().timeline(), "pushes a step");
+    CheckRound(sender, request.push());
     const Origin& origin = workers_[&sender];
     if (origin.timeline != request.push().timeline() || origin.step != request.push().step()) {
       world_.Fail(absl::StrCat(sender.name(), " pushes step ", request.push().step(),
