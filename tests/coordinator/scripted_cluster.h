@@ -16,6 +16,9 @@
 
 namespace shoal {
 
+// The steps of an epoch of the cluster's job.
+inline constexpr uint64_t kEpochSteps = 13;
+
 // A ps without variables that follows the protocol with a coordinator: it tracks the applied steps
 // and writes the same value everywhere. The fields change its behaviour.
 class ScriptedPs {

@@ -28,7 +28,6 @@ using testing::Lt;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr uint64_t kEpochSteps = 13;
 // The second is the best, and two more epochs are not.
 const std::vector<double> kLosses = {3, 2, 2.5, 2.6, 1, 1};
 

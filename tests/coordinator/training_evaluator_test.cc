@@ -32,7 +32,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr uint64_t kEpochSteps = 13;
 constexpr uint64_t kTestExamples = 50;
 
 // An evaluator that does what the test tells it.

@@ -26,7 +26,7 @@ using testing::Lt;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr uint64_t kSteps = 26, kEpochSteps = 13;
+constexpr uint64_t kSteps = 2 * kEpochSteps;
 
 // --- Begin ---------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr Time kDeadline = std::chrono::minutes(5);
+constexpr Time kSignalDeadline = std::chrono::minutes(5);
 // Which do nothing where nobody has asked for them.
 const std::vector<int> kSignals = {SIGWINCH, SIGCHLD};
 
@@ -45,7 +45,7 @@ class SignalWatchTest : public testing::Test {
   // The first that are heard, or fewer after a long time.
   std::vector<int> Hear(size_t expected) {
     expected_ = expected;
-    node_->CallAfter(kDeadline, [this] { node_->Stop(); });
+    node_->CallAfter(kSignalDeadline, [this] { node_->Stop(); });
     node_->Run();
     return heard_;
   }

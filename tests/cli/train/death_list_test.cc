@@ -12,15 +12,15 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr TaskId kPs{TaskType::kPs, 0};
-constexpr TaskId kWorker{TaskType::kWorker, 1};
+constexpr TaskId kDeadWorker{TaskType::kWorker, 1};
 
 TEST(DeathListTest, KeepsTheFirstDescriptionOfEachTask) {
   DeathList deaths;
-  deaths.Add(kWorker, "worker's first", "a");
+  deaths.Add(kDeadWorker, "worker's first", "a");
   deaths.Add(kPs, "ps's first", "b");
-  deaths.Add(kWorker, "worker's second", "c");
+  deaths.Add(kDeadWorker, "worker's second", "c");
   deaths.Add({TaskType::kWorker, 0}, "another worker's first", "d");
-  EXPECT_EQ(deaths.FirstOf(kWorker), "worker's first");
+  EXPECT_EQ(deaths.FirstOf(kDeadWorker), "worker's first");
   EXPECT_EQ(deaths.FirstOf(kPs), "ps's first");
   EXPECT_EQ(deaths.FirstOf(TaskType::kWorker), "worker's first");
   EXPECT_THAT(deaths.ToString(), EndsWith(":\n  a\n  b\n  c\n  d"));
@@ -43,7 +43,7 @@ TEST(DeathListTest, ListsTheNewestAndCountsTheRest) {
 TEST(DeathListTest, WhatIsForgivenIsNeitherListedNorCounted) {
   DeathList deaths;
   for (int i = 0; i < 30; ++i) deaths.Add(kPs, "old", "old");
-  deaths.Add(kWorker, "w", "worker");
+  deaths.Add(kDeadWorker, "w", "worker");
   deaths.Forgive(kPs);
   EXPECT_EQ(deaths.ToString(), "");
   deaths.Add(kPs, "new", "ps");

@@ -34,7 +34,7 @@ std::map<std::string, ComputeDtype> Precisions(const Graph& graph) {
   return precisions;
 }
 
-Graph Parse(const Json& json) {
+Graph ParsedGraph(const Json& json) {
   auto model = ParseKerasModel(json.dump());
   EXPECT_TRUE(model.ok()) << model.status();
   return model->graph;
@@ -49,7 +49,7 @@ TEST(KerasDtypeTest, EachLayerHasThePrecisionOfItsPolicy) {
       {nullptr, 4}, {Dense("first", Policy("mixed_bfloat16")), Dense("name", "mixed_float16"),
                      Dense("keras2", Policy("mixed_bfloat16", "Policy")), inner,
                      Dense("none", nullptr), Dense("last", Policy("float32"))});
-  const Graph graph = Parse(json);
+  const Graph graph = ParsedGraph(json);
   const std::map<std::string, ComputeDtype> expected = {
       {"first", ComputeDtype::kBfloat16},  {"name", ComputeDtype::kFloat16},
       {"keras2", ComputeDtype::kBfloat16}, {"inner/deep", ComputeDtype::kFloat16},
@@ -70,7 +70,7 @@ TEST(KerasDtypeTest, InputsMayBeOfWhatTheFirstLayerComputesIn) {
   for (const char* dtype : {"float32", "bfloat16", "float16"}) {
     Json json = SequentialJson({nullptr, 4}, {Dense("dense", Policy("mixed_bfloat16"))});
     json["config"]["layers"][0]["config"]["dtype"] = dtype;
-    EXPECT_EQ(Parse(json).inputs().size(), 1u) << dtype;
+    EXPECT_EQ(ParsedGraph(json).inputs().size(), 1u) << dtype;
   }
 }
 
@@ -114,12 +114,12 @@ TEST(KerasDtypeTest, AnInputSaysWhichWholeNumbersItTakes) {
       {"uint32", {0, 1 << 24}},
       {"uint64", {0, 1 << 24}}};
   for (const auto& [dtype, range] : expected) {
-    const Graph graph = Parse(OnInput(dtype, {dense}));
+    const Graph graph = ParsedGraph(OnInput(dtype, {dense}));
     const auto& numbers = graph.value(graph.inputs()[0]).whole_numbers;
     ASSERT_TRUE(numbers.has_value()) << dtype;
     EXPECT_EQ(std::pair(numbers->least, numbers->most), range) << dtype;
   }
-  const Graph graph = Parse(OnInput("float32", {dense}));
+  const Graph graph = ParsedGraph(OnInput("float32", {dense}));
   EXPECT_FALSE(graph.value(graph.inputs()[0]).whole_numbers.has_value());
   EXPECT_THAT(std::string(ParseKerasModel(OnInput("bool", {dense}).dump()).status().message()),
               AllOf(HasSubstr("$.config.layers[0].config.dtype: "), HasSubstr("\"bool\"")));

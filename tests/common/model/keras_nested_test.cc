@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-void ExpectError(const Json& json, const std::vector<std::string>& parts) {
+void ExpectRejected(const Json& json, const std::vector<std::string>& parts) {
   const absl::Status status = ParseKerasModel(json.dump()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
@@ -72,9 +72,9 @@ TEST(KerasNestedTest, CallsAreCountedAsKerasDoes) {
   EXPECT_EQ(model.graph.nodes().back().outputs, model.graph.outputs());
   EXPECT_EQ(model.graph.nodes().size(), 6u);  // r, sum, q, wide, sum, q
   keras3["config"]["output_layers"][1] = 3;
-  ExpectError(keras3, {"$.config.output_layers", "\"two\" has 2 calls, counted from 1"});
+  ExpectRejected(keras3, {"$.config.output_layers", "\"two\" has 2 calls, counted from 1"});
   keras3["config"]["output_layers"][1] = 0;
-  ExpectError(keras3, {"$.config.output_layers", "\"two\" has 2 calls, counted from 1"});
+  ExpectRejected(keras3, {"$.config.output_layers", "\"two\" has 2 calls, counted from 1"});
 
   const Json inner =
       Named(FunctionalJson({Input("i", {nullptr, 4}), CalledJson(Dense("dense", 4), {"i"})}, "i",
@@ -83,13 +83,13 @@ TEST(KerasNestedTest, CallsAreCountedAsKerasDoes) {
   Json keras2 = FunctionalJson(
       {Input("x", {nullptr, 4}), CalledJson(inner, {"x"}), CalledJson(Dense("top", 2), {"inner"})},
       "x", "top");
-  ExpectError(keras2, {"\"inner\" has 1 call", "no call 0"});
+  ExpectRejected(keras2, {"\"inner\" has 1 call", "no call 0"});
   keras2["config"]["layers"][2]["inbound_nodes"][0][0][1] = 1;
   EXPECT_EQ(OutputShape(Parse(keras2)), (Shape{kBatch, 2}));
   // A Sequential model with an InputLayer, in Keras 2 alone.
   keras2["config"]["layers"][1] =
       CalledJson(Named(SequentialJson({nullptr, 4}, {Dense("dense", 4)}), "inner"), {"x"});
-  ExpectError(keras2, {"no call 1"});
+  ExpectRejected(keras2, {"no call 1"});
   keras2["keras_version"] = "2.15.0";
   EXPECT_EQ(OutputShape(Parse(keras2)), (Shape{kBatch, 2}));
 }
@@ -146,7 +146,7 @@ TEST(KerasNestedTest, OpenExtentsAreThoseOfTheCall) {
             "inner");
   EXPECT_EQ(OutputShape(Parse(SequentialJson({nullptr, 9, 8, 3}, {inner}))),
             (Shape{kBatch, 7, 6, 4}));
-  ExpectError(SequentialJson({nullptr, 9, 8, 4}, {inner}),
+  ExpectRejected(SequentialJson({nullptr, 9, 8, 4}, {inner}),
               {"$.config.layers[1].config.layers[0]", "(None, None, None, 3)", "(None, 9, 8, 4)"});
 }
 
@@ -163,15 +163,15 @@ TEST(KerasNestedTest, ErrorsInside) {
 
   Json wrong = inner;
   wrong["config"]["layers"][1]["config"]["units"] = 0;
-  ExpectError(around(wrong), {path + "layers[1].config.units: is 0"});
+  ExpectRejected(around(wrong), {path + "layers[1].config.units: is 0"});
   wrong = inner;
   wrong["config"]["output_layers"].push_back({"i", 0, 0});
-  ExpectError(around(wrong), {"layer \"inner\" (Functional) has 2 outputs"});
+  ExpectRejected(around(wrong), {"layer \"inner\" (Functional) has 2 outputs"});
   wrong = inner;
   wrong["config"]["layers"][1]["inbound_nodes"][0][0][0] = "dense";
-  ExpectError(around(wrong), {path + "layers: "});
+  ExpectRejected(around(wrong), {path + "layers: "});
   wrong = FunctionalJson({Input("x", {nullptr, 4}), CalledJson(inner, {"x", "x"})}, "x", "x");
-  ExpectError(wrong, {"$.config.layers[1]", "1 input", " 2"});
+  ExpectRejected(wrong, {"$.config.layers[1]", "1 input", " 2"});
 }
 
 // A model of several outputs, and one that takes its inputs by name.
@@ -204,20 +204,20 @@ TEST(KerasNestedTest, CallsAreCapped) {
     twice["config"]["output_layers"][0][1] = level > 0 ? 2 : 1;
     model = Named(twice, "m");
   }
-  ExpectError(model, {"more than 100000 times"});
+  ExpectRejected(model, {"more than 100000 times"});
 }
 
 // A name of Keras 2 may have a slash in it.
 TEST(KerasNestedTest, NoTwoVariablesHaveOneName) {
   const Json inner = Named(SequentialJson({nullptr, 4}, {Dense("dense", 4)}), "inner");
-  ExpectError(SequentialJson({nullptr, 4}, {Dense("inner/dense", 4), inner}),
+  ExpectRejected(SequentialJson({nullptr, 4}, {Dense("inner/dense", 4), inner}),
               {"$.config.layers[2].config.layers[1].config.name", "\"inner/dense/kernel\""});
 }
 
 TEST(KerasNestedTest, PathsAreCapped) {
   const Json inner =
       Named(SequentialJson({nullptr, 4}, {Dense(std::string(600, 'a'), 4)}), std::string(600, 'b'));
-  ExpectError(SequentialJson({nullptr, 4}, {inner}),
+  ExpectRejected(SequentialJson({nullptr, 4}, {inner}),
               {"$.config.layers[1].config.layers[1].config.name", "1000 bytes"});
 }
 

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::chrono::hours kPatience{1};
+constexpr std::chrono::hours kLongPatience{1};
 
 // The client's end of a connection, and the descriptor of the server's.
 class HttpConnectionTest : public ::testing::Test {
@@ -46,7 +46,7 @@ class HttpConnectionTest : public ::testing::Test {
 
 // Else the thread that serves the port stays with it for as long as it sends.
 TEST_F(HttpConnectionTest, OfAFloodAfterTheAnswerALittleIsReadAtATime) {
-  HttpConnection connection(server_end(), kPatience);
+  HttpConnection connection(server_end(), kLongPatience);
   Send("GET /page HTTP/1.1\r\n\r\n");
   ASSERT_TRUE(connection.Proceed().has_value());
   const size_t flood = Send(std::string(1 << 20, 'x'));

@@ -14,14 +14,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr size_t kSize = 67;  // no multiple of any vector length
+constexpr size_t kOuterSize = 67;  // no multiple of any vector length
 
 // Values, and what an optimizer keeps beside them.
 struct Trained {
   explicit Trained(const std::string& config)
-      : optimizer(MakeOuterOptimizer(config, "$.outer").value()), values(kSize) {
-    for (size_t i = 0; i < kSize; ++i) values[i] = 0.1f * static_cast<float>(i % 13) - 0.5f;
-    slots.assign(optimizer->slot_names().size(), std::vector<float>(kSize));
+      : optimizer(MakeOuterOptimizer(config, "$.outer").value()), values(kOuterSize) {
+    for (size_t i = 0; i < kOuterSize; ++i) values[i] = 0.1f * static_cast<float>(i % 13) - 0.5f;
+    slots.assign(optimizer->slot_names().size(), std::vector<float>(kOuterSize));
   }
   void Apply(const std::vector<float>& gradient, uint64_t iteration) {
     std::vector<float*> places;
@@ -30,7 +30,7 @@ struct Trained {
   }
   double FarthestFrom(const Trained& other) const {
     double farthest = 0;
-    for (size_t i = 0; i < kSize; ++i)
+    for (size_t i = 0; i < kOuterSize; ++i)
       farthest = std::max(farthest, std::abs(double{values[i]} - other.values[i]));
     return farthest;
   }
@@ -54,7 +54,7 @@ class DelayedNesterovTest : public testing::Test {
  protected:
   DelayedNesterovTest() { std::cout << "seed " << seed_ << "\n"; }
   std::vector<float> Gradient() {
-    std::vector<float> gradient(kSize);
+    std::vector<float> gradient(kOuterSize);
     // So small that the values stay below 1, where they are rounded to 6e-8.
     std::uniform_real_distribution<float> uniform(-0.04f, 0.04f);
     for (float& g : gradient) g = uniform(random_);
@@ -90,7 +90,7 @@ TEST_F(DelayedNesterovTest, WeightsDecayOnceInSoManyDifferences) {
   Trained delayed(R"({"class_name": "DelayedNesterov", "config": {"learning_rate": 0.5,
       "momentum_every": 8, "weight_decay": 0.1}})");
   const float before = delayed.values[1];
-  for (int t = 1; t <= 8; ++t) delayed.Apply(std::vector<float>(kSize), t);
+  for (int t = 1; t <= 8; ++t) delayed.Apply(std::vector<float>(kOuterSize), t);
   EXPECT_NEAR(delayed.values[1] / before, 1 - 0.5 * 0.1, 2e-3);
 }
 
@@ -98,10 +98,10 @@ TEST_F(DelayedNesterovTest, DifferentOnesInARowAreTheirMean) {
   constexpr int kEvery = 3;
   Trained delayed(Delayed(kEvery)), together(kNesterov);
   for (uint64_t round = 0; round < 4; ++round) {
-    std::vector<float> mean(kSize);
+    std::vector<float> mean(kOuterSize);
     for (int i = 0; i < kEvery; ++i) {
       const std::vector<float> gradient = Gradient();
-      for (size_t j = 0; j < kSize; ++j) mean[j] += gradient[j] / kEvery;
+      for (size_t j = 0; j < kOuterSize; ++j) mean[j] += gradient[j] / kEvery;
       delayed.Apply(gradient, round * kEvery + i + 1);
     }
     together.Apply(mean, round + 1);
@@ -115,11 +115,11 @@ TEST_F(DelayedNesterovTest, TheBufferHasWhatCameSinceTheMomentum) {
               ElementsAre("delayed_nesterov_momentum", "delayed_nesterov_buffer"));
   const std::vector<float> first = Gradient(), second = Gradient();
   delayed.Apply(first, 1);
-  EXPECT_EQ(delayed.slots[0], std::vector<float>(kSize));
+  EXPECT_EQ(delayed.slots[0], std::vector<float>(kOuterSize));
   EXPECT_EQ(delayed.slots[1], first);
   delayed.Apply(second, 2);
   EXPECT_FLOAT_EQ(delayed.slots[0][5], (first[5] + second[5]) / 2);
-  EXPECT_EQ(delayed.slots[1], std::vector<float>(kSize));
+  EXPECT_EQ(delayed.slots[1], std::vector<float>(kOuterSize));
 }
 
 TEST(OuterOptimizerTest, IsAnyOfKerasAndDelayedNesterov) {

@@ -15,7 +15,7 @@ void PrintTo(const Round& round, std::ostream* out) {
 
 namespace {
 
-constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxStep = std::numeric_limits<uint64_t>::max();
 
 // 10 examples in steps of 1, in rounds of 4: 4, 4 and 2 steps an epoch.
 RoundPlan Tens(uint64_t epochs, uint64_t steps, uint64_t max = 4) {
@@ -48,7 +48,7 @@ TEST(RoundPlanTest, NextStartIsWhereACutMayBe) {
   EXPECT_EQ(rounds.NextStart(9), 10u) << "the end of the epoch";
   EXPECT_EQ(rounds.NextStart(14), 14u);
   EXPECT_EQ(rounds.NextStart(15), 15u);
-  EXPECT_EQ(rounds.NextStart(kMax), 15u);
+  EXPECT_EQ(rounds.NextStart(kMaxStep), 15u);
 }
 
 TEST(RoundPlanTest, CountsRoundsThatAreWhole) {
@@ -59,7 +59,7 @@ TEST(RoundPlanTest, CountsRoundsThatAreWhole) {
   EXPECT_EQ(rounds.WholeBelow(10), 3u);
   EXPECT_EQ(rounds.WholeBelow(14), 4u);
   EXPECT_EQ(rounds.WholeBelow(15), 5u);
-  EXPECT_EQ(rounds.WholeBelow(kMax), 5u);
+  EXPECT_EQ(rounds.WholeBelow(kMaxStep), 5u);
 }
 
 TEST(RoundPlanTest, OneStepARoundIsEachStepItself) {
@@ -98,10 +98,10 @@ TEST(RoundPlanTest, RoundsFollowOneAnotherThroughEveryStepOnce) {
 }
 
 TEST(RoundPlanTest, TheLongestJobHasRoundsToo) {
-  const RoundPlan rounds(StepPlan(kMax, 1, /*epochs=*/1, /*steps=*/0), 1 << 20);
-  const Round last = rounds.Of(kMax - 1);
-  EXPECT_TRUE(last.Contains(kMax - 1));
-  EXPECT_EQ(last.end(), kMax);
+  const RoundPlan rounds(StepPlan(kMaxStep, 1, /*epochs=*/1, /*steps=*/0), 1 << 20);
+  const Round last = rounds.Of(kMaxStep - 1);
+  EXPECT_TRUE(last.Contains(kMaxStep - 1));
+  EXPECT_EQ(last.end(), kMaxStep);
 }
 
 }  // namespace

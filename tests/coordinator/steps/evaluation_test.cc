@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/coordinator/steps/dispatched_workers.h"
+
 namespace shoal {
 namespace {
 
 using testing::ElementsAre;
-
-constexpr Time kNow = std::chrono::seconds(100);
-constexpr Time kTimeout = std::chrono::seconds(60);
 
 TEST(EvaluationTest, MeansAreOverExamplesNotOverBatches) {
   Evaluation evaluation(/*epoch=*/3, /*cut_step=*/52, /*batches=*/2, /*metric_sum_count=*/2,

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "coordinator/steps/step_dispatcher.h"
+#include "tests/coordinator/steps/dispatched_workers.h"
 #include "tests/fakes/test_seed.h"
 
 namespace shoal {
@@ -17,11 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kNow = std::chrono::seconds(100);
-constexpr StepDispatcher::WorkerKey kAnn = 1, kBob = 2;
-
 // 2 epochs of 10 steps; rounds of 4, 4 and 2.
-StepDispatcher Make(uint64_t base = 0, const std::vector<uint64_t>& done = {}) {
+StepDispatcher MakeInRounds(uint64_t base = 0, const std::vector<uint64_t>& done = {}) {
   return StepDispatcher({.total_steps = 20,
                          .window_steps = 64,
                          .lease_timeout = std::chrono::seconds(60),
@@ -38,7 +36,7 @@ std::vector<uint64_t> Take(StepDispatcher& steps, StepDispatcher::WorkerKey work
 }
 
 TEST(RoundRuleTest, NoStepIsLeasedBeforeAllRoundsBelowItsOwnAreDone) {
-  StepDispatcher steps = Make();
+  StepDispatcher steps = MakeInRounds();
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(0, 1, 2, 3));
   for (const uint64_t step : {1, 2, 3}) steps.Done(kAnn, step, kNow);
   EXPECT_THAT(Take(steps, kBob), IsEmpty()) << "step 0 is not done";
@@ -49,7 +47,7 @@ TEST(RoundRuleTest, NoStepIsLeasedBeforeAllRoundsBelowItsOwnAreDone) {
 }
 
 TEST(RoundRuleTest, WhatCameBackIsOfTheSameRound) {
-  StepDispatcher steps = Make();
+  StepDispatcher steps = MakeInRounds();
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(0, 1, 2, 3));
   steps.Done(kAnn, 1, kNow);
   steps.Release(kAnn);
@@ -59,7 +57,7 @@ TEST(RoundRuleTest, WhatCameBackIsOfTheSameRound) {
 }
 
 TEST(RoundRuleTest, ATakeoverGoesOnWithinARound) {
-  StepDispatcher steps = Make(/*base=*/5, {6});
+  StepDispatcher steps = MakeInRounds(/*base=*/5, {6});
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(5));
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(7));
   EXPECT_THAT(Take(steps, kAnn), IsEmpty());
@@ -67,7 +65,7 @@ TEST(RoundRuleTest, ATakeoverGoesOnWithinARound) {
 
 // Before it was known that step 1 had been done in no way.
 TEST(RoundRuleTest, WhoComesBackWithAStepOfALaterRoundDoesNotKeepIt) {
-  StepDispatcher steps = Make();
+  StepDispatcher steps = MakeInRounds();
   Take(steps, kAnn);
   for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);
   EXPECT_THAT(Take(steps, kBob), ElementsAre(4, 5, 6, 7));
@@ -82,7 +80,7 @@ TEST(RoundRuleTest, WhoComesBackWithAStepOfALaterRoundDoesNotKeepIt) {
 }
 
 TEST(RoundRuleTest, NobodyIsTheSecondAtAStepOfALaterRound) {
-  StepDispatcher steps = Make();
+  StepDispatcher steps = MakeInRounds();
   Take(steps, kAnn);
   for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(4, 5, 6, 7));

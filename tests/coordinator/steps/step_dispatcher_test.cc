@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/coordinator/steps/dispatched_workers.h"
 
 namespace shoal {
 
@@ -27,9 +28,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kNow = std::chrono::seconds(100);
 constexpr Time kTimeout = std::chrono::seconds(60);
-constexpr StepDispatcher::WorkerKey kAnn = 1, kBob = 2, kEve = 3;
 
 StepDispatcher Make(uint64_t total, uint64_t window = 1000, uint64_t base = 0,
                     const std::vector<uint64_t>& done = {}) {

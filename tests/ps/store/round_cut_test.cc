@@ -32,14 +32,14 @@ absl::Status TryPush(VariableStore* store, uint64_t step, int chunk) {
   return store->Push(Gradient(*store, step, chunk), step, chunk, round.first, round).status();
 }
 
-void Push(VariableStore* store, uint64_t step, int chunk) {
+void PushInRound(VariableStore* store, uint64_t step, int chunk) {
   const absl::Status status = TryPush(store, step, chunk);
   ASSERT_TRUE(status.ok()) << status;
 }
 
 void PushSteps(VariableStore* store, uint64_t begin, uint64_t end) {
   for (uint64_t step = begin; step < end; ++step) {
-    for (int k = 0; k < PushedChunks(*store); ++k) Push(store, step, k);
+    for (int k = 0; k < PushedChunks(*store); ++k) PushInRound(store, step, k);
   }
 }
 
@@ -69,7 +69,7 @@ TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
   ASSERT_TRUE(store->cut().Start(kSteps, &highest));
   for (int k = 0; k < PushedChunks(*store); ++k) {
     EXPECT_FALSE(store->cut().Ready());
-    Push(store.get(), 2, k);
+    PushInRound(store.get(), 2, k);
   }
   EXPECT_EQ(Cut(*store), Expected(kSteps));
 }
@@ -94,8 +94,8 @@ TEST(RoundCutTest, RefusedWhereARoundFromItOnIsApplied) {
   const auto store = SeededStore(kOptions);
   uint64_t highest = 0;
   PushSteps(store.get(), 0, kSteps);
-  for (uint64_t step = kSteps; step < 2 * kSteps; ++step) Push(store.get(), step, 1);
-  Push(store.get(), 2 * kSteps, 1);
+  for (uint64_t step = kSteps; step < 2 * kSteps; ++step) PushInRound(store.get(), step, 1);
+  PushInRound(store.get(), 2 * kSteps, 1);
   EXPECT_FALSE(store->cut().Start(kSteps, &highest));
   EXPECT_EQ(highest, 2 * kSteps - 1) << "the step above is in, not applied";
   EXPECT_TRUE(store->cut().Start(2 * kSteps, &highest));
@@ -143,7 +143,7 @@ void CheckRandomPushes(uint64_t seed) {
       ASSERT_TRUE(store->cut().Start(cut_step, &highest));
     }
     const auto [step, chunk] = pushes[i];
-    Push(store.get(), step, chunk);
+    PushInRound(store.get(), step, chunk);
     if (random() % 2 == 0) readers.push_back(*store->Read(random() % chunks));
     if (readers.size() > 5) readers.erase(readers.begin() + random() % readers.size());
   }

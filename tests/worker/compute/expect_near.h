@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string>
 
 namespace shoal {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 inline double Largest(std::span<const float> values) {
   double largest = 0;

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-constexpr char kSparse[] = "SparseCategoricalCrossentropy";
+constexpr char kSparseClass[] = "SparseCategoricalCrossentropy";
 constexpr char kCategorical[] = "CategoricalCrossentropy";
 constexpr char kMeanSquared[] = "MeanSquaredError";
 
@@ -18,11 +18,11 @@ absl::Status Check(const std::string& loss, const Shape& output, const Shape& la
 }
 
 TEST(CheckLabelShapeTest, SparseLabelsAreOneClassNumberAnExample) {
-  EXPECT_TRUE(Check(kSparse, {kBatch, 10}, {}).ok());
-  EXPECT_TRUE(Check(kSparse, {kBatch, 10}, {1}).ok());
-  EXPECT_TRUE(Check(kSparse, {kBatch, 7, 10}, {7}).ok());
-  EXPECT_TRUE(Check(kSparse, {kBatch, 7, 10}, {7, 1}).ok());
-  EXPECT_FALSE(Check(kSparse, {kBatch, 7, 10}, {}).ok());
+  EXPECT_TRUE(Check(kSparseClass, {kBatch, 10}, {}).ok());
+  EXPECT_TRUE(Check(kSparseClass, {kBatch, 10}, {1}).ok());
+  EXPECT_TRUE(Check(kSparseClass, {kBatch, 7, 10}, {7}).ok());
+  EXPECT_TRUE(Check(kSparseClass, {kBatch, 7, 10}, {7, 1}).ok());
+  EXPECT_FALSE(Check(kSparseClass, {kBatch, 7, 10}, {}).ok());
 }
 
 TEST(CheckLabelShapeTest, OtherLabelsHaveTheShapeOfTheOutput) {
@@ -49,12 +49,12 @@ TEST(CheckLabelShapeTest, ALastAxisOfOneMayBeThereOrNot) {
 }
 
 TEST(CheckLabelShapeTest, TheErrorNamesFileShapesAndWhatWouldBeRight) {
-  const absl::Status one_hot = Check(kSparse, {kBatch, 10}, {10});
-  EXPECT_THAT(one_hot,
-              FailsWith(absl::StatusCode::kInvalidArgument,
-                        {kSparse, "train-labels.idx: ", " " + ShapeToString({kBatch, 10}) + " ",
-                         " " + ShapeToString({}) + ",", " " + ShapeToString({10}) + ";",
-                         " categorical_crossentropy"}));
+  const absl::Status one_hot = Check(kSparseClass, {kBatch, 10}, {10});
+  EXPECT_THAT(one_hot, FailsWith(absl::StatusCode::kInvalidArgument,
+                                 {kSparseClass,
+                                  "train-labels.idx: ", " " + ShapeToString({kBatch, 10}) + " ",
+                                  " " + ShapeToString({}) + ",", " " + ShapeToString({10}) + ";",
+                                  " categorical_crossentropy"}));
   EXPECT_THAT(std::string(Check(kCategorical, {kBatch, 10}, {}).message()),
               testing::HasSubstr("sparse_categorical_crossentropy"));
   const absl::Status number = Check(kMeanSquared, {kBatch, 10}, {});

@@ -19,9 +19,9 @@
 namespace shoal {
 namespace {
 
-class Transport {
+class SharingTransport {
  public:
-  explicit Transport(TransportLimits /*limits*/) {}
+  explicit SharingTransport(TransportLimits /*limits*/) {}
   std::unique_ptr<TestNode> CreateNode() const {
     return std::make_unique<TestNode>(GrpcNetwork::Create({}),
                                       [](GrpcNetwork* network) { network->Run(Time::zero()); });
@@ -29,12 +29,12 @@ class Transport {
   static std::string ListenAddress() { return "127.0.0.1:0"; }
 };
 
-class GrpcSharedPayloadsTest : public NetworkConformance<Transport> {
+class GrpcSharedPayloadsTest : public NetworkConformance<SharingTransport> {
  protected:
   // A server that answers the first message of its one stream, and keeps all, until `count` came.
   void StartHolding(size_t count) {
-    NetworkConformance<Transport>::StartServer(
-        Transport::ListenAddress(),
+    NetworkConformance<SharingTransport>::StartServer(
+        SharingTransport::ListenAddress(),
         [this, count](const std::string&, std::unique_ptr<Stream> stream) {
           serving_ = std::move(stream);
           return StreamCallbacks{.on_message =
@@ -79,8 +79,8 @@ TEST_F(GrpcSharedPayloadsTest, PayloadsBetweenProcessesOfOneMachineLieInMemoryTh
   StopServer();
   std::unique_ptr<Stream> serving;
   std::atomic<int> served_shared = 0;
-  NetworkConformance<Transport>::StartServer(
-      Transport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
+  NetworkConformance<SharingTransport>::StartServer(
+      SharingTransport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
         serving = std::move(stream);
         return StreamCallbacks{.on_message =
                                    [&](Message message) {

@@ -21,6 +21,7 @@
 #include "tests/worker/compute/device/failing_kernel.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
@@ -37,10 +38,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
-
-const float kNan = std::numeric_limits<float>::quiet_NaN();
-// Orders of what the streams do. Few would do: most orders show a wait that is missing.
-constexpr uint64_t kSeeds = 30;
 
 // (prediction, losses, target, sums)
 class SumsKernel : public Kernel {

@@ -17,6 +17,10 @@
 
 namespace shoal {
 
+// The seeds that a test tries. Each draws another order of the streams; most show a wait that is
+// missing.
+inline constexpr uint64_t kSeeds = 30;
+
 // A Device in host memory. It does nothing until the host waits. Then it runs the next item of a
 // stream that the seed draws, until the awaited event has happened. With most seeds, one stream is
 // lazy: it does nothing while another stream can run. So several seeds together cover every order

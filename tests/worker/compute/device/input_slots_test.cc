@@ -28,7 +28,6 @@ namespace {
 using ::testing::ElementsAreArray;
 
 // Orders of what the streams do.
-constexpr uint64_t kSeeds = 30;
 // In which the fake's kernels fail.
 constexpr uint64_t kBadStep = 1000;
 

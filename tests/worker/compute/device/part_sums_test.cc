@@ -12,6 +12,7 @@
 
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/small_models.h"
@@ -22,9 +23,7 @@
 namespace shoal {
 namespace {
 
-const float kNan = std::numeric_limits<float>::quiet_NaN();
 // Orders of what the streams do.
-constexpr uint64_t kSeeds = 30;
 
 class PartSumsTest : public ::testing::Test {
  protected:

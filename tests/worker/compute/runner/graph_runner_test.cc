@@ -33,8 +33,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const float kNan = std::numeric_limits<float>::quiet_NaN();
-
 // A model with a use of everything that has to do with the order of steps: branches, a reshape,
 // dropout, fused activations, odd channels.
 Graph PooledModel(double dropout_rate = 0) {

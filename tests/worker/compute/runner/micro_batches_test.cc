@@ -24,7 +24,6 @@ namespace shoal {
 namespace {
 
 constexpr int64_t kExamples = 7;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // All that is random: dropout of elements and of channels, numbers for each example.
 Graph RandomModel() {

@@ -39,10 +39,11 @@ Trial Try(const ConvolutionGraph& graph) {
   Trial trial = {.time = 1, .tolerance = SampleTolerance(graph.written().type)};
   for (size_t t = 0; t < tensors.size(); ++t) {
     if (!tensors[t].written) continue;
-    const auto [count, apart] = SamplePlaces(tensors[t].elements);
+    const SamplePlaces places(tensors[t].elements);
     WithElement(tensors[t].type, [&]<typename Element>(Element) {
       const auto* const from = reinterpret_cast<const Element*>(memory[t].data());
-      for (int64_t i = 0; i < count; ++i) trial.sample.push_back(ToFloat(from[i * apart]));
+      for (int64_t i = 0; i < places.count; ++i)
+        trial.sample.push_back(ToFloat(from[i * places.apart]));
     });
   }
   return trial;

@@ -40,8 +40,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 // Dropout of elements and of channels, which is drawn by an example's place in the batch.
 Graph Model(bool normalized) {
   ModelBuilding model({kBatch, 6, 6, 2});

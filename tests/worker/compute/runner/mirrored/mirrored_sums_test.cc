@@ -38,7 +38,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 // Orders of what the streams do.
-constexpr uint64_t kSeeds = 20;
+constexpr uint64_t kSumSeeds = 20;
 
 class FailsWhileTold : public Kernel {
  public:
@@ -179,7 +179,7 @@ class MirroredSumsTest : public ::testing::Test {
 TEST_F(MirroredSumsTest, InAnyOrderTheSumIsThatOfTheHost) {
   for (const auto& [replicas, examples] : {std::pair(2, 5), std::pair(3, 8)}) {
     const PageAlignedFloats expected = Expected(examples, /*largest_part=*/3);
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kSumSeeds; ++seed) {
       SCOPED_TRACE(absl::StrCat(examples, " examples on ", replicas, ", seed ", seed));
       const auto runner = Make(seed, std::vector<bool>(replicas));
       for (int run = 0; run < 3; ++run) {  // given, recorded, played
@@ -242,7 +242,7 @@ TEST_F(MirroredSumsTest, DevicesAddUpTheirSumsOfMicroBatchesOnce) {
     const int reduces = sums_->reduces();
     EXPECT_GT(reduces, 0);
     const PageAlignedFloats expected = Expected(each);
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kSumSeeds; ++seed) {
       SCOPED_TRACE(absl::StrCat(each.examples, " examples on ", each.replicas, ", at once ",
                                 each.micro_batch_size, ", seed ", seed));
       const auto runner =
@@ -267,7 +267,7 @@ TEST_F(MirroredSumsTest, DevicesAddUpTheirSumsOfMicroBatchesOnce) {
 TEST_F(MirroredSumsTest, TheHostAddsUpTheDevicesSumsOfMicroBatches) {
   for (const Case& each : kInMicroBatches) {
     const PageAlignedFloats expected = Expected(each);
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kSumSeeds; ++seed) {
       SCOPED_TRACE(absl::StrCat(each.examples, " examples on ", each.replicas, ", at once ",
                                 each.micro_batch_size, ", seed ", seed));
       const auto runner =
@@ -289,7 +289,7 @@ TEST_F(MirroredSumsTest, TheHostAddsUpTheDevicesSumsOfMicroBatches) {
 TEST_F(MirroredSumsTest, ADeviceThatFailsHangsNobody) {
   for (const int64_t micro_batch_size : {0, 2}) {
     const PageAlignedFloats expected = Expected({3, 8, micro_batch_size});
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kSumSeeds; ++seed) {
       for (size_t failing = 0; failing < 3; ++failing) {
         SCOPED_TRACE(
             absl::StrCat("at once ", micro_batch_size, ", seed ", seed, ", device ", failing));
@@ -315,7 +315,7 @@ TEST_F(MirroredSumsTest, ADeviceThatFailsHangsNobody) {
 TEST_F(MirroredSumsTest, ALinkThatFailsInTheMidstOfASumHangsNobody) {
   for (const int64_t micro_batch_size : {0, 2}) {
     const PageAlignedFloats expected = Expected({3, 8, micro_batch_size});
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kSumSeeds; ++seed) {
       for (const int failing : {0, 1, 2}) {
         SCOPED_TRACE(
             absl::StrCat("at once ", micro_batch_size, ", seed ", seed, ", device ", failing));
@@ -338,7 +338,7 @@ TEST_F(MirroredSumsTest, ALinkThatFailsInTheMidstOfASumHangsNobody) {
 
 // A device has failed after its part of a sum was taken, and another never gave its own.
 TEST_F(MirroredSumsTest, ASumThatWasAbortedIsSaidToNobody) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (uint64_t seed = 0; seed < kSumSeeds; ++seed) {
     SCOPED_TRACE(seed);
     const auto runner = Make(seed, {false, false, true});
     sums_->HoldUp(1);
