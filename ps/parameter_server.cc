@@ -12,12 +12,7 @@ ParameterServer::ParameterServer(Options options)
              .incarnation = options.incarnation,
              .loop = options.loop,
              .files = options.files},
-      control_({.coordinator = std::move(options.coordinator),
-                .workers = options.workers,
-                .memory = options.memory,
-                .on_memory_needs = std::move(options.on_memory_needs),
-                .on_stopped = std::move(options.on_stopped)},
-               &state_),
+      control_(std::move(options.control), &state_),
       exchange_(&state_) {}
 
 absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& method,

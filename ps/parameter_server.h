@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "common/files/file_system.h"
-#include "common/memory/memory_limit.h"
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/network.h"
@@ -27,23 +25,16 @@ class ParameterServer {
     uint64_t incarnation = 0;   // random, not 0
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = RealFileSystem();
-    std::string coordinator;  // its address, for people; empty: not known
-    int workers = 0;          // workers that the cluster spec lists
-    MemoryLimit memory;       // limit of this machine
-    // Called at each Load with the bytes of memory that this ps may take at times, besides those it
-    // holds then. May be null.
-    std::function<void(uint64_t bytes)> on_memory_needs;
-    // Called once, when the job is over or this ps may leave.
-    std::function<void()> on_stopped;
+    ControlService::Options control;
   };
   explicit ParameterServer(Options options);
 
   // For Network::Listen.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
-  // Asks the coordinator for a checkpoint, then calls on_stopped: when the checkpoint is written or
-  // has failed, after 2 s without a coordinator, whose streams may just have broken, or after
-  // `grace`. An empty ps leaves at once.
+  // Asks the coordinator for a checkpoint, then calls control.on_stopped: when the checkpoint is
+  // written or has failed, after 2 s without a coordinator, whose streams may just have broken, or
+  // after `grace`. An empty ps leaves at once.
   void Leave(Time grace);
   // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;

@@ -20,14 +20,15 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
     daemon.Ending(result);
     network->Stop();
   };
-  ParameterServer server({.index = spec.task.index,
-                          .incarnation = DrawIncarnation(),
-                          .loop = network.get(),
-                          .coordinator = spec.chief_address().ToString(),
-                          .workers = static_cast<int>(spec.workers.size()),
-                          .memory = ReadMemoryLimit(),
-                          .on_memory_needs = [&](uint64_t bytes) { network->KeepFree(bytes); },
-                          .on_stopped = end});
+  ParameterServer server(
+      {.index = spec.task.index,
+       .incarnation = DrawIncarnation(),
+       .loop = network.get(),
+       .control = {.coordinator = spec.chief_address().ToString(),
+                   .workers = static_cast<int>(spec.workers.size()),
+                   .memory = ReadMemoryLimit(),
+                   .on_memory_needs = [&](uint64_t bytes) { network->KeepFree(bytes); },
+                   .on_stopped = end}});
 
   SHOAL_RETURN_IF_ERROR(
       ListenAsTask(*spec.Find(spec.task), network.get(),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/log/logging.h"
+#include "common/memory/memory_limit.h"
 #include "common/rpc/scope.h"
 #include "ps/holder.h"
 #include "ps/row_fetch.h"

@@ -50,8 +50,7 @@ void ParameterServerTest::Restart() {
                                .incarnation = kIncarnation,
                                .loop = loop_.get(),
                                .files = files_,
-                               .memory = memory_,
-                               .on_stopped = [this] { ++stops_; }});
+                               .control = {.memory = memory_, .on_stopped = [this] { ++stops_; }}});
 }
 
 ParameterServerTest::Client ParameterServerTest::Connect(const std::string& method,

@@ -93,11 +93,11 @@ void InProcessCluster::StartPs(int index) {
       .loop = task.node.get(),
       .files = index < static_cast<int>(options_.ps_files.size()) ? options_.ps_files[index]
                                                                   : RealFileSystem(),
-      .on_stopped = [this, &task] {
+      .control = {.on_stopped = [this, &task] {
         MutexLock lock(&mutex_);
         task.over = true;
         changed_.NotifyAll();
-      }});
+      }}});
   ASSERT_TRUE(task.node
                   ->Listen(PsName(index),
                            [&task](const std::string& method, std::unique_ptr<Stream> stream) {

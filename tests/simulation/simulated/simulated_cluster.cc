@@ -210,15 +210,15 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
     auto program = std::make_unique<Ps>();
     program->cluster = this;
     program->index = task.index;
-    program->server = std::make_unique<ParameterServer>(
-        ParameterServer::Options{.index = task.index,
-                                 .incarnation = world_.random().Next() | 1,
-                                 .loop = process,
-                                 .files = life.files.get(),
-                                 .on_stopped = [this, &task, &life, ps = program.get()] {
-                                   if (ps->leaves) checks_.OnLeft(*life.process);
-                                   OnExit(task, life, "stopped", /*start_again=*/ps->leaves);
-                                 }});
+    program->server = std::make_unique<ParameterServer>(ParameterServer::Options{
+        .index = task.index,
+        .incarnation = world_.random().Next() | 1,
+        .loop = process,
+        .files = life.files.get(),
+        .control = {.on_stopped = [this, &task, &life, ps = program.get()] {
+          if (ps->leaves) checks_.OnLeft(*life.process);
+          OnExit(task, life, "stopped", /*start_again=*/ps->leaves);
+        }}});
     (void)process->Listen(task.name,
                           [server = program->server.get()](const std::string& method,
                                                            std::unique_ptr<Stream> stream) {
