@@ -134,7 +134,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       StartMonitoring(
           daemon, cluster.chief_address(), network.get(),
           {.collect = [&run](MetricSamples* out) { run->Collect(out); },
-           .not_ready = [&run] { return run->NotReady(); },
+           .check_ready = [&run] { return run->CheckReady(); },
            .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));
   daemon.OnStopSignal([&](int count) {
     network->Post([&, count] {

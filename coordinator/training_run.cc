@@ -123,9 +123,10 @@ void TrainingRun::Tick() {
   reconciler_.Tick();
 }
 
-std::string TrainingRun::NotReady() const {
-  if (parts_.shutdown->over()) return "the run is over";
-  return parts_.drain->stopping() ? "stopping" : "";
+absl::Status TrainingRun::CheckReady() const {
+  if (parts_.shutdown->over()) return absl::FailedPreconditionError("the run is over");
+  if (parts_.drain->stopping()) return absl::FailedPreconditionError("stopping");
+  return absl::OkStatus();
 }
 
 RunView TrainingRun::View() const { return RunView(parts_, parts_.options.loop->Now()); }

@@ -48,8 +48,9 @@ class TrainingRun {
   proto::StatusReply Status() const { return View().Status(); }
   // Adds the metrics of the run for Prometheus.
   void Collect(MetricSamples* out) const { View().Collect(out); }
-  // Why the run takes no more work, in a line; empty while it does.
-  std::string NotReady() const;
+  // Returns OK while the run takes work. kFailedPrecondition: it is stopping, or over; the message
+  // says which, in a line.
+  absl::Status CheckReady() const;
   // The steps of the open timeline; null without one.
   const StepDispatcher* dispatcher() const {
     return parts_.scheduler->open() ? &parts_.scheduler->steps() : nullptr;

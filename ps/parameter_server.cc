@@ -25,7 +25,7 @@ absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& metho
 
 void ParameterServer::Leave(Time grace) { control_.Leave(grace); }
 
-std::string ParameterServer::NotReady() const { return control_.NotReady(); }
+absl::Status ParameterServer::CheckReady() const { return control_.CheckReady(); }
 
 void ParameterServer::Collect(MetricSamples* out) const {
   out->Add("shoal_ps_term", TermNumber(promised_term()));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/files/file_system.h"
 #include "common/metrics/metric_samples.h"
@@ -38,8 +39,10 @@ class ParameterServer {
   void Leave(Time grace);
   // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;
-  // Why it cannot serve now, in a line; empty while it can, also before a coordinator has come.
-  std::string NotReady() const;
+  // Returns OK while it can serve, also before a coordinator has come. Otherwise the message says
+  // why not, in a line. kUnavailable: it is loading variables. kFailedPrecondition: it is leaving,
+  // or stopped.
+  absl::Status CheckReady() const;
 
   uint64_t promised_term() const { return state_.promised_term; }
   // 0 when empty.

@@ -39,7 +39,7 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, *spec.Find(spec.task), network.get(),
                       {.collect = [&server](MetricSamples* out) { server.Collect(out); },
-                       .not_ready = [&server] { return server.NotReady(); }}));
+                       .check_ready = [&server] { return server.CheckReady(); }}));
   daemon.OnStopSignal([&](int count) {
     network->Post([&, count] {
       result = absl::CancelledError("stopped by a signal");

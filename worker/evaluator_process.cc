@@ -55,7 +55,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, listed == nullptr ? chief : *listed, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
-                       .not_ready = [&session] { return session.NotReady(); },
+                       .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
       [&](int) { network->Post([&session] { session.Stop("told to stop by a signal"); }); });

@@ -115,7 +115,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, own, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
-                       .not_ready = [&session] { return session.NotReady(); },
+                       .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
       [&](int) { network->Post([&session] { session.Drain("told to stop by a signal"); }); });

@@ -18,7 +18,7 @@ constexpr auto kFresh = std::chrono::milliseconds(200);
 
 // The loop's answer. Shared with the loop, which may answer after the caller has stopped waiting.
 struct Monitoring::Reply {
-  std::string not_ready;
+  absl::Status ready;
   MetricSamples samples;
 
   Mutex mutex;
@@ -75,10 +75,10 @@ HttpReply Monitoring::Answer(const std::string& path) {
                           : HttpReply{503, std::string(accepting.message()) + "\n"};
   }
   if (path == "/readyz") {
-    const auto reply = Ask([this](Reply* reply) { reply->not_ready = options_.not_ready(); });
+    const auto reply = Ask([this](Reply* reply) { reply->ready = options_.check_ready(); });
     if (reply == nullptr) return silent;
-    return reply->not_ready.empty() ? HttpReply{200, "ready\n"}
-                                    : HttpReply{503, reply->not_ready + "\n"};
+    return reply->ready.ok() ? HttpReply{200, "ready\n"}
+                             : HttpReply{503, std::string(reply->ready.message()) + "\n"};
   }
   return {404, "not found; try /metrics, /healthz or /readyz\n"};
 }

@@ -29,7 +29,8 @@ class Monitoring {
     EventLoop* loop = nullptr;  // outlives this
     // Both are called on the loop.
     std::function<void(MetricSamples*)> collect;
-    std::function<std::string()> not_ready;  // one line with the reason; empty: ready
+    // Returns OK while the daemon can do its own work, else why not; the message is one line.
+    std::function<absl::Status()> check_ready;
     // Returns an error if peers cannot connect to the daemon; the message is one line. Any thread.
     // May be null.
     std::function<absl::Status()> check_accepting;

@@ -39,10 +39,11 @@ void ControlService::WatchCoordinator() {
       state_->promised_term == 0 ? "none has claimed this ps yet" : "the last one is silent"));
 }
 
-std::string ControlService::NotReady() const {
-  if (stopped_) return "stopped";
-  if (leaving_) return "leaving, once a checkpoint is written";
-  return loading_.has_value() ? "loading variables" : "";
+absl::Status ControlService::CheckReady() const {
+  if (stopped_) return absl::FailedPreconditionError("stopped");
+  if (leaving_) return absl::FailedPreconditionError("leaving, once a checkpoint is written");
+  if (loading_.has_value()) return absl::UnavailableError("loading variables");
+  return absl::OkStatus();
 }
 
 void ControlService::SendHello(const SessionPtr& session) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
 #include "common/rpc/scope.h"
@@ -40,9 +41,9 @@ class ControlService : public StreamService {
   };
   ControlService(Options options, PsState* state);  // `state` outlives this
 
-  // See ParameterServer::Leave and NotReady.
+  // See ParameterServer::Leave and CheckReady.
   void Leave(Time grace);
-  std::string NotReady() const;
+  absl::Status CheckReady() const;
   // The time since the last command of a coordinator, or the start.
   Time silence() const { return state_->loop->Now() - last_command_; }
 

@@ -157,11 +157,11 @@ TEST(TrainingMetricsTest, ExactlyOnePhaseIsOneAndAStopIsNotReady) {
   cluster.Join(0);
   EXPECT_EQ(Value(cluster, "shoal_phase", {"training"}), 1);
   EXPECT_EQ(Value(cluster, "shoal_phase", {"stopping"}), 0);
-  EXPECT_EQ(cluster.run->NotReady(), "");
+  EXPECT_EQ(cluster.run->CheckReady(), absl::OkStatus());
   cluster.run->Stop();
   EXPECT_EQ(Value(cluster, "shoal_phase", {"training"}), 0);
   EXPECT_EQ(Value(cluster, "shoal_phase", {"stopping"}), 1);
-  EXPECT_EQ(cluster.run->NotReady(), "stopping");
+  EXPECT_EQ(cluster.run->CheckReady(), absl::FailedPreconditionError("stopping"));
 }
 
 TEST(TrainingMetricsTest, WhatTheRunWaitsForIsCounted) {
@@ -170,7 +170,8 @@ TEST(TrainingMetricsTest, WhatTheRunWaitsForIsCounted) {
   cluster.Advance(seconds(2));
   EXPECT_THAT(Value(cluster, "shoal_waiting_seconds", {"worker", "", "none is ready"}),
               Optional(Ge(1)));
-  EXPECT_EQ(cluster.run->NotReady(), "") << "which is nobody's readiness but the worker's";
+  EXPECT_EQ(cluster.run->CheckReady(), absl::OkStatus())
+      << "which is nobody's readiness but the worker's";
   cluster.Join(0);
   cluster.Advance(seconds(1));
   EXPECT_EQ(Value(cluster, "shoal_waits"), 0);

@@ -87,17 +87,17 @@ TEST_F(ParameterServerMetricsTest, WorkersThatLieAboutTheirIndexDoNotFillTheMemo
 }
 
 TEST_F(ParameterServerMetricsTest, ReadyUnlessItLoadsOrIsStopped) {
-  EXPECT_EQ(server_->NotReady(), "") << "a coordinator need not be there";
+  EXPECT_EQ(server_->CheckReady(), absl::OkStatus()) << "a coordinator need not be there";
   Client control = ConnectControl();
   Ask(control, Claim(kTerm));
   loop_->set_hold_offloads(true);
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
-  EXPECT_EQ(server_->NotReady(), "loading variables");
+  EXPECT_EQ(server_->CheckReady(), absl::UnavailableError("loading variables"));
   loop_->set_hold_offloads(false);
   loop_->RunUntilIdle();
-  EXPECT_EQ(server_->NotReady(), "");
+  EXPECT_EQ(server_->CheckReady(), absl::OkStatus());
   Ask(control, Stop(kTerm));
-  EXPECT_EQ(server_->NotReady(), "stopped");
+  EXPECT_EQ(server_->CheckReady(), absl::FailedPreconditionError("stopped"));
 }
 
 }  // namespace

@@ -305,9 +305,10 @@ void EvaluatorSession::Collect(MetricSamples* out) const {
   stats.Collect(out);
 }
 
-std::string EvaluatorSession::NotReady() const {
-  if (link_.over()) return "the work is over";
-  return preparing_ ? "opening the job's data" : "";
+absl::Status EvaluatorSession::CheckReady() const {
+  if (link_.over()) return absl::FailedPreconditionError("the work is over");
+  if (preparing_) return absl::UnavailableError("opening the job's data");
+  return absl::OkStatus();
 }
 
 }  // namespace shoal

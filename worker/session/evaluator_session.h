@@ -55,8 +55,9 @@ class EvaluatorSession {
 
   // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;
-  // Returns why it cannot work now, in one line; empty if it can, even if it has no work.
-  std::string NotReady() const;
+  // Returns OK while it can work, even if it has no work. Otherwise the message says why not, in a
+  // line. kUnavailable: it is opening the job's data. kFailedPrecondition: its work is over.
+  absl::Status CheckReady() const;
 
  private:
   enum class Activity { kIdle, kReading, kComputing };

@@ -80,8 +80,10 @@ class WorkerSession {
   void Collect(MetricSamples* out) const;
   // Returns the stats of the mean step, for the log at the end (WorkerStats::PerStep).
   LogFields PerStep() const { return stats_.PerStep(); }
-  // Returns why it cannot work now, in one line; empty if it can, even if it has no work.
-  std::string NotReady() const;
+  // Returns OK while it can work, even if it has no work. Otherwise the message says why not, in a
+  // line. kUnavailable: it is opening the job's data. kFailedPrecondition: it is draining, or its
+  // work is over.
+  absl::Status CheckReady() const;
 
  private:
   enum class Activity { kIdle, kPulling, kTraining, kPullingCut, kEvaluating };

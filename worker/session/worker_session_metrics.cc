@@ -52,10 +52,11 @@ void WorkerSession::CollectWaits(MetricSamples* out) const {
     add("ps", wait.ps, wait.connected ? "no answer" : "no connection", activity_began_);
 }
 
-std::string WorkerSession::NotReady() const {
-  if (link_.over()) return "the work is over";
-  if (draining_) return "draining";
-  return preparing_ ? "opening the job's data" : "";
+absl::Status WorkerSession::CheckReady() const {
+  if (link_.over()) return absl::FailedPreconditionError("the work is over");
+  if (draining_) return absl::FailedPreconditionError("draining");
+  if (preparing_) return absl::UnavailableError("opening the job's data");
+  return absl::OkStatus();
 }
 
 }  // namespace shoal

@@ -41,7 +41,7 @@ class MonitoringTest : public ::testing::Test {
                                   EXPECT_EQ(std::this_thread::get_id(), loop_thread_);
                                   out->Add("shoal_steps_done_total", ++collected_);
                                 },
-                            .not_ready = [this] { return not_ready_; },
+                            .check_ready = [this] { return ready_; },
                             .check_accepting = [this] { return accepting_; },
                             .patience = patience});
   }
@@ -51,7 +51,7 @@ class MonitoringTest : public ::testing::Test {
   std::thread thread_;
   std::thread::id loop_thread_;  // known to that thread
   int collected_ = 0;
-  std::string not_ready_;
+  absl::Status ready_;
   absl::Status accepting_;
 };
 
@@ -72,7 +72,7 @@ TEST_F(MonitoringTest, ServesWhatTheLoopCollects) {
 
 TEST_F(MonitoringTest, WhoIsNotReadySaysWhy) {
   RunLoop();
-  not_ready_ = "loading variables";
+  ready_ = absl::UnavailableError("loading variables");
   const auto monitoring = Make();
   const HttpReply reply = monitoring->Answer("/readyz");
   EXPECT_EQ(reply.status, 503);
@@ -123,7 +123,7 @@ TEST_F(MonitoringTest, ADiskThatHangsTakesOneScrapeOnly) {
   bool hangs = false;  // from the second scrape on
   Monitoring monitoring({.loop = loop_.get(),
                          .collect = [](MetricSamples*) {},
-                         .not_ready = [] { return ""; },
+                         .check_ready = [] { return absl::OkStatus(); },
                          .collect_off_loop =
                              [&](MetricSamples*) {
                                if (!std::exchange(hangs, true)) return;

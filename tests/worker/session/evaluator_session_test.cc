@@ -122,13 +122,13 @@ TEST_F(EvaluatorSessionTest, SaysHelloPreparesAndIsReady) {
   EXPECT_EQ(reports[0].hello().incarnation(), 99u);
   Welcome();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prepare the job 1"));
-  EXPECT_NE(session_->NotReady(), "");
+  EXPECT_EQ(session_->CheckReady().code(), absl::StatusCode::kUnavailable);
   computer_.FinishPrepare();
   const auto ready = TakeReports();
   ASSERT_THAT(ready, SizeIs(1));
   EXPECT_EQ(ready[0].ready().test_examples(), 50u);
   EXPECT_EQ(ready[0].ready().job_fingerprint(), JobFingerprint("the job"));
-  EXPECT_EQ(session_->NotReady(), "");
+  EXPECT_EQ(session_->CheckReady(), absl::OkStatus());
 }
 
 TEST_F(EvaluatorSessionTest, AsksForAllValuesComputesAllBatchesAndAddsThemUp) {

@@ -79,17 +79,17 @@ TEST_F(WorkerSessionTest, SaysWhereItsTimeGoes) {
 }
 
 TEST_F(WorkerSessionTest, ReadyUnlessItOpensItsDataOrLeaves) {
-  EXPECT_EQ(session_->NotReady(), "") << "a coordinator need not be there";
+  EXPECT_EQ(session_->CheckReady(), absl::OkStatus()) << "a coordinator need not be there";
   Welcome();
-  EXPECT_EQ(session_->NotReady(), "opening the job's data");
+  EXPECT_EQ(session_->CheckReady(), absl::UnavailableError("opening the job's data"));
   computer_.FinishPrepare();
-  EXPECT_EQ(session_->NotReady(), "");
+  EXPECT_EQ(session_->CheckReady(), absl::OkStatus());
   Open(kTimeline);
   ServePs();
   Lease(7, 1);
   ServePs();
   session_->Drain("SIGTERM");
-  EXPECT_EQ(session_->NotReady(), "draining");
+  EXPECT_EQ(session_->CheckReady(), absl::FailedPreconditionError("draining"));
 }
 
 }  // namespace
