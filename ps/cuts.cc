@@ -56,12 +56,13 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
                                " before; it takes one at step ", place.cut_step,
                                " under a higher term"));
   }
-  uint64_t highest_step = 0;
-  if (!repeated && !store_->cut().Start(place.cut_step, &highest_step)) {
-    reply.mutable_fence_refused()->set_highest_step(highest_step);
-    return refuse(absl::StrCat("ps ", ps_index_, " has applied step ", highest_step,
-                               " already, so the cut must be above it, and not at ",
-                               place.cut_step));
+  if (!repeated) {
+    if (const std::optional<uint64_t> applied = store_->cut().Start(place.cut_step)) {
+      reply.mutable_fence_refused()->set_highest_step(*applied);
+      return refuse(absl::StrCat("ps ", ps_index_, " has applied step ", *applied,
+                                 " already, so the cut must be above it, and not at ",
+                                 place.cut_step));
+    }
   }
   reply.mutable_fence_accepted()->set_term(term);
   reply.mutable_fence_accepted()->set_cut_step(place.cut_step);

@@ -11,7 +11,7 @@ namespace shoal {
 CutCopies::CutCopies(Options options)
     : options_(std::move(options)), kept_(options_.chunks->size()) {}
 
-bool CutCopies::Start(uint64_t step, uint64_t* highest_step) {
+std::optional<uint64_t> CutCopies::Start(uint64_t step) {
   uint64_t end = 0;
   int before = 0;
   for (const StoredChunk& chunk : *options_.chunks) {
@@ -19,14 +19,11 @@ bool CutCopies::Start(uint64_t step, uint64_t* highest_step) {
     end = std::max(end, chunk.applied_end());
     if (chunk.applied_below() < step) ++before;
   }
-  if (end > step) {
-    *highest_step = end - 1;
-    return false;
-  }
+  if (end > step) return end - 1;
   End();
   step_ = step;
   chunks_before_ = before;
-  return true;
+  return std::nullopt;
 }
 
 void CutCopies::End() {

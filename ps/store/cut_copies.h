@@ -35,9 +35,10 @@ class CutCopies {
   };
   explicit CutCopies(Options options);
 
-  // Rule 6: replaces an older cut. False: some chunk has applied a step >= `step`, which
-  // `highest_step` names, and an older cut goes on. A step that is in, not applied, is in no cut.
-  bool Start(uint64_t step, uint64_t* highest_step);
+  // Rule 6: replaces an older cut. Returns the highest step that a chunk has applied if it is
+  // `step` or later: no cut starts then, and an older one goes on. nullopt: the cut has started. A
+  // step that is in, not applied, is in no cut.
+  [[nodiscard]] std::optional<uint64_t> Start(uint64_t step);
   // Drops the copies and forgets the cut.
   void End();
   std::optional<uint64_t> step() const { return step_; }

@@ -34,8 +34,7 @@ std::unique_ptr<VariableStore> StoreWithSteps(const TestStoreOptions& options, u
 // What a cut must hold: a store that has applied the steps below it and no other.
 Tensors Expected(const TestStoreOptions& options, uint64_t cut_step) {
   const auto store = StoreWithSteps(options, cut_step);
-  uint64_t highest = 0;
-  EXPECT_TRUE(store->cut().Start(cut_step, &highest));
+  EXPECT_EQ(store->cut().Start(cut_step), std::nullopt);
   EXPECT_TRUE(store->cut().Ready());
   Tensors tensors;
   CollectCut(*store, &tensors);
@@ -44,10 +43,9 @@ Tensors Expected(const TestStoreOptions& options, uint64_t cut_step) {
 
 TEST(CutTest, ReadyWhenEveryChunkHasTheStepsBelow) {
   const auto store = SeededStore();
-  uint64_t highest = 0;
   PushStep(store.get(), 0);
   EXPECT_FALSE(store->cut().Ready());
-  ASSERT_TRUE(store->cut().Start(2, &highest));
+  ASSERT_EQ(store->cut().Start(2), std::nullopt);
   EXPECT_EQ(store->cut().step(), 2u);
   EXPECT_FALSE(store->cut().Ready());
   PushStep(store.get(), 2);
@@ -63,22 +61,19 @@ TEST(CutTest, ReadyWhenEveryChunkHasTheStepsBelow) {
 
 TEST(CutTest, RefusedWhenAStepFromItOnIsApplied) {
   const auto store = SeededStore();
-  uint64_t highest = 0;
   Push(store.get(), 4, 1);
-  EXPECT_FALSE(store->cut().Start(4, &highest));
-  EXPECT_EQ(highest, 4u);
+  EXPECT_EQ(store->cut().Start(4), 4u);
   EXPECT_EQ(store->cut().step(), std::nullopt);
-  EXPECT_TRUE(store->cut().Start(5, &highest));
-  EXPECT_FALSE(store->cut().Start(3, &highest)) << "refused, and the older one goes on";
+  EXPECT_EQ(store->cut().Start(5), std::nullopt);
+  EXPECT_NE(store->cut().Start(3), std::nullopt) << "refused, and the older one goes on";
   EXPECT_EQ(store->cut().step(), 5u);
 }
 
 TEST(CutTest, NewerCutReplacesTheOlderOne) {
   const auto store = SeededStore({.random_values = false});
-  uint64_t highest = 0;
-  ASSERT_TRUE(store->cut().Start(1, &highest));
+  ASSERT_EQ(store->cut().Start(1), std::nullopt);
   Push(store.get(), 1, 0);  // copies chunk 0
-  ASSERT_TRUE(store->cut().Start(2, &highest));
+  ASSERT_EQ(store->cut().Start(2), std::nullopt);
   PushStep(store.get(), 0);
   for (int k = 1; k < PushedChunks(*store); ++k) Push(store.get(), 1, k);
   ASSERT_TRUE(store->cut().Ready());
@@ -90,10 +85,9 @@ TEST(CutTest, NewerCutReplacesTheOlderOne) {
 
 TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
   const auto store = SeededStore();
-  uint64_t highest = 0;
   EXPECT_THAT(store->cut().Read(0, 1).status(),
               FailsWith(absl::StatusCode::kFailedPrecondition, {"no cut", "step 1"}));
-  ASSERT_TRUE(store->cut().Start(1, &highest));
+  ASSERT_EQ(store->cut().Start(1), std::nullopt);
   EXPECT_THAT(store->cut().Read(0, 1).status(),
               FailsWith(absl::StatusCode::kFailedPrecondition, {"not ready"}));
   PushStep(store.get(), 0);
@@ -114,8 +108,7 @@ TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
 // A written chunk needs no copy: not the one it has, and no later one.
 TEST(CutTest, DroppedChunksAreNotCopied) {
   const auto store = SeededStore({.optimizer = CountingSgd(0.5)});
-  uint64_t highest = 0;
-  ASSERT_TRUE(store->cut().Start(1, &highest));
+  ASSERT_EQ(store->cut().Start(1), std::nullopt);
   PushStep(store.get(), 0);
   Push(store.get(), 1, 0);
   EXPECT_EQ(CopiesOfCut(*store), 1u);
@@ -135,7 +128,7 @@ TEST(CutTest, DroppedChunksAreNotCopied) {
   for (int k = 2; k < PushedChunks(*store); ++k) {
     for (uint64_t step = 2; step < 5; ++step) Push(store.get(), step, k);
   }
-  ASSERT_TRUE(store->cut().Start(5, &highest));
+  ASSERT_EQ(store->cut().Start(5), std::nullopt);
   for (int k = 0; k < PushedChunks(*store); ++k) Push(store.get(), 5, k);
   EXPECT_EQ(CopiesOfCut(*store), static_cast<size_t>(PushedChunks(*store)));
 }
@@ -143,8 +136,7 @@ TEST(CutTest, DroppedChunksAreNotCopied) {
 TEST(CutTest, AHeldCutKeepsItsValuesWithoutTheSlots) {
   const TestStoreOptions options{.optimizer = CountingSgd(0.5)};
   const auto store = StoreWithSteps(options, 1);
-  uint64_t highest = 0;
-  ASSERT_TRUE(store->cut().Start(1, &highest));
+  ASSERT_EQ(store->cut().Start(1), std::nullopt);
   const std::vector<float> first = ToFloats(store->cut().Read(0, 1)->payload);
   const std::vector<float> second = ToFloats(store->cut().Read(1, 1)->payload);
   Push(store.get(), 1, 0);
@@ -164,10 +156,9 @@ TEST(CutTest, AHeldCutKeepsItsValuesWithoutTheSlots) {
 
 TEST(CutTest, ReaderOfAChunkBeforeTheCutIsNotDisturbedByTheCopy) {
   const auto store = SeededStore();
-  uint64_t highest = 0;
   const ChunkSnapshot reader = *store->Read(0);
   const std::vector<float> values = ToFloats(reader.payload);
-  ASSERT_TRUE(store->cut().Start(1, &highest));
+  ASSERT_EQ(store->cut().Start(1), std::nullopt);
   Push(store.get(), 1, 0);  // 5a: the copy shares what is being read
   Push(store.get(), 0, 0);  // 5c: and is updated
   EXPECT_EQ(ToFloats(reader.payload), values);
@@ -180,8 +171,7 @@ TEST(CutTest, AStepHasTheSameLearningRateInTheCopy) {
     const std::vector<float> ones(store->chunk_size(chunk), 1);
     ASSERT_TRUE(store->Push(PushOf(*store, chunk, ones), step, chunk, pulled).ok());
   };
-  uint64_t highest = 0;
-  ASSERT_TRUE(store->cut().Start(1, &highest));
+  ASSERT_EQ(store->cut().Start(1), std::nullopt);
   for (const int chunk : {0, 1}) {
     for (uint64_t step = 1; step <= 4; ++step) push(step, chunk, step - 1);
   }
@@ -226,10 +216,9 @@ void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
   std::vector<ChunkSnapshot> readers;
   for (size_t i = 0; i < pushes.size(); ++i) {
     if (i == cut_at) {
-      uint64_t highest = 0;
-      if (!store->cut().Start(0, &highest)) cut_step = highest + 1;
+      if (const auto highest = store->cut().Start(0)) cut_step = *highest + 1;
       cut_step = std::min(steps, cut_step + random() % 3);
-      ASSERT_TRUE(store->cut().Start(cut_step, &highest));
+      ASSERT_EQ(store->cut().Start(cut_step), std::nullopt);
     }
     const auto [step, chunk] = pushes[i];
     Push(store.get(), step, chunk);
@@ -245,8 +234,7 @@ void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
   for (const auto& [step, chunk] : pushes) {
     if (step < cut_step) Push(reference.get(), step, chunk);
   }
-  uint64_t highest = 0;
-  ASSERT_TRUE(reference->cut().Start(cut_step, &highest));
+  ASSERT_EQ(reference->cut().Start(cut_step), std::nullopt);
   ASSERT_TRUE(reference->cut().Ready());
   Tensors cut, expected;
   CollectCut(*store, &cut);

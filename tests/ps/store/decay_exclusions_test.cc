@@ -63,8 +63,7 @@ TEST(PsDecayExclusionsTest, TheCutDecaysTheSameVariables) {
     push(0, 1);  // biases begin as 0, which decays to 0
     std::map<std::string, std::vector<float>> before, cut, live;
     CollectValues(*store, &before);
-    uint64_t highest = 0;
-    ASSERT_TRUE(store->cut().Start(2, &highest));
+    ASSERT_EQ(store->cut().Start(2), std::nullopt);
     push(2, 0);
     push(1, 0);
     ASSERT_TRUE(store->cut().Ready());

@@ -47,8 +47,7 @@ void PushSteps(VariableStore* store, uint64_t begin, uint64_t end) {
 Tensors Expected(uint64_t cut_step) {
   const auto store = SeededStore(kOptions);
   PushSteps(store.get(), 0, cut_step);
-  uint64_t highest = 0;
-  EXPECT_TRUE(store->cut().Start(cut_step, &highest));
+  EXPECT_EQ(store->cut().Start(cut_step), std::nullopt);
   EXPECT_TRUE(store->cut().Ready());
   Tensors tensors;
   CollectCut(*store, &tensors);
@@ -64,9 +63,8 @@ Tensors Cut(const VariableStore& store) {
 
 TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
   const auto store = SeededStore(kOptions);
-  uint64_t highest = 0;
   PushSteps(store.get(), 0, 2);
-  ASSERT_TRUE(store->cut().Start(kSteps, &highest));
+  ASSERT_EQ(store->cut().Start(kSteps), std::nullopt);
   for (int k = 0; k < PushedChunks(*store); ++k) {
     EXPECT_FALSE(store->cut().Ready());
     PushInRound(store.get(), 2, k);
@@ -77,42 +75,38 @@ TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
 // Where all leave in the middle of a round, the cut that it begins with is the last there can be.
 TEST(RoundCutTest, WhatIsHeldOfTheNextRoundIsInNoCut) {
   const auto store = SeededStore(kOptions);
-  uint64_t highest = 0;
   PushSteps(store.get(), 0, kSteps);
   PushSteps(store.get(), kSteps, 2 * kSteps - 1);
-  ASSERT_TRUE(store->cut().Start(kSteps, &highest)) << "nothing from it on is applied";
+  ASSERT_EQ(store->cut().Start(kSteps), std::nullopt) << "nothing from it on is applied";
   EXPECT_EQ(Cut(*store), Expected(kSteps));
   PushSteps(store.get(), 2 * kSteps - 1, 2 * kSteps);
   EXPECT_EQ(Cut(*store), Expected(kSteps)) << "copied before the round was applied";
   EXPECT_EQ(CopiesOfCut(*store), static_cast<size_t>(PushedChunks(*store)));
   store->cut().End();
-  ASSERT_TRUE(store->cut().Start(2 * kSteps, &highest));
+  ASSERT_EQ(store->cut().Start(2 * kSteps), std::nullopt);
   EXPECT_EQ(Cut(*store), Expected(2 * kSteps)) << "of which the copy kept nothing";
 }
 
 TEST(RoundCutTest, RefusedWhereARoundFromItOnIsApplied) {
   const auto store = SeededStore(kOptions);
-  uint64_t highest = 0;
   PushSteps(store.get(), 0, kSteps);
   for (uint64_t step = kSteps; step < 2 * kSteps; ++step) PushInRound(store.get(), step, 1);
   PushInRound(store.get(), 2 * kSteps, 1);
-  EXPECT_FALSE(store->cut().Start(kSteps, &highest));
-  EXPECT_EQ(highest, 2 * kSteps - 1) << "the step above is in, not applied";
-  EXPECT_TRUE(store->cut().Start(2 * kSteps, &highest));
+  EXPECT_EQ(store->cut().Start(kSteps), 2 * kSteps - 1) << "the step above is in, not applied";
+  EXPECT_EQ(store->cut().Start(2 * kSteps), std::nullopt);
 }
 
 // No coordinator fences there; if one did, no chunk would ever be at that step.
 TEST(RoundCutTest, ACutWithinARoundIsNeverReady) {
   const auto store = SeededStore(kOptions);
-  uint64_t highest = 0;
   PushSteps(store.get(), 0, 2);
-  ASSERT_TRUE(store->cut().Start(2, &highest));
+  ASSERT_EQ(store->cut().Start(2), std::nullopt);
   EXPECT_FALSE(store->cut().Ready()) << "what is in is not applied";
   EXPECT_THAT(TryPush(store.get(), 2, 0).message(),
               testing::AllOf(HasSubstr("chunk 0 of step 2: "), HasSubstr("steps 0 to 2"),
                              HasSubstr("at step 2")));
   EXPECT_FALSE(store->cut().Ready());
-  ASSERT_TRUE(store->cut().Start(kSteps, &highest)) << "another one replaces it";
+  ASSERT_EQ(store->cut().Start(kSteps), std::nullopt) << "another one replaces it";
   PushSteps(store.get(), 2, 3);
   EXPECT_EQ(Cut(*store), Expected(kSteps));
 }
@@ -136,11 +130,10 @@ void CheckRandomPushes(uint64_t seed) {
   std::vector<ChunkSnapshot> readers;
   for (size_t i = 0; i < pushes.size(); ++i) {
     if (i == cut_at) {
-      uint64_t highest = 0;
-      if (!store->cut().Start(0, &highest)) cut_step = highest + 1;
+      if (const auto highest = store->cut().Start(0)) cut_step = *highest + 1;
       ASSERT_EQ(cut_step % kSteps, 0u);
       cut_step = std::min(kRounds * kSteps, cut_step + random() % 3 * kSteps);
-      ASSERT_TRUE(store->cut().Start(cut_step, &highest));
+      ASSERT_EQ(store->cut().Start(cut_step), std::nullopt);
     }
     const auto [step, chunk] = pushes[i];
     PushInRound(store.get(), step, chunk);
