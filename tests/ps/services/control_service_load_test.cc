@@ -1,0 +1,156 @@
+// Loads: rule 3 of the protocol.
+#include <gmock/gmock.h>
+
+#include "common/checkpoint/manifest.h"
+#include "common/files/durable_file.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/ps/parameter_server_fixture.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+
+class ControlServiceLoadTest : public ParameterServerTest {};
+
+TEST_F(ControlServiceLoadTest, LoadForAnotherIncarnationIsRefused) {
+  Client control = ConnectControl();
+  proto::ControlRequest load = Load(kTerm, job_.ResolvedText());
+  load.mutable_load()->set_incarnation(kIncarnation + 1);
+  const proto::ControlReply reply = Ask(control, load);
+  EXPECT_EQ(reply.load_failed().term(), kTerm);
+  EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
+  EXPECT_TRUE(reply.load_failed().other_incarnation());
+  EXPECT_THAT(reply.load_failed().reason(), HasSubstr("incarnation"));
+  EXPECT_EQ(server_->promised_term(), 0u);
+  EXPECT_EQ(server_->timeline(), 0u);
+}
+
+TEST_F(ControlServiceLoadTest, RepeatedLoadIsAnsweredAndChangesNothing) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  PushStep(worker, kTerm, 0);
+  const std::vector<float> values = Values(worker, kTerm, 0);
+  EXPECT_EQ(Ask(control, Load(kTerm, job_.ResolvedText())).loaded().timeline(), kTerm);
+  EXPECT_EQ(Values(worker, kTerm, 0), values);
+}
+
+TEST_F(ControlServiceLoadTest, LoadRepeatedWhileLoadingIsAnsweredOnceToTheLastAsker) {
+  Client first = ConnectControl();
+  Client second = ConnectControl();
+  SendOnly(first, Load(kTerm, job_.ResolvedText()));
+  SendOnly(second, Load(kTerm, job_.ResolvedText()));
+  EXPECT_EQ(server_->timeline(), 0u);
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  EXPECT_FALSE(loop_->RunOneOffloaded()) << "read twice";
+  EXPECT_TRUE(first.quiet());
+  EXPECT_EQ(second.Take<proto::ControlReply>().loaded().timeline(), kTerm);
+  EXPECT_EQ(server_->timeline(), kTerm);
+}
+
+TEST_F(ControlServiceLoadTest, NewerLoadSupersedesTheOneBeingRead) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
+  loop_->RunUntilIdle();
+  EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm + 1);
+  EXPECT_TRUE(control.quiet());
+  EXPECT_EQ(server_->timeline(), kTerm + 1);
+}
+
+// Each has a job, of many megabytes perhaps.
+TEST_F(ControlServiceLoadTest, OfLoadsDuringALoadTheNewestAloneWaits) {
+  Client control = ConnectControl();
+  loop_->set_hold_offloads(true);
+  for (uint64_t i = 0; i < 40; ++i) SendOnly(control, Load(kTerm + i, job_.ResolvedText()));
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  EXPECT_FALSE(loop_->RunOneOffloaded());
+  EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm + 39);
+  EXPECT_TRUE(control.quiet());
+}
+
+TEST_F(ControlServiceLoadTest, ClaimDuringALoadEndsIt) {
+  Client old = ConnectControl();
+  Client next = ConnectControl();
+  SendOnly(old, Load(kTerm, job_.ResolvedText()));
+  SendOnly(next, Claim(kTerm + 1));
+  EXPECT_EQ(next.Take<proto::ControlReply>().claimed().timeline(), 0u);
+  loop_->RunUntilIdle();
+  EXPECT_EQ(old.Take<proto::ControlReply>().term_refused().promised_term(), kTerm + 1);
+  EXPECT_EQ(server_->timeline(), 0u);
+}
+
+TEST_F(ControlServiceLoadTest, OwnProbeDuringALoadDoesNotEndIt) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  SendOnly(control, Claim(kTerm));
+  EXPECT_EQ(control.Take<proto::ControlReply>().claimed().timeline(), 0u);
+  loop_->RunUntilIdle();
+  EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm);
+}
+
+TEST_F(ControlServiceLoadTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  struct Case {
+    proto::ControlRequest load;
+    std::string reason;
+    bool checkpoint_is_bad;
+  };
+  Job no_model = job_;
+  no_model.model_json = R"({"class_name": "Nothing"})";
+  const std::string job = job_.ResolvedText();
+  const TemporaryDirectory damaged;
+  ASSERT_TRUE(WriteNewFile(damaged / kManifestName, "{").ok());
+  for (const auto& [load, reason, checkpoint_is_bad] :
+       {Case{Load(kTerm + 1, "not JSON"), "the job", false},
+        Case{Load(kTerm + 2, no_model.ResolvedText()), "Nothing", false},
+        Case{Load(kTerm + 3, job, "", 0), "ps_count 0", false},
+        Case{Load(kTerm + 4, job, "", 4'000'000'000), "ps_count 4000000000", false},
+        Case{Load(kTerm + 5, job, damaged.path()), "is damaged", true}}) {
+    const proto::LoadFailed failed = Ask(control, load).load_failed();
+    EXPECT_EQ(failed.term(), load.term());
+    EXPECT_THAT(failed.reason(), HasSubstr(reason));
+    EXPECT_EQ(failed.checkpoint_is_bad(), checkpoint_is_bad) << reason;
+    EXPECT_EQ(server_->timeline(), 0u);
+  }
+  EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
+}
+
+TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
+  memory_ = {.bytes = 1000, .text = "this machine has 1000 B"};
+  Restart();
+  Client control = ConnectControl();
+  const proto::LoadFailed failed = Ask(control, Load(kTerm, job_.ResolvedText())).load_failed();
+  EXPECT_FALSE(failed.checkpoint_is_bad());
+  EXPECT_THAT(failed.reason(), AllOf(HasSubstr("ps 0 needs "), HasSubstr("(variables "),
+                                     HasSubstr("this machine has 1000 B. Give this machine more "
+                                               "memory, or the cluster more ps.")));
+  EXPECT_EQ(server_->timeline(), 0u);
+}
+
+TEST_F(ControlServiceLoadTest, LoadOutlivedByNobody) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  server_.reset();
+  EXPECT_TRUE(control.received->destroyed);
+  loop_->RunUntilIdle();
+}
+
+TEST_F(ControlServiceLoadTest, LoadWhoseAskerIsGoneStillCounts) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  control.callbacks.on_closed(absl::UnavailableError("gone"));
+  loop_->RunUntilIdle();
+  EXPECT_EQ(server_->timeline(), kTerm);
+  Client again = ConnectControl();
+  EXPECT_EQ(Ask(again, Load(kTerm, job_.ResolvedText())).loaded().timeline(), kTerm);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,129 @@
+// Coordinators of several runs that claim one ps.
+#include <gmock/gmock.h>
+
+#include "common/base/version.h"
+#include "tests/ps/parameter_server_fixture.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+constexpr uint64_t kNextTerm = kTerm + (uint64_t{1} << 32);
+
+proto::ControlRequest ClaimOf(const std::string& run, uint64_t term, bool leads) {
+  proto::ControlRequest request;
+  request.set_term(term);
+  request.mutable_claim()->set_version(kVersion);
+  request.mutable_claim()->set_leads(leads);
+  proto::Claimant* claimant = request.mutable_claim()->mutable_claimant();
+  claimant->set_run_id(run);
+  claimant->set_run_directory("/runs/" + run);
+  claimant->set_address(run + ":2222");
+  claimant->set_host("host-of-" + run);
+  claimant->set_pid(7);
+  return request;
+}
+
+class ControlServiceRunsTest : public ParameterServerTest {};
+
+TEST_F(ControlServiceRunsTest, ItKeepsToTheRunThatLeadsWhileItIsHeardOf) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  EXPECT_TRUE(Ask(ada, ClaimOf("ada", kTerm, true)).has_claimed());
+  loop_->Advance(std::chrono::seconds(9));
+  const proto::ControlReply reply = Ask(bob, ClaimOf("bob", kNextTerm, false));
+  ASSERT_TRUE(reply.has_claim_refused()) << reply.DebugString();
+  EXPECT_EQ(reply.claim_refused().term(), kNextTerm);
+  EXPECT_EQ(reply.claim_refused().silent_ms(), 9000u);
+  EXPECT_EQ(reply.claim_refused().holder().address(), "ada:2222");
+  EXPECT_EQ(reply.claim_refused().holder().host(), "host-of-ada");
+  EXPECT_EQ(reply.claim_refused().holder().pid(), 7);
+  EXPECT_EQ(reply.claim_refused().holder().run_directory(), "/runs/ada");
+  EXPECT_EQ(reply.claim_refused().holder().run_id(), "");
+  EXPECT_EQ(server_->promised_term(), kTerm);
+  // What is sent without a claim takes nothing either, nor does a coordinator that tells no run.
+  for (const proto::ControlRequest& request :
+       {Load(kNextTerm, job_.ResolvedText()), Stop(kNextTerm), Claim(kNextTerm)}) {
+    EXPECT_TRUE(Ask(bob, request).has_claim_refused()) << request.DebugString();
+  }
+  EXPECT_EQ(stops_, 0);
+  EXPECT_TRUE(Ask(ada, ClaimOf("ada", kTerm, true)).has_claimed());
+  loop_->Advance(std::chrono::seconds(9));
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
+  // As after kill -9.
+  loop_->Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Ask(bob, ClaimOf("bob", kNextTerm, false)).claimed().promised_term(), kNextTerm);
+}
+
+TEST_F(ControlServiceRunsTest, ACoordinatorOfTheSameRunTakesOverAtOnce) {
+  Client ada = ConnectControl(), heir = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  EXPECT_TRUE(Ask(heir, ClaimOf("ada", kNextTerm, false)).has_claimed());
+  EXPECT_EQ(Ask(ada, ClaimOf("ada", kTerm, true)).term_refused().claimant().address(), "ada:2222");
+  // The heir has what its run had, also before it leads.
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm + 1, false)).has_claim_refused());
+}
+
+// Whoever opens a stream is told the promised term.
+TEST_F(ControlServiceRunsTest, AStrangersClaimOfThePromisedTermUnseatsNobody) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  EXPECT_TRUE(Ask(bob, Claim(kTerm)).has_claimed());
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
+}
+
+TEST_F(ControlServiceRunsTest, ACheckpointOfAnotherRunIsNotLoaded) {
+  Client ada = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  Ask(ada, Load(kTerm, job_.ResolvedText()));
+  Ask(ada, ClaimOf("ada", kNextTerm, true));
+  for (const std::string directory :
+       {"/runs/bob/checkpoints/step-1", "/runs/ada/checkpoints", "/runs/ada/checkpoints/../../bob",
+        "runs/ada/checkpoints/x"}) {
+    const proto::ControlReply reply = Ask(ada, Load(kNextTerm, job_.ResolvedText(), directory));
+    EXPECT_TRUE(reply.has_load_failed()) << directory;
+    EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
+    EXPECT_EQ(server_->timeline(), kTerm) << directory;
+  }
+}
+
+TEST_F(ControlServiceRunsTest, WhoDoesNotLeadYetIsOutbid) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, false));
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed());
+}
+
+TEST_F(ControlServiceRunsTest, WhoResignsLeavesItToAnybody) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  proto::ControlRequest resign;
+  resign.mutable_resign();
+  resign.set_term(kTerm - 1);
+  EXPECT_TRUE(Ask(bob, resign).has_term_refused()) << "only the holder resigns";
+  resign.set_term(kTerm);
+  SendOnly(ada, resign);
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed());
+}
+
+TEST_F(ControlServiceRunsTest, ATakeoverThatIsAskedForIsNotRefused) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  proto::ControlRequest claim = ClaimOf("bob", kNextTerm, false);
+  claim.mutable_claim()->set_take_over(true);
+  EXPECT_TRUE(Ask(bob, claim).has_claimed());
+  const proto::TermRefused refused = Ask(ada, ClaimOf("ada", kTerm, true)).term_refused();
+  EXPECT_EQ(refused.promised_term(), kNextTerm);
+  EXPECT_EQ(refused.claimant().address(), "bob:2222");
+  proto::ServerHello hello;
+  Connect(kControlMethod, &hello);
+  EXPECT_EQ(hello.claimant().address(), "bob:2222");
+}
+
+TEST_F(ControlServiceRunsTest, WhatAClaimantSaysOfItselfIsBounded) {
+  Client ada = ConnectControl();
+  proto::ControlRequest claim = ClaimOf(std::string(1 << 20, 'a'), kTerm, true);
+  EXPECT_TRUE(Ask(ada, claim).has_claimed());
+  EXPECT_LT(Ask(ada, ClaimOf("x", kTerm - 1, true)).ByteSizeLong(), 1000u);
+}
+
+}  // namespace
+}  // namespace shoal
