@@ -33,8 +33,8 @@ class ControlService : public StreamService {
     std::string coordinator;  // its address, for people; empty: not known
     int workers = 0;          // workers that the cluster spec lists
     MemoryLimit memory;       // limit of this machine
-    // Called at each Load with the bytes of memory that this ps may take at times, besides those it
-    // holds then. May be null.
+    // Called when a Load has opened a timeline, with the bytes of memory that this ps may take at
+    // times, besides those it holds then. May be null.
     std::function<void(uint64_t bytes)> on_memory_needs;
     // Called once, when the job is over or this ps may leave.
     std::function<void()> on_stopped;
@@ -44,7 +44,8 @@ class ControlService : public StreamService {
   // See ParameterServer::Leave and CheckReady.
   void Leave(Time grace);
   absl::Status CheckReady() const;
-  // The time since the last command of a coordinator, or the start.
+  // The time since the last command of a coordinator, or the start. Commands that the holder keeps
+  // out do not count.
   Time silence() const { return state_->loop->Now() - last_command_; }
 
  private:

@@ -45,12 +45,14 @@ std::vector<Variable> JobVariables(const Job& job) {
 void ParameterServerTest::Restart() {
   server_.reset();
   loop_ = std::make_unique<FakeLoop>();
-  server_ = std::make_unique<ParameterServer>(
-      ParameterServer::Options{.index = 0,
-                               .incarnation = kIncarnation,
-                               .loop = loop_.get(),
-                               .files = files_,
-                               .control = {.memory = memory_, .on_stopped = [this] { ++stops_; }}});
+  server_ = std::make_unique<ParameterServer>(ParameterServer::Options{
+      .index = 0,
+      .incarnation = kIncarnation,
+      .loop = loop_.get(),
+      .files = files_,
+      .control = {.memory = memory_,
+                  .on_memory_needs = [this](uint64_t bytes) { memory_needs_.push_back(bytes); },
+                  .on_stopped = [this] { ++stops_; }}});
 }
 
 ParameterServerTest::Client ParameterServerTest::Connect(const std::string& method,

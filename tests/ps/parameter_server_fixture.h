@@ -94,6 +94,7 @@ class ParameterServerTest : public testing::Test {
       {.min_shard_bytes = job_.strategy.min_shard_bytes, .chunk_bytes = job_.strategy.chunk_bytes}};
   uint32_t job_fingerprint_ = job_.Fingerprint();  // of the workers
   int stops_ = 0;
+  std::vector<uint64_t> memory_needs_;    // of on_memory_needs
   FileSystem* files_ = RealFileSystem();  // takes effect at Restart()
   MemoryLimit memory_;                    // likewise
   std::unique_ptr<FakeLoop> loop_;

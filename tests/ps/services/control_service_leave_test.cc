@@ -70,6 +70,27 @@ TEST_F(ControlServiceLeaveTest, LeavingItWaitsAMomentForACoordinatorThatWasGoneB
   EXPECT_EQ(stops_, 1);
 }
 
+TEST_F(ControlServiceLeaveTest, APsThatLeavesIsNotReady) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  server_->Leave(kGrace);
+  EXPECT_EQ(server_->CheckReady(),
+            absl::FailedPreconditionError("leaving, once a checkpoint is written"));
+  loop_->Advance(kGrace);
+  EXPECT_EQ(server_->CheckReady(), absl::FailedPreconditionError("stopped"));
+}
+
+TEST_F(ControlServiceLeaveTest, AStoppedPsDoesNotStopAgain) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  server_->Leave(kGrace);
+  Ask(control, Stop(kTerm));
+  server_->Leave(kGrace);
+  control.callbacks.on_closed(absl::UnavailableError("gone"));
+  loop_->Advance(kGrace);
+  EXPECT_EQ(stops_, 1);
+}
+
 TEST_F(ControlServiceLeaveTest, LeavingEmptyIsDoneAtOnce) {
   Client control = ConnectControl();
   server_->Leave(kGrace);

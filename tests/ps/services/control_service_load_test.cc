@@ -10,6 +10,8 @@ namespace shoal {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
+using testing::Gt;
 using testing::HasSubstr;
 
 constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
@@ -132,6 +134,16 @@ TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
                                      HasSubstr("this machine has 1000 B. Give this machine more "
                                                "memory, or the cluster more ps.")));
   EXPECT_EQ(server_->timeline(), 0u);
+}
+
+TEST_F(ControlServiceLoadTest, ALoadThatOpensATimelineTellsItsMemoryNeeds) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  EXPECT_THAT(memory_needs_, ElementsAre(Gt(0u)));
+  EXPECT_TRUE(Ask(control, Load(kTerm + 1, "not JSON")).has_load_failed());
+  EXPECT_THAT(memory_needs_, ElementsAre(Gt(0u)));
+  LoadJob(control, kTerm + 2);
+  EXPECT_THAT(memory_needs_, ElementsAre(Gt(0u), Gt(0u)));
 }
 
 TEST_F(ControlServiceLoadTest, LoadOutlivedByNobody) {

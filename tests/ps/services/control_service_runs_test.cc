@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/version.h"
+#include "tests/common/metrics/sample_value.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -52,6 +53,14 @@ TEST_F(ControlServiceRunsTest, ItKeepsToTheRunThatLeadsWhileItIsHeardOf) {
   // As after kill -9.
   loop_->Advance(std::chrono::seconds(1));
   EXPECT_EQ(Ask(bob, ClaimOf("bob", kNextTerm, false)).claimed().promised_term(), kNextTerm);
+}
+
+TEST_F(ControlServiceRunsTest, AClaimOfAnotherRunDoesNotEndTheSilence) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  loop_->Advance(std::chrono::seconds(9));
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
+  EXPECT_EQ(SampleValue(*server_, "shoal_ps_coordinator_silence_seconds"), 9);
 }
 
 TEST_F(ControlServiceRunsTest, ACoordinatorOfTheSameRunTakesOverAtOnce) {

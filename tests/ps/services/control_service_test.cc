@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/term.h"
+#include "tests/common/metrics/sample_value.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -104,15 +105,37 @@ TEST_F(ControlServiceTest, AClaimForAnotherJobPromisesNothing) {
   EXPECT_EQ(Ask(control, claim).claimed().promised_term(), kTerm + 9);
 }
 
-TEST_F(ControlServiceTest, ACommandWithoutATermEndsItsStreamOnly) {
+TEST_F(ControlServiceTest, MessagesThatAreNoCommandEndTheirStreamOnly) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
-  Client bad = ConnectControl();
-  SendOnly(bad, Claim(0));
-  ASSERT_TRUE(bad.received->finished.has_value());
-  EXPECT_EQ(bad.received->finished->code(), absl::StatusCode::kInvalidArgument);
+  proto::ControlRequest no_kind;
+  no_kind.set_term(kTerm);
+  for (const Message& message :
+       {MakeMessage(Claim(0)), MakeMessage(no_kind), Message{.fields = "\xff", .payload = {}}}) {
+    Client bad = ConnectControl();
+    bad.callbacks.on_message(message);
+    ASSERT_TRUE(bad.received->finished.has_value());
+    EXPECT_EQ(bad.received->finished->code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(bad.quiet());
+  }
   EXPECT_FALSE(control.received->finished.has_value());
   EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().timeline(), kTerm);
+}
+
+TEST_F(ControlServiceTest, SilenceCountsFromTheLastCommand) {
+  const auto silence = [this] {
+    return SampleValue(*server_, "shoal_ps_coordinator_silence_seconds");
+  };
+  loop_->Advance(std::chrono::seconds(3));
+  EXPECT_EQ(silence(), 3) << "since the start";
+  Client control = ConnectControl();
+  EXPECT_EQ(silence(), 3) << "a stream is no command";
+  Ask(control, Claim(kTerm));
+  EXPECT_EQ(silence(), 0);
+  loop_->Advance(std::chrono::seconds(2));
+  EXPECT_EQ(silence(), 2);
+  Ask(control, Claim(kTerm - 1));
+  EXPECT_EQ(silence(), 0) << "a lower term comes from a coordinator, too";
 }
 
 TEST_F(ControlServiceTest, StopIsAnsweredAndReportedOnce) {

@@ -221,6 +221,11 @@ TEST_F(ExchangeServiceTest, ProtocolErrorsEndTheStreamOnly) {
   EXPECT_EQ(ended(Pull(kTerm, UINT32_MAX, UINT32_MAX)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ended({}), absl::StatusCode::kInvalidArgument) << "no kind";
 
+  Client unreadable = ConnectWorker();
+  unreadable.callbacks.on_message({.fields = "\xff", .payload = {}});
+  ASSERT_TRUE(unreadable.received->finished.has_value());
+  EXPECT_EQ(unreadable.received->finished->code(), absl::StatusCode::kInvalidArgument);
+
   Client window = ConnectWorker();
   proto::ExchangeRequest far;
   far.mutable_push()->set_timeline(kTerm);
