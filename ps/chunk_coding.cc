@@ -35,11 +35,11 @@ absl::Status ChunkCoding::CheckPeer(const std::string& push_codec,
                    " pulled: it has another job, or lacks a codec of this one"));
 }
 
-bool ChunkCoding::codes_push(const Chunk& chunk) const {
+bool ChunkCoding::compresses_push(const Chunk& chunk) const {
   return CodecOf(push_.get(), chunk) != nullptr;
 }
 
-bool ChunkCoding::codes_pull(const Chunk& chunk) const {
+bool ChunkCoding::compresses_pull(const Chunk& chunk) const {
   return CodecOf(pull_.get(), chunk) != nullptr;
 }
 

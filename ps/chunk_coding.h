@@ -24,9 +24,9 @@ class ChunkCoding {
   absl::Status CheckPeer(const std::string& push_codec, const std::string& pull_codec) const;
 
   // Whether pushes of this chunk are compressed.
-  bool codes_push(const Chunk& chunk) const;
+  bool compresses_push(const Chunk& chunk) const;
   // Whether answers with the values of this chunk are compressed.
-  bool codes_pull(const Chunk& chunk) const;
+  bool compresses_pull(const Chunk& chunk) const;
 
   // Returns a compressed push with its gradient as float32. kInvalidArgument: no encoding of this
   // chunk.

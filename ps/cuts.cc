@@ -35,7 +35,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
                        .marker = fence.marker(),
                        .checkpoints = checkpoints};
   proto::ControlReply reply;
-  const auto refuse = [&](const std::string& reason) {
+  const auto reject = [&](const std::string& reason) {
     LogWarning(absl::StrCat("fence rejected: ", reason),
                {{"term", TermText(term)}, {"by", session->stream->peer()}});
     proto::FenceRefused* refused = reply.mutable_fence_refused();
@@ -45,13 +45,13 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
     session->Send(reply);
   };
   if (const absl::Status plausible = CheckPlausible(place); !plausible.ok())
-    return refuse(std::string(plausible.message()));
+    return reject(std::string(plausible.message()));
   const auto name = std::pair(term, place.cut_step);
   const bool repeated =
       cut_ && name == std::pair(cut_->term, cut_->step) && place.directory == cut_->place.directory;
   if (cut_ && !repeated && name <= std::pair(cut_->term, cut_->step)) {
     reply.mutable_fence_refused()->set_superseded(true);
-    return refuse(absl::StrCat("ps ", ps_index_, " was asked for a cut at step ", cut_->step,
+    return reject(absl::StrCat("ps ", ps_index_, " was asked for a cut at step ", cut_->step,
                                " under the term ", TermText(cut_->term),
                                " before; it takes one at step ", place.cut_step,
                                " under a higher term"));
@@ -59,7 +59,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   if (!repeated) {
     if (const std::optional<uint64_t> applied = store_->cut().Start(place.cut_step)) {
       reply.mutable_fence_refused()->set_highest_step(*applied);
-      return refuse(absl::StrCat("ps ", ps_index_, " has applied step ", *applied,
+      return reject(absl::StrCat("ps ", ps_index_, " has applied step ", *applied,
                                  " already, so the cut must be above it, and not at ",
                                  place.cut_step));
     }
@@ -74,7 +74,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
     return;
   }
   SendReplaced(session);
-  looking_.reset();
+  directory_check_.reset();
   LogInfo("cut begins", {{"step", absl::StrCat(place.cut_step)}});
   cut_.emplace();
   cut_->term = term;
@@ -108,18 +108,18 @@ void Cuts::Advance() {
     cut_->hold ? DropSlots() : store_->cut().End();
     return;
   }
-  Look();
+  CheckDirectory();
 }
 
-void Cuts::Look() {
-  looking_.emplace(loop_);
-  looking_->Offload(
+void Cuts::CheckDirectory() {
+  directory_check_.emplace(loop_);
+  directory_check_->Offload(
       Lane::kFiles,
       [files = files_, place = cut_->place] { return SeesCutDirectory(place, files); },
-      [this](const absl::StatusOr<bool>& seen) { OnLooked(seen); });
+      [this](const absl::StatusOr<bool>& seen) { OnDirectoryChecked(seen); });
 }
 
-void Cuts::OnLooked(const absl::StatusOr<bool>& seen) {
+void Cuts::OnDirectoryChecked(const absl::StatusOr<bool>& seen) {
   if (seen.ok()) return Write(*seen);
   OnWritten(seen.status());
 }

@@ -35,7 +35,7 @@ class Cuts {
       : ps_index_(ps_index), loop_(loop), files_(files), store_(store) {}
 
   // Rule 6. Requires a Fence of this timeline, with at least the promised term. `checkpoints`: the
-  // coordinator's directory for them; empty if it has not named one. Answers every refusal.
+  // coordinator's directory for them; empty if it has not named one. Answers every rejection.
   void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence,
                const std::string& checkpoints);
   void OnRelease(const proto::Release& release);
@@ -59,12 +59,12 @@ class Cuts {
     std::optional<absl::StatusOr<std::vector<WrittenPart>>> written;
   };
 
-  // Returns an error if no coordinator can request such a cut.
+  // Returns an error for a cut that no coordinator can request.
   absl::Status CheckPlausible(const CutPlace& place) const;
   // Tells the session that requested the cut that a Fence over another stream replaces it.
   void SendReplaced(const SessionPtr& by) const;
-  void Look();
-  void OnLooked(const absl::StatusOr<bool>& seen);
+  void CheckDirectory();
+  void OnDirectoryChecked(const absl::StatusOr<bool>& seen);
   void Write(bool seen);
   void DropSlots();
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
@@ -78,7 +78,7 @@ class Cuts {
   FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
-  std::optional<Scope> looking_;  // the pending look for the marker of this cut
+  std::optional<Scope> directory_check_;  // the pending check for the marker
   const Scope scope_{loop_};
 };
 

@@ -16,34 +16,34 @@ bool SameRun(const proto::Claimant& a, const proto::Claimant& b) {
 
 }  // namespace
 
-bool Holder::Refuses(const proto::Claim& claim, Time now) const {
-  if (!leads_ || who_.run_id().empty() || now - heard_ >= kHolderExpiry) return false;
-  return !claim.take_over() && !SameRun(claim.claimant(), who_);
+bool Holder::Rejects(const proto::Claim& claim, Time now) const {
+  if (!leads_ || claimant_.run_id().empty() || now - last_command_ >= kHolderExpiry) return false;
+  return !claim.take_over() && !SameRun(claim.claimant(), claimant_);
 }
 
 void Holder::Follow(const proto::Claim& claim, Time now) {
   // A successor of the same run keeps the ps while it still claims.
-  leads_ = claim.leads() || (leads_ && SameRun(claim.claimant(), who_));
-  who_ = claim.claimant();
-  if (who_.run_id().size() > kMaxRunIdBytes) who_.clear_run_id();
-  if (who_.run_directory().size() > kMaxPathBytes) who_.clear_run_directory();
-  if (who_.address().size() > kMaxNameBytes) who_.clear_address();
-  if (who_.host().size() > kMaxNameBytes) who_.clear_host();
-  heard_ = now;
+  leads_ = claim.leads() || (leads_ && SameRun(claim.claimant(), claimant_));
+  claimant_ = claim.claimant();
+  if (claimant_.run_id().size() > kMaxRunIdBytes) claimant_.clear_run_id();
+  if (claimant_.run_directory().size() > kMaxPathBytes) claimant_.clear_run_directory();
+  if (claimant_.address().size() > kMaxNameBytes) claimant_.clear_address();
+  if (claimant_.host().size() > kMaxNameBytes) claimant_.clear_host();
+  last_command_ = now;
 }
 
-void Holder::FollowOn(const proto::Claim& claim, Time now) {
-  if (who_.run_id().empty() || SameRun(claim.claimant(), who_)) Follow(claim, now);
+void Holder::Renew(const proto::Claim& claim, Time now) {
+  if (claimant_.run_id().empty() || SameRun(claim.claimant(), claimant_)) Follow(claim, now);
 }
 
-proto::Claimant Holder::who() const {
-  proto::Claimant shown = who_;
+proto::Claimant Holder::claimant() const {
+  proto::Claimant shown = claimant_;
   shown.clear_run_id();
   return shown;
 }
 
 std::string Holder::checkpoints() const {
-  return who_.run_directory().empty() ? "" : RunPaths{who_.run_directory()}.checkpoints();
+  return claimant_.run_directory().empty() ? "" : RunPaths{claimant_.run_directory()}.checkpoints();
 }
 
 }  // namespace shoal

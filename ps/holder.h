@@ -13,26 +13,26 @@ namespace shoal {
 class Holder {
  public:
   // Returns whether the ps rejects `claim` at the time `now`. Never rejects the same run.
-  bool Refuses(const proto::Claim& claim, Time now) const;
+  bool Rejects(const proto::Claim& claim, Time now) const;
   // The ps has promised its term to the claimant.
   void Follow(const proto::Claim& claim, Time now);
   // The promised term is claimed again. Ignores a claim of another run.
-  void FollowOn(const proto::Claim& claim, Time now);
+  void Renew(const proto::Claim& claim, Time now);
   // A command under the promised term has come.
-  void Heard(Time now) { heard_ = now; }
+  void RecordCommand(Time now) { last_command_ = now; }
   // The coordinator has resigned: any other run may claim the ps.
   void Resign() { leads_ = false; }
 
   // The coordinator, for people. Without the run id, with which others could claim to be its run.
-  proto::Claimant who() const;
-  Time heard() const { return heard_; }
+  proto::Claimant claimant() const;
+  Time last_command() const { return last_command_; }
   // The directory of its checkpoints; empty if it has not named one.
   std::string checkpoints() const;
 
  private:
-  proto::Claimant who_;
+  proto::Claimant claimant_;
   bool leads_ = false;
-  Time heard_{};
+  Time last_command_{};
 };
 
 // The same time as for the lock of a run directory. A coordinator claims once a second.

@@ -35,9 +35,9 @@ RowFetch::RowFetch(uint64_t term, VariableStore* store, std::function<void(absl:
     : term_(term),
       done_(std::move(done)),
       fetch_(PiecesOf(store), kMaxPending,
-             [this](const VariableStore::RowRun& piece) { Ask(piece); }) {}
+             [this](const VariableStore::RowRun& piece) { Request(piece); }) {}
 
-void RowFetch::AskAt(const SessionPtr& session) {
+void RowFetch::RequestFrom(const SessionPtr& session) {
   session_ = session;
   fetch_.Resend();
   fetch_.RequestMore();
@@ -50,7 +50,7 @@ void RowFetch::EndIfDone() {
   done(absl::OkStatus());
 }
 
-void RowFetch::Ask(const VariableStore::RowRun& piece) {
+void RowFetch::Request(const VariableStore::RowRun& piece) {
   proto::ControlReply reply;
   proto::RowsWanted* wanted = reply.mutable_rows_wanted();
   wanted->set_term(term_);

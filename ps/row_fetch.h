@@ -19,19 +19,19 @@ class Rows;
 // the rows from the coordinator, a few at a time. Loop thread only.
 class RowFetch {
  public:
-  // `store` outlives this. AskAt or OnRows calls `done` when the store is full, or for an error, as
-  // its last act; `done` may destroy this. kDataLoss: the coordinator cannot read the rows, or it
-  // sent a wrong number of bytes.
+  // `store` outlives this. RequestFrom or OnRows calls `done` when the store is full, or for an
+  // error, as its last act; `done` may destroy this. kDataLoss: the coordinator cannot read the
+  // rows, or it sent a wrong number of bytes.
   RowFetch(uint64_t term, VariableStore* store, std::function<void(absl::Status)> done);
 
   // Requests from this session from now on. Requests again the rows that have not arrived.
-  void AskAt(const SessionPtr& session);
+  void RequestFrom(const SessionPtr& session);
   void OnRows(const proto::Rows& rows);
 
  private:
   // Calls `done` if all rows are in the store.
   void EndIfDone();
-  void Ask(const VariableStore::RowRun& piece);
+  void Request(const VariableStore::RowRun& piece);
 
   const uint64_t term_;
   const std::function<void(absl::Status)> done_;

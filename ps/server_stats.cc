@@ -15,7 +15,7 @@ ServerStats::Traffic* ServerStats::TrafficOf(uint32_t worker, const std::string&
   return &traffic_[key];
 }
 
-void ServerStats::Pushed(const PushResult& result, Time took) {
+void ServerStats::CountPush(const PushResult& result, Time duration) {
   if (result.repeated) {
     ++repeated_;
     return;
@@ -26,14 +26,14 @@ void ServerStats::Pushed(const PushResult& result, Time took) {
   }
   ++updates_;
   staleness_.Observe(static_cast<double>(result.staleness));
-  apply_seconds_.Observe(ToSeconds(took));
+  apply_seconds_.Observe(ToSeconds(duration));
 }
 
 void ServerStats::Collect(MetricSamples* out) const {
   out->Add("shoal_ps_updates_total", static_cast<double>(updates_));
   out->Add("shoal_ps_repeated_updates_total", static_cast<double>(repeated_));
   out->Add("shoal_ps_skipped_updates_total", static_cast<double>(skipped_));
-  out->Add("shoal_ps_refused_requests_total", static_cast<double>(refused_));
+  out->Add("shoal_ps_refused_requests_total", static_cast<double>(rejected_));
   out->Add("shoal_ps_loads_total", static_cast<double>(loads_));
   out->Add(staleness_);
   out->Add(apply_seconds_);

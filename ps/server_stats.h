@@ -24,9 +24,9 @@ class ServerStats {
   // bounded: beyond it workers share stats.
   Traffic* TrafficOf(uint32_t worker, const std::string& peer);
 
-  void Pushed(const PushResult& result, Time took);
-  void Refused() { ++refused_; }
-  void Loaded() { ++loads_; }
+  void CountPush(const PushResult& result, Time duration);
+  void CountRejection() { ++rejected_; }
+  void CountLoad() { ++loads_; }
 
   void Collect(MetricSamples* out) const;
 
@@ -40,7 +40,7 @@ class ServerStats {
   uint64_t updates_ = 0;
   uint64_t repeated_ = 0;
   uint64_t skipped_ = 0;
-  uint64_t refused_ = 0;
+  uint64_t rejected_ = 0;
   uint64_t loads_ = 0;
   Histogram staleness_{"shoal_ps_staleness_updates"};
   Histogram apply_seconds_{"shoal_ps_apply_seconds"};

@@ -13,8 +13,8 @@
 
 namespace shoal {
 
-// The contents of a worker's ExchangeHello.
-struct IntroducedWorker {
+// The worker at the other end of a stream, as its ExchangeHello describes it.
+struct ExchangeClient {
   uint32_t shard_map_fingerprint = 0;       // 0: it did not know the job
   uint32_t job_fingerprint = 0;             // of the job that it computes
   std::string push_codec;                   // for gradients
@@ -25,9 +25,9 @@ struct IntroducedWorker {
 // A stream that a client has opened to this ps. Loop thread only.
 struct Session {
   std::unique_ptr<Stream> stream;
-  bool greeted = false;                    // our ServerHello is out
-  bool ended = false;                      // by us; later messages are dropped
-  std::optional<IntroducedWorker> worker;  // none: no ExchangeHello has come
+  bool greeted = false;                  // our ServerHello is out
+  bool ended = false;                    // by us; later messages are dropped
+  std::optional<ExchangeClient> worker;  // none: no ExchangeHello has come
 
   // Sends a small message, which is kept until it is written.
   void Send(const google::protobuf::MessageLite& message) {

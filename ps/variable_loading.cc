@@ -79,8 +79,8 @@ LoadOutcome Load(const LoadRequest& request) {
   if (!options.ok()) return {.status = options.status(), .variables = {}};
   absl::StatusOr<ChunkCoding> coding = ChunkCoding::Of(job->compression);
   if (!coding.ok()) return {.status = coding.status(), .variables = {}};
-  const absl::StatusOr<uint64_t> at_times_bytes = CheckMemoryFor(*options, request);
-  if (!at_times_bytes.ok()) return {.status = at_times_bytes.status(), .variables = {}};
+  const absl::StatusOr<uint64_t> temporary_bytes = CheckMemoryFor(*options, request);
+  if (!temporary_bytes.ok()) return {.status = temporary_bytes.status(), .variables = {}};
 
   LoadedVariables loaded;
   loaded.job_fingerprint = JobFingerprint(request.job);
@@ -88,7 +88,7 @@ LoadOutcome Load(const LoadRequest& request) {
   loaded.coding = *std::move(coding);
   loaded.job = *job;
   loaded.job.model_json.clear();
-  loaded.at_times_bytes = *at_times_bytes;
+  loaded.temporary_bytes = *temporary_bytes;
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
   if (!request.checkpoint.empty() && !Sees(request)) {
     return {.status = absl::OkStatus(), .not_seen = true, .variables = std::move(loaded)};

@@ -31,8 +31,8 @@ struct LoadedVariables {
   uint32_t job_fingerprint = 0;  // JobFingerprint of the Load's job
   uint32_t shard_map_fingerprint = 0;
   ChunkCoding coding;
-  Job job;                      // without the text of its model
-  uint64_t at_times_bytes = 0;  // temporary memory besides the store, without shared memory
+  Job job;                       // without the text of its model
+  uint64_t temporary_bytes = 0;  // temporary memory besides the store, without shared memory
 };
 
 struct LoadOutcome {

@@ -49,7 +49,7 @@ absl::Status ControlService::CheckReady() const {
 void ControlService::SendHello(const SessionPtr& session) {
   proto::ControlReply reply;
   state_->FillHello(reply.mutable_hello());
-  *reply.mutable_hello()->mutable_claimant() = holder_.who();
+  *reply.mutable_hello()->mutable_claimant() = holder_.claimant();
   session->Send(reply);
   if (leaving_) SendDeparting(session);
 }
@@ -74,7 +74,7 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
     last_command_ = state_->loop->Now();
     proto::ControlReply reply;
     reply.mutable_term_refused()->set_promised_term(state_->promised_term);
-    *reply.mutable_term_refused()->mutable_claimant() = holder_.who();
+    *reply.mutable_term_refused()->mutable_claimant() = holder_.claimant();
     return session->Send(reply);
   }
   // Rule 1 too: no coordinator could lead a ps that has promised such a term.
@@ -85,9 +85,9 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
                      ", and accepts numbers up to ", kMaxTermsAhead, " above that and at most ",
                      kMaxTermNumber, "; if a coordinator does have this term, restart this ps")));
   }
-  if (RefusedByHolder(session, request)) return;
+  if (RejectForHolder(session, request)) return;
   last_command_ = state_->loop->Now();
-  if (term == state_->promised_term) holder_.Heard(last_command_);
+  if (term == state_->promised_term) holder_.RecordCommand(last_command_);
   OnCommand(session, request);
 }
 
@@ -127,32 +127,32 @@ void ControlService::OnCommand(const SessionPtr& session, const proto::ControlRe
 
 // Another run must not take the ps of a live run. A command of a higher term without a claim would
 // take them too.
-bool ControlService::RefusedByHolder(const SessionPtr& session,
+bool ControlService::RejectForHolder(const SessionPtr& session,
                                      const proto::ControlRequest& request) {
   const Time now = state_->loop->Now();
-  if (request.term() == state_->promised_term || !holder_.Refuses(request.claim(), now))
+  if (request.term() == state_->promised_term || !holder_.Rejects(request.claim(), now))
     return false;
   const proto::Claim& claim = request.claim();
   // A claim for another job gets Claimed, which tells it so at once.
-  if (OfAnotherJob(claim)) return false;
-  if (std::exchange(refused_term_, request.term()) != request.term()) {
+  if (NamesOtherJob(claim)) return false;
+  if (std::exchange(rejected_term_, request.term()) != request.term()) {
     LogWarning(
         "claim rejected: this ps follows the run of another coordinator; stop that one first",
         {{"term", TermText(request.term())},
          {"by", session->stream->peer()},
-         {"holder", Printable(holder_.who().address(), kMaxNameBytes)}});
+         {"holder", Printable(holder_.claimant().address(), kMaxNameBytes)}});
   }
   proto::ControlReply reply;
   proto::ClaimRefused* refused = reply.mutable_claim_refused();
   refused->set_term(request.term());
-  *refused->mutable_holder() = holder_.who();
+  *refused->mutable_holder() = holder_.claimant();
   refused->set_silent_ms(
-      static_cast<uint64_t>((now - holder_.heard()) / std::chrono::milliseconds(1)));
+      static_cast<uint64_t>((now - holder_.last_command()) / std::chrono::milliseconds(1)));
   session->Send(reply);
   return true;
 }
 
-bool ControlService::OfAnotherJob(const proto::Claim& claim) const {
+bool ControlService::NamesOtherJob(const proto::Claim& claim) const {
   return state_->timeline && claim.job_fingerprint() != 0 &&
          claim.job_fingerprint() != state_->timeline->variables.job_fingerprint;
 }
@@ -163,7 +163,7 @@ void ControlService::OnClaim(const SessionPtr& session, uint64_t term, const pro
   const absl::Status version =
       CheckVersion(claim.version(), absl::StrCat("the coordinator at ", session->stream->peer()));
   if (!version.ok()) return session->End(version);
-  if (OfAnotherJob(claim)) {
+  if (NamesOtherJob(claim)) {
     // Its coordinator, started by mistake, must not unseat ours.
     LogWarning("claim rejected: this ps holds the variables of another job; stop this coordinator",
                {{"term", TermText(term)}, {"by", session->stream->peer()}});
@@ -171,13 +171,13 @@ void ControlService::OnClaim(const SessionPtr& session, uint64_t term, const pro
   }
   const Time now = state_->loop->Now();
   if (std::exchange(state_->promised_term, term) == term) {
-    holder_.FollowOn(claim, now);
+    holder_.Renew(claim, now);
   } else {
     LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
     holder_.Follow(claim, now);
   }
   training_examples_ = claim.training_examples();
-  TakePlan();
+  MakePlan();
   SendClaimed(session, claim.done_below());
 }
 
@@ -206,7 +206,7 @@ void ControlService::SendClaimed(const SessionPtr& session, uint64_t done_below)
   session->Send(reply);
 }
 
-void ControlService::TakePlan() {
+void ControlService::MakePlan() {
   if (state_->timeline && !state_->timeline->plan && training_examples_ > 0)
     state_->timeline->plan.emplace(state_->timeline->variables.job, training_examples_);
 }
@@ -228,7 +228,7 @@ void ControlService::OnLoad(const SessionPtr& session, uint64_t term, const prot
   }
   if (loading_ && loading_->term == term) {
     loading_->session = session;
-    if (loading_->rows) loading_->rows->AskAt(session);
+    if (loading_->rows) loading_->rows->RequestFrom(session);
     return;
   }
   if (!load.checkpoint().empty() && !holder_.checkpoints().empty()) {
@@ -286,7 +286,7 @@ void ControlService::OnLoadRead(uint64_t term, LoadOutcome outcome) {
     }));
   };
   loading_->rows = std::make_unique<RowFetch>(term, loading_->variables.store.get(), filled);
-  if (const SessionPtr session = loading_->session.lock()) loading_->rows->AskAt(session);
+  if (const SessionPtr session = loading_->session.lock()) loading_->rows->RequestFrom(session);
 }
 
 void ControlService::FinishLoad(uint64_t term, LoadOutcome outcome) {
@@ -303,11 +303,11 @@ void ControlService::FinishLoad(uint64_t term, LoadOutcome outcome) {
     reply.mutable_load_failed()->set_checkpoint_is_bad(outcome.checkpoint_is_bad);
   } else {
     VariableStore* const store = outcome.variables.store.get();
-    if (options_.on_memory_needs) options_.on_memory_needs(outcome.variables.at_times_bytes);
+    if (options_.on_memory_needs) options_.on_memory_needs(outcome.variables.temporary_bytes);
     state_->timeline.emplace(term, std::move(outcome.variables), state_->index, state_->loop,
                              state_->files);
-    TakePlan();
-    state_->stats.Loaded();
+    MakePlan();
+    state_->stats.CountLoad();
     LogInfo("timeline begins",
             {{"timeline", TermText(term)}, {"chunks", absl::StrCat(store->chunk_count())}});
     reply.mutable_loaded()->set_timeline(term);
@@ -326,17 +326,17 @@ void ControlService::OnStop(const SessionPtr& session, uint64_t term) {
     fields.emplace_back("lowest_updates", absl::StrCat(updates.lowest));
     fields.emplace_back("highest_updates", absl::StrCat(updates.highest));
   }
-  Stopped(leaving_ ? "stopped by the coordinator: this ps may leave"
-                   : "stopped by the coordinator: the job is over",
-          fields);
+  End(leaving_ ? "stopped by the coordinator: this ps may leave"
+               : "stopped by the coordinator: the job is over",
+      fields);
 }
 
 void ControlService::Leave(Time grace) {
   if (stopped_ || leaving_) return;
-  if (!state_->timeline) return Stopped("leaving");
+  if (!state_->timeline) return End("leaving");
   LogInfo("leaving: asks the coordinator for a checkpoint first");
   leaving_ = true;
-  grace_.Set(grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
+  grace_.Set(grace, [this] { End("leaving without a checkpoint: the grace period is over"); });
   for (const auto& [id, session] : sessions()) {
     if (session->greeted) SendDeparting(session);
   }
@@ -344,8 +344,8 @@ void ControlService::Leave(Time grace) {
 }
 
 void ControlService::AwaitCoordinator() {
-  alone_.Set(kCoordinatorPatience, [this] {
-    if (sessions().empty()) Stopped("leaving without a checkpoint: no coordinator is connected");
+  coordinator_wait_.Set(kCoordinatorPatience, [this] {
+    if (sessions().empty()) End("leaving without a checkpoint: no coordinator is connected");
   });
 }
 
@@ -355,9 +355,9 @@ void ControlService::SendDeparting(const SessionPtr& session) {
   session->Send(reply);
 }
 
-void ControlService::Stopped(const std::string& why, LogFields fields) {
+void ControlService::End(const std::string& reason, LogFields fields) {
   if (std::exchange(stopped_, true)) return;
-  LogInfo(why, std::move(fields));
+  LogInfo(reason, std::move(fields));
   if (options_.on_stopped) options_.on_stopped();
 }
 

@@ -44,8 +44,8 @@ class ControlService : public StreamService {
   // See ParameterServer::Leave and CheckReady.
   void Leave(Time grace);
   absl::Status CheckReady() const;
-  // The time since the last command of a coordinator, or the start. Commands that the holder keeps
-  // out do not count.
+  // The time since the last command of a coordinator, or the start. Commands that the holder
+  // rejects do not count.
   Time silence() const { return state_->loop->Now() - last_command_; }
 
  private:
@@ -72,13 +72,12 @@ class ControlService : public StreamService {
   void OnCommand(const SessionPtr& session, const proto::ControlRequest& request);
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   void SendClaimed(const SessionPtr& session, uint64_t done_below);
-  // The plan of the timeline, once there is one and training_examples_ are known.
-  void TakePlan();
-  // Returns whether the claim is for another job than that of the variables held.
-  bool OfAnotherJob(const proto::Claim& claim) const;
-  // Returns whether the holder keeps out the sender of a command of a higher term. If so, answers
-  // it.
-  bool RefusedByHolder(const SessionPtr& session, const proto::ControlRequest& request);
+  // Makes the plan of the timeline, once there is one and training_examples_ is known.
+  void MakePlan();
+  // Returns whether the claim names another job than that of the variables held.
+  bool NamesOtherJob(const proto::Claim& claim) const;
+  // Returns whether the holder rejects a command of a higher term. If so, answers it.
+  bool RejectForHolder(const SessionPtr& session, const proto::ControlRequest& request);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
   // Reads the newest Load off the loop. No other one is being read, so at most one waits.
   void ReadLoad();
@@ -88,20 +87,21 @@ class ControlService : public StreamService {
   void SendDeparting(const SessionPtr& session);
   // Leaves without a checkpoint unless a coordinator comes soon.
   void AwaitCoordinator();
-  void Stopped(const std::string& why, LogFields fields = {});
+  // Logs the reason and calls on_stopped, the first time only.
+  void End(const std::string& reason, LogFields fields = {});
 
   const Options options_;
   PsState* const state_;
   uint64_t training_examples_ = 0;  // by the newest Claim; 0: its coordinator does not know
   Holder holder_;                   // has the promise of the promised term
-  uint64_t refused_term_ = 0;       // the term of the last claim that holder_ rejected
+  uint64_t rejected_term_ = 0;      // the term of the last claim that holder_ rejected
   std::optional<Loading> loading_;
   bool reading_load_ = false;  // off the loop; loading_ may be a newer one
   bool stopped_ = false;
   bool leaving_ = false;
-  Time last_command_;          // from a coordinator, or the start
-  Timer grace_{state_->loop};  // until it leaves in any case
-  Timer alone_{state_->loop};  // end of the wait for a coordinator, for a ps that leaves
+  Time last_command_;                     // from a coordinator, or the start
+  Timer grace_{state_->loop};             // until it leaves in any case
+  Timer coordinator_wait_{state_->loop};  // end of the wait for a coordinator, for a ps that leaves
   Timer watch_{state_->loop};
   const Scope scope_{state_->loop};
 };

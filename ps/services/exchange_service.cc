@@ -63,14 +63,14 @@ void ExchangeService::OnHello(const SessionPtr& session, const proto::ExchangeHe
   // The fingerprints are compared with a request of this timeline. Until then the ps may be the one
   // that is wrong: a coordinator with another number of ps has yet to load it.
   session->worker =
-      IntroducedWorker{.shard_map_fingerprint = hello.shard_map_fingerprint(),
-                       .job_fingerprint = hello.job_fingerprint(),
-                       .push_codec = hello.push_codec().substr(0, kMaxCodecBytes),
-                       .pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes),
-                       .traffic = state_->stats.TrafficOf(hello.worker(), session->stream->peer())};
+      ExchangeClient{.shard_map_fingerprint = hello.shard_map_fingerprint(),
+                     .job_fingerprint = hello.job_fingerprint(),
+                     .push_codec = hello.push_codec().substr(0, kMaxCodecBytes),
+                     .pull_codec = hello.pull_codec().substr(0, kMaxCodecBytes),
+                     .traffic = state_->stats.TrafficOf(hello.worker(), session->stream->peer())};
 }
 
-// Rule 4: a request of another timeline is refused.
+// Rule 4: rejects a request of another timeline.
 absl::Status ExchangeService::CheckTimeline(uint64_t timeline) const {
   if (state_->timeline && state_->timeline->term == timeline) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -80,36 +80,36 @@ absl::Status ExchangeService::CheckTimeline(uint64_t timeline) const {
       "; the request is for timeline ", TermText(timeline)));
 }
 
-ExchangeService::Asked ExchangeService::AskedBy(const proto::Pull& pull) {
-  Asked asked = {.timeline = pull.timeline(), .cut_step = pull.cut_step()};
-  if (pull.cut_step() == 0 && pull.has_version()) asked.version = pull.version();
-  return asked;
+ExchangeService::RequestKey ExchangeService::KeyOf(const proto::Pull& pull) {
+  RequestKey key = {.timeline = pull.timeline(), .cut_step = pull.cut_step()};
+  if (pull.cut_step() == 0 && pull.has_version()) key.version = pull.version();
+  return key;
 }
 
-bool ExchangeService::AcceptTimeline(const SessionPtr& session, const Asked& asked) {
-  const absl::Status accepted = CheckTimeline(asked.timeline);
+bool ExchangeService::AcceptTimeline(const SessionPtr& session, const RequestKey& key) {
+  const absl::Status accepted = CheckTimeline(key.timeline);
   if (accepted.ok()) return true;
   session->SendFrom(SourceOf(
-      [this, to = session.get(), accepted, asked] { return MakeRefused(to, accepted, asked); }));
+      [this, to = session.get(), accepted, key] { return MakeRefused(to, accepted, key); }));
   return false;
 }
 
 Message ExchangeService::MakeRefused(Session* session, const absl::Status& reason,
-                                     const Asked& asked) {
-  state_->stats.Refused();
+                                     const RequestKey& key) {
+  state_->stats.CountRejection();
   proto::ExchangeReply reply;
   proto::Refused* refused = reply.mutable_refused();
   refused->set_timeline(state_->timeline_term());
-  refused->set_requested_timeline(asked.timeline);
-  refused->set_requested_cut_step(asked.cut_step);
-  if (asked.version) refused->set_requested_version(*asked.version);
+  refused->set_requested_timeline(key.timeline);
+  refused->set_requested_cut_step(key.cut_step);
+  if (key.version) refused->set_requested_version(*key.version);
   refused->set_round_complete(absl::IsOutOfRange(reason));
   refused->set_reason(std::string(reason.message()));
   return session->MakeMessage(reply);
 }
 
 // Only another job is worth a restart: the other two are of another build.
-absl::Status ExchangeService::CheckJob(const IntroducedWorker& worker) const {
+absl::Status ExchangeService::CheckJob(const ExchangeClient& worker) const {
   const LoadedVariables& variables = state_->timeline->variables;
   if (worker.job_fingerprint != variables.job_fingerprint) {
     return absl::AbortedError(absl::StrCat(
@@ -139,7 +139,7 @@ void ExchangeService::OnPush(const SessionPtr& session, const proto::Push& push,
   const Time begun = state_->loop->Now();
   const absl::StatusOr<PushResult> result = Apply(push, message);
   if (!result.ok()) return session->End(result.status());
-  state_->stats.Pushed(*result, state_->loop->Now() - begun);
+  state_->stats.CountPush(*result, state_->loop->Now() - begun);
 
   proto::Applied applied;
   applied.set_timeline(push.timeline());
@@ -181,7 +181,7 @@ absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const
   }
   const Chunk* const chunk = FindChunk(index);
   ChunkCoding& coding = state_->timeline->variables.coding;
-  if (chunk == nullptr || !coding.codes_push(*chunk))
+  if (chunk == nullptr || !coding.compresses_push(*chunk))
     return state_->store().Push(message, push.step(), index, push.pulled_version(), RoundOf(push));
   const absl::StatusOr<Message> decoded = coding.DecodePush(*chunk, message);
   if (!decoded.ok()) {
@@ -192,13 +192,13 @@ absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const
 }
 
 ChunkSnapshot ExchangeService::ReadLive(int chunk) {
-  return AsTheyTravel(chunk, *state_->store().ReadAhead(chunk));
+  return Encode(chunk, *state_->store().ReadAhead(chunk));
 }
 
-ChunkSnapshot ExchangeService::AsTheyTravel(int chunk, ChunkSnapshot values) const {
+ChunkSnapshot ExchangeService::Encode(int chunk, ChunkSnapshot values) const {
   const ChunkCoding& coding = state_->timeline->variables.coding;
   const Chunk& of = *FindChunk(chunk);
-  if (coding.codes_pull(of)) return coding.EncodeValues(of, values);
+  if (coding.compresses_pull(of)) return coding.EncodeValues(of, values);
   return values;
 }
 
@@ -219,7 +219,7 @@ Message ExchangeService::MakeApplied(Session* session, proto::Applied applied, b
 }
 
 void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull) {
-  if (!AcceptTimeline(session, AskedBy(pull))) return;
+  if (!AcceptTimeline(session, KeyOf(pull))) return;
   if (!AcceptJob(session)) return;
   const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
   if (end > static_cast<uint64_t>(state_->store().chunk_count())) {
@@ -235,7 +235,7 @@ void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull)
     absl::StatusOr<Message> values = MakeValues(to, pull, static_cast<int>(chunk));
     chunk = values.ok() ? chunk + 1 : end;
     if (values.ok()) return *std::move(values);
-    return MakeRefused(to, values.status(), AskedBy(pull));
+    return MakeRefused(to, values.status(), KeyOf(pull));
   });
 }
 
@@ -244,7 +244,7 @@ void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull)
 // that pulls drops its steps, and so gets the one that is missing. Versions only rise until the
 // answer is made.
 absl::Status ExchangeService::CheckPulledVersion(const proto::Pull& pull, uint64_t end) const {
-  const std::optional<uint64_t> version = AskedBy(pull).version;
+  const std::optional<uint64_t> version = KeyOf(pull).version;
   for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {
     const absl::Status status = state_->store().CheckVersion(static_cast<int>(chunk), *version);
     if (absl::IsFailedPrecondition(status)) return absl::OutOfRangeError(status.message());
@@ -256,9 +256,9 @@ absl::StatusOr<Message> ExchangeService::MakeValues(Session* session, const prot
                                                     int chunk) {
   SHOAL_RETURN_IF_ERROR(CheckTimeline(pull.timeline()));
   ChunkSnapshot values;
-  if (const std::optional<uint64_t> version = AskedBy(pull).version) {
+  if (const std::optional<uint64_t> version = KeyOf(pull).version) {
     SHOAL_ASSIGN_OR_RETURN(values, state_->store().ReadVersion(chunk, *version));
-    values = AsTheyTravel(chunk, std::move(values));
+    values = Encode(chunk, std::move(values));
   } else if (pull.cut_step() == 0) {
     values = ReadLive(chunk);
   } else {

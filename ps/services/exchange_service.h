@@ -35,31 +35,31 @@ class ExchangeService : public StreamService {
   void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
   void OnPull(const SessionPtr& session, const proto::Pull& pull);
   absl::Status CheckTimeline(uint64_t timeline) const;
-  // The names in a push or pull: the refusal repeats them, so the worker knows which request it
-  // answers.
-  struct Asked {
+  // The key of a push or pull. Refused repeats it, so the worker knows which request it answers.
+  struct RequestKey {
     uint64_t timeline = 0;
     uint64_t cut_step = 0;
     std::optional<uint64_t> version = std::nullopt;
   };
-  static Asked AskedBy(const proto::Pull& pull);
-  bool AcceptTimeline(const SessionPtr& session, const Asked& asked);
+  static RequestKey KeyOf(const proto::Pull& pull);
+  bool AcceptTimeline(const SessionPtr& session, const RequestKey& key);
   // Answers are made when they can be written, from the state at that moment.
   Message MakeApplied(Session* session, proto::Applied applied, bool want_values);
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
   // `reason` kOutOfRange: the version is dropped, as its round is complete.
-  Message MakeRefused(Session* session, const absl::Status& reason, const Asked& asked);
+  Message MakeRefused(Session* session, const absl::Status& reason, const RequestKey& key);
   // Returns an error for a worker that computes another job, or has another shard map or codec.
-  absl::Status CheckJob(const IntroducedWorker& worker) const;
+  absl::Status CheckJob(const ExchangeClient& worker) const;
   bool AcceptJob(const SessionPtr& session);
   // Returns the chunk of the store with this number; null: there is none.
   const Chunk* FindChunk(int chunk) const;
   // kUnavailable: the plan is not known yet; kInvalidArgument: the push does not agree with it.
   absl::Status CheckPlan(const proto::Push& push) const;
   absl::StatusOr<PushResult> Apply(const proto::Push& push, const Message& message);
-  // Returns the chunk's live values, encoded to travel.
+  // Returns the chunk's live values, encoded.
   ChunkSnapshot ReadLive(int chunk);
-  ChunkSnapshot AsTheyTravel(int chunk, ChunkSnapshot values) const;
+  // Returns the values in the job's encoding for the network.
+  ChunkSnapshot Encode(int chunk, ChunkSnapshot values) const;
   absl::Status CheckPulledVersion(const proto::Pull& pull, uint64_t end) const;
 
   PsState* const state_;

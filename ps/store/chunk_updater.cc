@@ -93,7 +93,7 @@ void ChunkUpdater::Average(int chunk, const ChunkUpdate& update, const ChunkStat
   });
 }
 
-ValueBuffers::Hold ChunkUpdater::Ahead(int chunk, const ChunkState& state) {
+ValueBuffers::Hold ChunkUpdater::Extrapolate(int chunk, const ChunkState& state) {
   if (options_.look_ahead == 0 || state.slots.empty() || state.version == 0) return {};
   const double rate_scale = options_.rate_scale.Of(state.version, 0);
   const std::unique_ptr<const Update> ahead = options_.optimizer->PrepareAhead(

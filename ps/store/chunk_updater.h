@@ -24,7 +24,7 @@ class ChunkUpdater {
     ValueBuffers* buffers = nullptr;
     std::shared_ptr<const Optimizer> optimizer;
     RateScale rate_scale;     // scales the optimizer's learning rate
-    uint64_t look_ahead = 0;  // Ahead looks this many updates ahead
+    uint64_t look_ahead = 0;  // Extrapolate looks this many updates ahead
   };
   explicit ChunkUpdater(Options options);
 
@@ -34,7 +34,7 @@ class ChunkUpdater {
   void Apply(int chunk, const ChunkUpdate& update, ChunkState* state);
   // Returns a buffer with the values expected `look_ahead` updates later, by the optimizer's slots.
   // Empty if look_ahead is 0 or the optimizer cannot extrapolate from this state.
-  ValueBuffers::Hold Ahead(int chunk, const ChunkState& state);
+  ValueBuffers::Hold Extrapolate(int chunk, const ChunkState& state);
 
  private:
   // Floats [begin, end) of a chunk that weight decay treats alike.

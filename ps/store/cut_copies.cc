@@ -9,27 +9,27 @@
 namespace shoal {
 
 CutCopies::CutCopies(Options options)
-    : options_(std::move(options)), kept_(options_.chunks->size()) {}
+    : options_(std::move(options)), entries_(options_.chunks->size()) {}
 
 std::optional<uint64_t> CutCopies::Start(uint64_t step) {
   uint64_t end = 0;
-  int before = 0;
+  int behind = 0;
   for (const StoredChunk& chunk : *options_.chunks) {
     if (!chunk.layout().pushed()) continue;
     end = std::max(end, chunk.applied_end());
-    if (chunk.applied_below() < step) ++before;
+    if (chunk.applied_below() < step) ++behind;
   }
   if (end > step) return end - 1;
   End();
   step_ = step;
-  chunks_before_ = before;
+  chunks_behind_ = behind;
   return std::nullopt;
 }
 
 void CutCopies::End() {
-  for (Kept& kept : kept_) kept = Kept();
+  for (Entry& entry : entries_) entry = Entry();
   step_.reset();
-  chunks_before_ = 0;
+  chunks_behind_ = 0;
 }
 
 absl::Status CutCopies::CheckRound(const Round& round, uint64_t step, int chunk) const {
@@ -45,7 +45,7 @@ void CutCopies::Copy(int chunk) {
   const size_t size = (*options_.chunks)[chunk].size();
   const size_t stride = (size + 15) / 16 * 16;
   auto copy = std::make_unique<ChunkCopy>();
-  const size_t slots = kept_[chunk].slots_needed ? live.slots.size() : 0;
+  const size_t slots = entries_[chunk].slots_needed ? live.slots.size() : 0;
   if (slots > 0) copy->slot_memory = AlignedBuffer(stride * slots);
   copy->state = {.values = live.values, .slots = {}, .version = live.version};
   for (size_t i = 0; i < slots; ++i) {
@@ -53,22 +53,22 @@ void CutCopies::Copy(int chunk) {
     std::memcpy(slot, live.slots[i], size * sizeof(float));
     copy->state.slots.push_back(slot);
   }
-  kept_[chunk].copy = std::move(copy);
+  entries_[chunk].copy = std::move(copy);
 }
 
 absl::StatusOr<ChunkSnapshot> CutCopies::Read(int chunk, uint64_t step) const {
-  if (chunk < 0 || chunk >= static_cast<int>(kept_.size())) {
+  if (chunk < 0 || chunk >= static_cast<int>(entries_.size())) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "chunk ", chunk, ": this ps has the chunks 0 to ", static_cast<int>(kept_.size()) - 1));
+        "chunk ", chunk, ": this ps has the chunks 0 to ", static_cast<int>(entries_.size()) - 1));
   }
   if (step_ != step)
     return absl::FailedPreconditionError(absl::StrCat("no cut at step ", step, " is held"));
   if (!Ready()) {
     return absl::FailedPreconditionError(absl::StrCat("the cut at step ", step,
-                                                      " is not ready: ", chunks_before_,
+                                                      " is not ready: ", chunks_behind_,
                                                       " chunks lack steps below it"));
   }
-  if (!kept_[chunk].values_needed) {
+  if (!entries_[chunk].values_needed) {
     return absl::FailedPreconditionError(
         absl::StrCat("chunk ", chunk, " of the cut at step ", step, " is dropped already"));
   }
@@ -97,7 +97,7 @@ std::vector<CutCopies::Piece> CutCopies::CopyPieces(int chunk) const {
 std::span<const float> CutCopies::Part(int chunk, int part) const {
   const ChunkState& state = StateOf(chunk);
   const size_t size = (*options_.chunks)[chunk].size();
-  const bool needed = part == 0 ? kept_[chunk].values_needed : kept_[chunk].slots_needed;
+  const bool needed = part == 0 ? entries_[chunk].values_needed : entries_[chunk].slots_needed;
   if (!needed) return {};
   if (part == 0) return {state.values.data(), size};
   if (part < 0 || part > static_cast<int>(state.slots.size())) return {};
@@ -105,16 +105,16 @@ std::span<const float> CutCopies::Part(int chunk, int part) const {
 }
 
 void CutCopies::DropSlots(int chunk) {
-  Kept& kept = kept_[chunk];
-  kept.slots_needed = false;
-  if (kept.copy == nullptr) return;
+  Entry& entry = entries_[chunk];
+  entry.slots_needed = false;
+  if (entry.copy == nullptr) return;
   // A ready cut has all steps below it, so no update of them comes.
-  kept.copy->state.slots.clear();
-  kept.copy->slot_memory = AlignedBuffer();
+  entry.copy->state.slots.clear();
+  entry.copy->slot_memory = AlignedBuffer();
 }
 
 void CutCopies::DropChunk(int chunk) {
-  kept_[chunk] = {.copy = nullptr, .slots_needed = false, .values_needed = false};
+  entries_[chunk] = {.copy = nullptr, .slots_needed = false, .values_needed = false};
 }
 
 }  // namespace shoal

@@ -43,7 +43,7 @@ class CutCopies {
   void End();
   std::optional<uint64_t> step() const { return step_; }
   // Rule 7: there is a cut, and every chunk has all steps below it.
-  bool Ready() const { return step_.has_value() && chunks_before_ == 0; }
+  bool Ready() const { return step_.has_value() && chunks_behind_ == 0; }
 
   // Returns the values of a chunk in the cut at `step`. kFailedPrecondition: there is no such cut,
   // it is not ready, or its values are dropped. kInvalidArgument: no such chunk.
@@ -65,7 +65,7 @@ class CutCopies {
   void DropChunk(int chunk);
   // Returns the copy of a chunk; null: it needs none so far.
   const ChunkState* copy(int chunk) const {
-    return kept_[chunk].copy ? &kept_[chunk].copy->state : nullptr;
+    return entries_[chunk].copy ? &entries_[chunk].copy->state : nullptr;
   }
 
   // The store calls these for each push, in this order. They cost nothing without a cut.
@@ -74,15 +74,16 @@ class CutCopies {
   absl::Status CheckRound(const Round& round, uint64_t step, int chunk) const;
   // Rule 5a: an update of `step` is about to change the live chunk.
   void BeforeUpdate(int chunk, uint64_t step) {
-    if (step_ && step >= *step_ && !kept_[chunk].copy && kept_[chunk].values_needed) Copy(chunk);
+    if (step_ && step >= *step_ && !entries_[chunk].copy && entries_[chunk].values_needed)
+      Copy(chunk);
   }
   // Rule 5c: returns the copy to which the update of `step` is applied too; null: none.
   ChunkState* CopyToUpdate(int chunk, uint64_t step) {
-    return step_ && step < *step_ && kept_[chunk].copy ? &kept_[chunk].copy->state : nullptr;
+    return step_ && step < *step_ && entries_[chunk].copy ? &entries_[chunk].copy->state : nullptr;
   }
   // Rule 7: a chunk had applied the steps below `before`, and now has those below `now`.
   void OnApplied(uint64_t before, uint64_t now) {
-    if (step_ && before < *step_ && now >= *step_) --chunks_before_;
+    if (step_ && before < *step_ && now >= *step_) --chunks_behind_;
   }
 
  private:
@@ -92,7 +93,7 @@ class CutCopies {
     AlignedBuffer slot_memory;
   };
   // The copy of one chunk, and the parts of it that the cut still needs.
-  struct Kept {
+  struct Entry {
     std::unique_ptr<ChunkCopy> copy;
     bool slots_needed = true;
     bool values_needed = true;
@@ -100,13 +101,13 @@ class CutCopies {
 
   void Copy(int chunk);
   const ChunkState& StateOf(int chunk) const {
-    return kept_[chunk].copy ? kept_[chunk].copy->state : (*options_.chunks)[chunk].live();
+    return entries_[chunk].copy ? entries_[chunk].copy->state : (*options_.chunks)[chunk].live();
   }
 
   const Options options_;
   std::optional<uint64_t> step_;
-  int chunks_before_ = 0;   // chunks that lack steps below the cut
-  std::vector<Kept> kept_;  // by chunk
+  int chunks_behind_ = 0;       // chunks that lack steps below the cut
+  std::vector<Entry> entries_;  // by chunk
 };
 
 }  // namespace shoal

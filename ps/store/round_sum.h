@@ -33,9 +33,9 @@ class RoundSum {
   const Message* Add(const Round& round, uint64_t step, const Message& gradient);
 
   // True while some gradients of a round have arrived and others are missing.
-  bool under_way() const { return round_.has_value(); }
+  bool in_progress() const { return round_.has_value(); }
   // Number of gradients that wait for their turn.
-  size_t kept() const { return early_.size(); }
+  size_t early_count() const { return early_.size(); }
 
  private:
   void AddInTurn(const Message& gradient);

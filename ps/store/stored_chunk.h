@@ -78,13 +78,13 @@ class StoredChunk {
   const ValueBuffers::Hold& ValuesAt(uint64_t version) const;
 
   // In rounds: number of gradients that wait for their turn.
-  size_t early_gradients() const { return round_ == nullptr ? 0 : round_->kept(); }
+  size_t early_gradients() const { return round_ == nullptr ? 0 : round_->early_count(); }
   // In rounds: whether the version before is kept.
   bool keeps_version_before() const { return !values_before_.empty(); }
 
  private:
   // Some gradients of a round are in, and others are missing.
-  bool in_round() const { return round_ != nullptr && round_->under_way(); }
+  bool in_round() const { return round_ != nullptr && round_->in_progress(); }
   absl::Status CheckRound(const ChunkPush& push) const;
 
   Options options_;

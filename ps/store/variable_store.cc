@@ -161,7 +161,7 @@ absl::StatusOr<ChunkSnapshot> VariableStore::Read(int chunk) const {
 absl::StatusOr<ChunkSnapshot> VariableStore::ReadAhead(int chunk) {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
   const ChunkState& live = chunks_[chunk].live();
-  const ValueBuffers::Hold expected = updater_.Ahead(chunk, live);
+  const ValueBuffers::Hold expected = updater_.Extrapolate(chunk, live);
   return Snapshot(chunk, expected.empty() ? live.values : expected, live.version);
 }
 

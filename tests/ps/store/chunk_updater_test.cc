@@ -127,11 +127,11 @@ TEST_F(ChunkUpdaterTest, TheRateScaleReadsTheStaleness) {
   EXPECT_THAT(Values(state.values), Each(2.75f));
 }
 
-TEST_F(ChunkUpdaterTest, AheadAddsTheMomentumOfTheUpdatesToCome) {
+TEST_F(ChunkUpdaterTest, ItExtrapolatesByTheMomentum) {
   ChunkUpdater updater = Make(Sgd(0.5), {}, /*look_ahead=*/2);
   ChunkState state = Threes(kOptimized, /*with_slot=*/true);
   state.version = 1;
-  const ValueBuffers::Hold expected = updater.Ahead(kOptimized, state);
+  const ValueBuffers::Hold expected = updater.Extrapolate(kOptimized, state);
   ASSERT_FALSE(expected.empty());
   EXPECT_THAT(Values(expected), Each(3 + 2 * 7));
   EXPECT_THAT(Values(state.values), Each(3));
@@ -139,19 +139,19 @@ TEST_F(ChunkUpdaterTest, AheadAddsTheMomentumOfTheUpdatesToCome) {
   EXPECT_EQ(state.version, 1u);
 }
 
-TEST_F(ChunkUpdaterTest, AheadIsEmptyIfThereIsNothingToExtrapolate) {
-  const auto ahead = [this](std::shared_ptr<const Optimizer> optimizer, uint64_t look_ahead,
+TEST_F(ChunkUpdaterTest, WithoutABasisItExtrapolatesNothing) {
+  const auto empty = [this](std::shared_ptr<const Optimizer> optimizer, uint64_t look_ahead,
                             uint64_t version, bool with_slot) {
     ChunkUpdater updater = Make(std::move(optimizer), {}, look_ahead);
     ChunkState state = Threes(kOptimized, with_slot);
     state.version = version;
-    return updater.Ahead(kOptimized, state).empty();
+    return updater.Extrapolate(kOptimized, state).empty();
   };
-  EXPECT_FALSE(ahead(Sgd(0.5), 2, 1, true));
-  EXPECT_TRUE(ahead(Sgd(0.5), 0, 1, true)) << "no look-ahead";
-  EXPECT_TRUE(ahead(Sgd(0.5), 2, 0, true)) << "no update yet";
-  EXPECT_TRUE(ahead(Sgd(), 2, 1, false)) << "no slots";
-  EXPECT_TRUE(ahead(NumberingOptimizer::Make(), 2, 1, true)) << "no way to extrapolate";
+  EXPECT_FALSE(empty(Sgd(0.5), 2, 1, true));
+  EXPECT_TRUE(empty(Sgd(0.5), 0, 1, true)) << "no look-ahead";
+  EXPECT_TRUE(empty(Sgd(0.5), 2, 0, true)) << "no update yet";
+  EXPECT_TRUE(empty(Sgd(), 2, 1, false)) << "no slots";
+  EXPECT_TRUE(empty(NumberingOptimizer::Make(), 2, 1, true)) << "no way to extrapolate";
 }
 
 }  // namespace

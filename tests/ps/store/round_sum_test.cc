@@ -37,7 +37,7 @@ std::vector<float> Mean(RoundSum* sum, const std::vector<uint64_t>& steps, size_
     const Message* const mean =
         sum->Add(kRound, step, GradientMessage(Gradient(step), slice_bytes));
     EXPECT_EQ(mean != nullptr, step == steps.back()) << "all are in";
-    EXPECT_EQ(sum->under_way(), step != steps.back());
+    EXPECT_EQ(sum->in_progress(), step != steps.back());
     if (mean != nullptr) return ToFloats(mean->payload);
   }
   return {};
@@ -59,7 +59,7 @@ TEST(RoundSumTest, AnyOrderOfArrivalGivesTheSameMean) {
   RoundSum sum(kSize, kRound.count);
   do {
     EXPECT_EQ(Mean(&sum, steps), ExpectedMean()) << testing::PrintToString(steps);
-    EXPECT_EQ(sum.kept(), 0u);
+    EXPECT_EQ(sum.early_count(), 0u);
   } while (std::next_permutation(steps.begin(), steps.end()));
 }
 
@@ -74,14 +74,14 @@ TEST(RoundSumTest, WhatComesBeforeItsTurnIsKeptUntilThen) {
   RoundSum sum(kSize, kRound.count);
   const auto add = [&sum](uint64_t step) {
     sum.Add(kRound, step, GradientMessage(Gradient(step)));
-    return sum.kept();
+    return sum.early_count();
   };
   EXPECT_EQ(add(11), 1u);
   EXPECT_EQ(add(9), 2u);
   EXPECT_EQ(add(8), 1u) << "8 and 9 are added";
-  EXPECT_TRUE(sum.under_way());
+  EXPECT_TRUE(sum.in_progress());
   EXPECT_EQ(add(10), 0u);
-  EXPECT_FALSE(sum.under_way());
+  EXPECT_FALSE(sum.in_progress());
 }
 
 // The sender has its answer, and computes its next gradient into the same buffer.
@@ -99,7 +99,7 @@ TEST(RoundSumTest, WhatIsKeptIsACopy) {
       EXPECT_EQ(ToFloats(mean->payload), ExpectedMean());
     }
   }
-  EXPECT_FALSE(sum.under_way());
+  EXPECT_FALSE(sum.in_progress());
 }
 
 // So one worker with rounds of one step computes what it computes without rounds.
@@ -107,7 +107,7 @@ TEST(RoundSumTest, TheMeanOfOneIsThatGradient) {
   const Message gradient = GradientMessage({-0.0f, 1e-45f, 3});
   RoundSum sum(3, 1);
   EXPECT_EQ(sum.Add({.first = 5, .count = 1, .number = 5}, 5, gradient), &gradient);
-  EXPECT_FALSE(sum.under_way());
+  EXPECT_FALSE(sum.in_progress());
 }
 
 TEST(RoundSumTest, NothingIsAddedToTheFirstOne) {
