@@ -31,8 +31,8 @@ absl::Status ChunkCoding::CheckPeer(const std::string& push_codec,
   if (push == push_codec && pull == pull_codec) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the worker pushes ", Name(push_codec), " and pulls ", Name(pull_codec),
-                   ", in this job ", Name(push), " is pushed and ", Name(pull),
-                   " pulled: it has another job, or lacks a codec of this one"));
+                   ", but this job pushes ", Name(push), " and pulls ", Name(pull),
+                   ": start the worker from the same build as this ps"));
 }
 
 bool ChunkCoding::compresses_push(const Chunk& chunk) const {

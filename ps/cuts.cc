@@ -51,17 +51,16 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
       cut_ && name == std::pair(cut_->term, cut_->step) && place.directory == cut_->place.directory;
   if (cut_ && !repeated && name <= std::pair(cut_->term, cut_->step)) {
     reply.mutable_fence_refused()->set_superseded(true);
-    return reject(absl::StrCat("ps ", ps_index_, " was asked for a cut at step ", cut_->step,
-                               " under the term ", TermText(cut_->term),
-                               " before; it takes one at step ", place.cut_step,
-                               " under a higher term"));
+    return reject(absl::StrCat("ps ", ps_index_, " has accepted the cut at step ", cut_->step,
+                               " under the term ", TermText(cut_->term), " already; fence step ",
+                               place.cut_step, " under a higher term"));
   }
   if (!repeated) {
     if (const std::optional<uint64_t> applied = store_->cut().Start(place.cut_step)) {
       reply.mutable_fence_refused()->set_highest_step(*applied);
       return reject(absl::StrCat("ps ", ps_index_, " has applied step ", *applied,
-                                 " already, so the cut must be above it, and not at ",
-                                 place.cut_step));
+                                 ", so it cannot cut at step ", place.cut_step,
+                                 "; fence a higher step"));
     }
   }
   reply.mutable_fence_accepted()->set_term(term);
@@ -95,7 +94,7 @@ void Cuts::SendReplaced(const SessionPtr& by) const {
   refused->set_term(cut_->term);
   refused->set_cut_step(cut_->step);
   refused->set_superseded(true);
-  refused->set_reason(absl::StrCat("ps ", ps_index_, " was asked for another cut by ",
+  refused->set_reason(absl::StrCat("ps ", ps_index_, " has accepted another cut from ",
                                    by->stream->peer(), ", which ends this one"));
   former->Send(reply);
 }
@@ -126,8 +125,9 @@ void Cuts::OnDirectoryChecked(const absl::StatusOr<bool>& seen) {
 
 void Cuts::Write(bool seen) {
   if (!seen) {
-    LogInfo("this machine does not see the directory of the cut: sends its rows to the coordinator",
-            {{"directory", cut_->place.directory}});
+    LogInfo(
+        "this machine does not see the directory of the cut: sending its rows to the coordinator",
+        {{"directory", cut_->place.directory}});
     cut_->not_seen = true;
     return SendWritten();
   }

@@ -33,7 +33,7 @@ absl::Status PushPlan::Check(const proto::Push& push) const {
   if (!told.has_value() || !rounds_.has_value()) return absl::OkStatus();
   const Round round = rounds_->Of(push.step());
   if (*told == round) return absl::OkStatus();
-  return wrong("the push is of ", Text(*told), ", but the step is of ", Text(round),
+  return wrong("the push names ", Text(*told), ", but the step belongs to ", Text(round),
                ": give the worker the job and the data of this run");
 }
 

@@ -69,10 +69,11 @@ void RowFetch::OnRows(const proto::Rows& rows) {
   if (!rows.error().empty() || rows.values().size() != piece->size_bytes) {
     const auto done = done_;
     return done(absl::DataLossError(
-        rows.error().empty() ? absl::StrCat("the coordinator sent ", rows.values().size(),
-                                            " bytes of ", piece->tensor, " at ",
-                                            piece->offset_bytes, " instead of ", piece->size_bytes)
-                             : rows.error()));
+        rows.error().empty()
+            ? absl::StrCat("the coordinator sent ", rows.values().size(), " bytes of ",
+                           piece->tensor, " from byte ", piece->offset_bytes, " on instead of ",
+                           piece->size_bytes)
+            : rows.error()));
   }
   std::memcpy(piece->out, rows.values().data(), piece->size_bytes);
   fetch_.Release();

@@ -35,7 +35,7 @@ void ControlService::WatchCoordinator() {
   if (silence() < kWatchPeriod) return;
   LogWarning(absl::StrCat(
       "waiting for the coordinator", options_.coordinator.empty() ? "" : " at ",
-      options_.coordinator, " since ", WholeSeconds(silence()), " s: ",
+      options_.coordinator, " for ", WholeSeconds(silence()), " s: ",
       state_->promised_term == 0 ? "none has claimed this ps yet" : "the last one is silent"));
 }
 
@@ -272,7 +272,7 @@ void ControlService::ReadLoad() {
 
 void ControlService::OnLoadRead(uint64_t term, LoadOutcome outcome) {
   if (!outcome.not_seen) return FinishLoad(term, std::move(outcome));
-  LogInfo("this machine does not see the checkpoint: the coordinator sends its rows");
+  LogInfo("this machine does not see the checkpoint: reading its rows from the coordinator");
   loading_->variables = std::move(outcome.variables);
   const auto filled = [this, term](const absl::Status& status) {
     // Posted, because this runs inside the RowFetch that FinishLoad destroys.
@@ -334,7 +334,7 @@ void ControlService::OnStop(const SessionPtr& session, uint64_t term) {
 void ControlService::Leave(Time grace) {
   if (stopped_ || leaving_) return;
   if (!state_->timeline) return End("leaving");
-  LogInfo("leaving: asks the coordinator for a checkpoint first");
+  LogInfo("leaving: asking the coordinator for a checkpoint first");
   leaving_ = true;
   grace_.Set(grace, [this] { End("leaving without a checkpoint: the grace period is over"); });
   for (const auto& [id, session] : sessions()) {

@@ -39,7 +39,8 @@ void ExchangeService::OnMessage(const SessionPtr& session, const Message& messag
                                    "runs another version, or is not Shoal"));
   if (!session->worker && !request.has_hello()) {
     return session->End(absl::InvalidArgumentError(
-        "the first message is no ExchangeHello, with which an Exchange stream begins"));
+        "the first message is not an ExchangeHello: the peer runs another version, or is not "
+        "Shoal"));
   }
   if (session->worker) session->worker->traffic->received_bytes += message.payload_bytes();
   switch (request.kind_case()) {
@@ -224,8 +225,9 @@ void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull)
   const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
   if (end > static_cast<uint64_t>(state_->store().chunk_count())) {
     return session->End(absl::InvalidArgumentError(
-        absl::StrCat("a Pull of ", pull.chunk_count(), " chunks from ", pull.first_chunk(),
-                     " on; ps ", state_->index, " has ", state_->store().chunk_count())));
+        absl::StrCat("the Pull of ", pull.chunk_count(), " chunks from chunk ", pull.first_chunk(),
+                     " on goes too far: ps ", state_->index, " has ", state_->store().chunk_count(),
+                     " chunks")));
   }
   const absl::Status version = CheckPulledVersion(pull, end);
   if (!version.ok()) return session->End(version);

@@ -70,7 +70,7 @@ absl::StatusOr<ChunkSnapshot> CutCopies::Read(int chunk, uint64_t step) const {
   }
   if (!entries_[chunk].values_needed) {
     return absl::FailedPreconditionError(
-        absl::StrCat("chunk ", chunk, " of the cut at step ", step, " is dropped already"));
+        absl::StrCat("chunk ", chunk, " of the cut at step ", step, " is dropped"));
   }
   const ChunkState& state = StateOf(chunk);
   return MakeSnapshot(options_.buffers, state.values, (*options_.chunks)[chunk].layout().size,

@@ -20,8 +20,8 @@
 namespace shoal {
 
 // The cut in progress of a store, and the copies of chunks for it: rules 5a, 5c, 6 and 7 of the
-// protocol. A cut holds exactly the steps below its step. A chunk without a copy is in the cut as
-// it lives. Not thread-safe; no call waits.
+// protocol. A cut holds exactly the steps below its step. A chunk without a copy is in the cut
+// with its live state. Not thread-safe; no call waits.
 //
 //   none ──Start──▶ waiting ──every chunk has all steps below──▶ ready ──End──▶ none
 //                     └──────────── Start, with another step, begins again ───────┘

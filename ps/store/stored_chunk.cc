@@ -25,9 +25,9 @@ absl::Status StoredChunk::Check(const ChunkPush& push) const {
   }
   if (applied_.Contains(push.step)) return absl::OkStatus();
   if (push.step >= applied_.limit()) {
-    return absl::OutOfRangeError(absl::StrCat("chunk ", options_.index, ": step ", push.step,
-                                              " is beyond the window, which ends at ",
-                                              applied_.limit(), " now"));
+    return absl::OutOfRangeError(absl::StrCat("chunk ", options_.index, " of step ", push.step,
+                                              ": the step is beyond the window, which ends at ",
+                                              applied_.limit()));
   }
   return CheckRound(push);
 }
@@ -70,9 +70,9 @@ void StoredChunk::SetApplied(uint64_t base) {
 absl::Status StoredChunk::CheckVersion(uint64_t version) const {
   if (!layout().pushed() || version == live_.version) return absl::OkStatus();
   if (version > live_.version) {
-    return absl::FailedPreconditionError(absl::StrCat("chunk ", options_.index,
-                                                      ": there is no version ", version,
-                                                      " yet, it is at ", live_.version));
+    return absl::FailedPreconditionError(
+        absl::StrCat("chunk ", options_.index, ": version ", version,
+                     " does not exist yet, the chunk is at ", live_.version));
   }
   if (keeps_version_before() && version == version_before_) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("version ", version, " of chunk ", options_.index,

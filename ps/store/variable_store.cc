@@ -97,7 +97,7 @@ absl::Status VariableStore::CheckPushed(int chunk) const {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
   if (shards().chunks[chunk].pushed()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("chunk ", chunk, " holds frozen variables; it takes no pushes"));
+      absl::StrCat("chunk ", chunk, " holds frozen variables: it accepts no pushes"));
 }
 
 absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t step, int chunk,

@@ -313,7 +313,7 @@ def test_whoever_waits_says_for_whom_since_when_and_why(tmp_path):
         chief.wait_for_output(f"waiting for ps 1 at {cluster.spec['ps'][1]}: not reachable since")
         worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} to open a timeline since")
         chief.kill()
-        server.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
+        server.wait_for_output(f"waiting for the coordinator at {cluster.chief} for")
         worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
         server.wait_for_output("the last one is silent")
 
