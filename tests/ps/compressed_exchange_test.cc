@@ -83,7 +83,7 @@ class CompressedExchangeTest : public ParameterServerTest {
   std::string push_, pull_;
 };
 
-TEST_F(CompressedExchangeTest, WhatIsAppliedIsWhatWasEncoded) {
+TEST_F(CompressedExchangeTest, ThePsAppliesTheEncodedGradient) {
   Load("int8", "bf16");
   Client worker = Worker("int8", "bf16");
   const std::vector<float> before = Stored(1);
@@ -129,7 +129,7 @@ TEST_F(CompressedExchangeTest, ALivePullIsCompressedAndACutIsNot) {
   EXPECT_EQ(Values(worker, kTerm, 0, 1), Stored(0));
 }
 
-TEST_F(CompressedExchangeTest, AWorkerWithOtherCodecsIsRefusedByName) {
+TEST_F(CompressedExchangeTest, AWorkerWithOtherCodecsIsRejectedByName) {
   Load("int8", "bf16");
   struct Peer {
     const char *push, *pull, *message;
@@ -146,7 +146,7 @@ TEST_F(CompressedExchangeTest, AWorkerWithOtherCodecsIsRefusedByName) {
   }
 }
 
-TEST_F(CompressedExchangeTest, WhatIsNoEncodingIsRefusedAndChangesNothing) {
+TEST_F(CompressedExchangeTest, AWrongEncodingIsRejectedAndChangesNothing) {
   Load("int8", "");
   const std::vector<float> before = Stored(0);
   std::string damaged(Encoded(std::vector<float>(chunk(0).size, 1.0f), 0).size, '\xff');

@@ -76,7 +76,7 @@ TEST_F(ParameterServerCutTest, FenceOfAnotherTimelineIsIgnored) {
   EXPECT_TRUE(control_.quiet());
 }
 
-TEST_F(ParameterServerCutTest, FenceThatComesTooLateIsRefusedWithTheHighestStep) {
+TEST_F(ParameterServerCutTest, ALateFenceIsRejectedWithTheHighestStep) {
   Push(worker_, kTerm, 7, 1);
   const proto::FenceRefused refused = Ask(control_, Fence(kTerm, kTerm, 7)).fence_refused();
   EXPECT_EQ(refused.cut_step(), 7u);
@@ -205,7 +205,7 @@ TEST_F(ParameterServerCutTest, NewerFenceReplacesACutThatIsBeingWritten) {
   EXPECT_TRUE(control_.quiet());
 }
 
-TEST_F(ParameterServerCutTest, OlderFenceIsRefusedAsSuperseded) {
+TEST_F(ParameterServerCutTest, AnOlderFenceIsRejectedAsSuperseded) {
   Accepted(Fence(kTerm, kTerm, 3, "", true));
   EXPECT_TRUE(Refused(Fence(kTerm, kTerm, 2, "", true)).superseded());
   EXPECT_TRUE(Refused(Fence(kTerm, kTerm, 3, Prepare(3), true)).superseded())
@@ -233,7 +233,7 @@ TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
   EXPECT_TRUE(Ask(worker_, Pull(kTerm + 1, 0, 1, 1)).has_refused());
 }
 
-TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
+TEST_F(ParameterServerCutTest, AFailedWriteIsReportedAndPushesGoOn) {
   const std::string directory = PrepareEmpty(0);
   const proto::Written written = WrittenOf(Fence(kTerm, kTerm, 0, directory));
   EXPECT_THAT(written.error(), HasSubstr(directory + "/model-"));
@@ -246,7 +246,7 @@ TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
 }
 
 // It would be newer than every cut of its term.
-TEST_F(ParameterServerCutTest, AStepThatNobodyComesToIsRefusedAndChangesNothing) {
+TEST_F(ParameterServerCutTest, AnImplausibleStepIsRejectedAndChangesNothing) {
   for (const uint64_t step : {UINT64_MAX, UINT64_MAX / 2, (uint64_t{1} << 32) + 1}) {
     EXPECT_FALSE(Refused(Fence(kTerm, kTerm, step)).superseded()) << step;
   }
@@ -254,7 +254,7 @@ TEST_F(ParameterServerCutTest, AStepThatNobodyComesToIsRefusedAndChangesNothing)
   Accepted(Fence(kTerm + 1, kTerm, 1));
 }
 
-TEST_F(ParameterServerCutTest, WhoseCutAStrangerReplacesHearsIt) {
+TEST_F(ParameterServerCutTest, AReplacedCutIsReportedToItsCoordinator) {
   Accepted(Fence(kTerm, kTerm, 2));
   Client stranger = ConnectControl();
   SendOnly(stranger, Fence(kTerm, kTerm, 9));
@@ -266,7 +266,7 @@ TEST_F(ParameterServerCutTest, WhoseCutAStrangerReplacesHearsIt) {
   Accepted(Fence(kTerm + 1, kTerm, 2));
 }
 
-TEST_F(ParameterServerCutTest, ADirectoryThatNoCoordinatorMakesIsRefused) {
+TEST_F(ParameterServerCutTest, AnImplausibleDirectoryIsRejected) {
   const std::string root = root_ / "checkpoints", name = "/step-000000000000-1-00000005";
   for (const std::string& directory :
        {root_.path(), root, root + name + "/", root + name + "/..", root + "/../checkpoints" + name,
@@ -289,7 +289,7 @@ TEST_F(ParameterServerCutTest, ADirectoryThatNoCoordinatorMakesIsRefused) {
       << "its name was taken";
 }
 
-TEST_F(ParameterServerCutTest, ADirectoryOfAnotherRunIsRefused) {
+TEST_F(ParameterServerCutTest, ADirectoryOfAnotherRunIsRejected) {
   proto::ControlRequest claim = Claim(kTerm);
   claim.mutable_claim()->mutable_claimant()->set_run_directory(root_ / "ours");
   Ask(control_, claim);

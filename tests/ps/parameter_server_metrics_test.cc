@@ -17,7 +17,7 @@ class ParameterServerMetricsTest : public ParameterServerTest {
   }
 };
 
-TEST_F(ParameterServerMetricsTest, CountsWhatIsAppliedRepeatedAndRefused) {
+TEST_F(ParameterServerMetricsTest, CountsAppliedRepeatedAndRejectedPushes) {
   Client control = ConnectControl();
   EXPECT_EQ(Value("shoal_ps_chunks"), 0);
   LoadJob(control, kTerm);
@@ -39,7 +39,7 @@ TEST_F(ParameterServerMetricsTest, CountsWhatIsAppliedRepeatedAndRefused) {
   EXPECT_EQ(Value("shoal_ps_apply_seconds"), 2);
 }
 
-TEST_F(ParameterServerMetricsTest, CountsStepsThatCameToNothing) {
+TEST_F(ParameterServerMetricsTest, CountsSkippedSteps) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();
@@ -64,7 +64,7 @@ TEST_F(ParameterServerMetricsTest, CountsPayloadByWorkerAndDirection) {
   EXPECT_EQ(Value("shoal_ps_payload_bytes_total", {"1", "sent", "tcp"}), chunk_bytes);
 }
 
-TEST_F(ParameterServerMetricsTest, FiguresOutliveATimeline) {
+TEST_F(ParameterServerMetricsTest, StatsOutliveATimeline) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();

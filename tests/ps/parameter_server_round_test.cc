@@ -124,7 +124,7 @@ TEST_F(ParameterServerRoundTest, AVersionIsServedUntilTheNextRoundBegins) {
 }
 
 // The answer is made when it can be written.
-TEST_F(ParameterServerRoundTest, AVersionThatGoesBeforeTheAnswerIsMadeIsRefused) {
+TEST_F(ParameterServerRoundTest, AVersionDroppedBeforeTheAnswerIsMadeIsRejected) {
   LoadRounds();
   PushRound(0);
   Client slow = ConnectWorker();
@@ -135,7 +135,7 @@ TEST_F(ParameterServerRoundTest, AVersionThatGoesBeforeTheAnswerIsMadeIsRefused)
   EXPECT_TRUE(slow.Take<proto::ExchangeReply>().refused().round_complete());
 }
 
-TEST_F(ParameterServerRoundTest, RefusalsOfAnotherTimelineSayNothingOfARound) {
+TEST_F(ParameterServerRoundTest, ARejectionOfAnotherTimelineNamesNoRound) {
   LoadRounds();
   proto::ExchangeRequest request = PullOf(0, 0, 1);
   request.mutable_pull()->set_timeline(kTerm + 1);
@@ -147,7 +147,7 @@ TEST_F(ParameterServerRoundTest, RefusalsOfAnotherTimelineSayNothingOfARound) {
 
 // With the code that has a worker drop its leases, as of a step beyond the window: it was told that
 // the rounds before are complete, by somebody who lied.
-TEST_F(ParameterServerRoundTest, WhatIsOfALaterRoundEndsTheStream) {
+TEST_F(ParameterServerRoundTest, ALaterRoundEndsTheStream) {
   LoadRounds();
   SendPush(kSteps, 0, kSteps);
   ExpectEnded(absl::StatusCode::kOutOfRange, "chunk 0 of step 3: ");
@@ -160,7 +160,7 @@ TEST_F(ParameterServerRoundTest, WhatIsOfALaterRoundEndsTheStream) {
   ExpectEnded(absl::StatusCode::kOutOfRange, "version 6");
 }
 
-TEST_F(ParameterServerRoundTest, ARoundThatIsNotOfThePlanEndsTheStream) {
+TEST_F(ParameterServerRoundTest, ARoundOutsideThePlanEndsTheStream) {
   LoadRounds();
   const std::vector<float> before = VersionOf(0, 0);
   for (const Round& round :
@@ -184,7 +184,7 @@ TEST_F(ParameterServerRoundTest, TheExamplesSayWhereRoundsEnd) {
   EXPECT_EQ(worker_.Take<proto::ExchangeReply>().applied().version(), 4u);
 }
 
-TEST_F(ParameterServerRoundTest, NoPushIsTakenBeforeThePlanIsKnown) {
+TEST_F(ParameterServerRoundTest, APushBeforeThePlanIsKnownEndsTheStream) {
   LoadRounds({}, /*training_examples=*/0);
   SendPush(0, 0, 0);
   ExpectEnded(absl::StatusCode::kUnavailable, "chunk 0 of step 0");
@@ -200,7 +200,7 @@ TEST_F(ParameterServerRoundTest, ATimelineKeepsThePlanThatItBeganWith) {
   PushRound(0);
 }
 
-TEST_F(ParameterServerRoundTest, APushOfNoRoundEndsTheStream) {
+TEST_F(ParameterServerRoundTest, APushWithoutARoundEndsTheStream) {
   LoadRounds();
   PushInRound(0, 0);
   proto::ExchangeRequest request;
@@ -214,7 +214,7 @@ TEST_F(ParameterServerRoundTest, APushOfNoRoundEndsTheStream) {
   EXPECT_EQ(PushInRound(2, 0).version(), kSteps);
 }
 
-TEST_F(ParameterServerRoundTest, AClaimTellsWhatIsIn) {
+TEST_F(ParameterServerRoundTest, AClaimTellsTheStepsThatAreIn) {
   LoadRounds();
   PushRound(0);
   for (const uint64_t step : {kSteps, kSteps + 2}) {
@@ -260,7 +260,7 @@ TEST_F(ParameterServerRoundTest, TheVersionBeforeTravelsAsAllValuesDo) {
   }
 }
 
-TEST_F(ParameterServerRoundTest, ShowsWhatItKeeps) {
+TEST_F(ParameterServerRoundTest, CountsEarlyGradientsAndKeptVersions) {
   LoadRounds();
   const auto value = [this](MetricName metric) { return SampleValue(*server_, metric, {}); };
   PushInRound(2, 0);

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 
-TEST_F(ParameterServerTest, HelloTellsWhoAndWhere) {
+TEST_F(ParameterServerTest, TheHelloTellsTheStateOfThePs) {
   proto::ServerHello hello;
   Client control = Connect(kControlMethod, &hello);
   EXPECT_EQ(hello.version(), kVersion);
@@ -41,7 +41,7 @@ TEST_F(ParameterServerTest, HelloComesBeforeTheAnswerOfAQuickClient) {
   EXPECT_TRUE(reply.has_claimed());
 }
 
-TEST_F(ParameterServerTest, UnknownMethodIsRefusedByName) {
+TEST_F(ParameterServerTest, AnUnknownMethodIsRejectedByName) {
   const auto refused = server_->Accept("/shoal.proto.Coordinator/Work",
                                        std::make_unique<FakeStream>(std::make_shared<Received>()));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
@@ -56,7 +56,7 @@ TEST_F(ParameterServerTest, ClosedStreamIsForgotten) {
   EXPECT_EQ(server_->promised_term(), 0u);
 }
 
-TEST_F(ParameterServerTest, OtherVersionsAreRefusedNamingBoth) {
+TEST_F(ParameterServerTest, OtherVersionsAreRejectedNamingBoth) {
   Client worker = Connect(kExchangeMethod);
   proto::ExchangeRequest hello;
   hello.mutable_hello()->set_version("9.9.9");

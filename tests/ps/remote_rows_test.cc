@@ -159,7 +159,7 @@ TEST_F(RemoteRowsTest, ALoadAsksForItsRowsAndOpensTheTimelineWithThem) {
   EXPECT_THAT(Values(worker_, next, 0), testing::Each(0.5f));
 }
 
-TEST_F(RemoteRowsTest, ANewStreamIsAskedAgainForWhatHasNotCome) {
+TEST_F(RemoteRowsTest, ANewStreamIsAskedForTheMissingRows) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
   const proto::ControlReply first = Ask(control_, UnseenLoad(next));
   ASSERT_TRUE(first.has_rows_wanted());
@@ -183,7 +183,7 @@ TEST_F(RemoteRowsTest, RowsThatCannotBeReadMakeTheCheckpointBad) {
   EXPECT_EQ(Ask(control_, Claim(next)).claimed().timeline(), 0u);
 }
 
-TEST_F(RemoteRowsTest, RowsOfAWrongSizeAreNotTaken) {
+TEST_F(RemoteRowsTest, RowsOfAWrongSizeAreRejected) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
   proto::ControlRequest rows = Rows(next, Ask(control_, UnseenLoad(next)).rows_wanted(), 0);
   rows.mutable_rows()->mutable_values()->resize(4);
@@ -195,7 +195,7 @@ TEST_F(RemoteRowsTest, RowsOfAWrongSizeAreNotTaken) {
   EXPECT_THAT(reply.load_failed().reason(), HasSubstr("sent 4 bytes"));
 }
 
-TEST_F(RemoteRowsTest, RowsThatNobodyAskedForChangeNothing) {
+TEST_F(RemoteRowsTest, UnrequestedRowsChangeNothing) {
   const std::vector<float> before = Values(worker_, kTerm, 0);
   proto::RowsWanted wanted;
   wanted.set_tensor(JobVariables(job_)[0].name);

@@ -33,7 +33,7 @@ class UnreadAnswersTest : public ParameterServerTest {
   std::vector<float> ones_;
 };
 
-TEST_F(UnreadAnswersTest, ManyThatDoNotReadCostNoValues) {
+TEST_F(UnreadAnswersTest, WorkersThatDoNotReadCostNoValues) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   std::vector<Client> sleepers;
@@ -82,7 +82,7 @@ TEST_F(UnreadAnswersTest, AnAppliedStepIsAnsweredWithTheValuesOfNow) {
   EXPECT_EQ(sleeper.payload[0].data, worker.payload[0].data);
 }
 
-TEST_F(UnreadAnswersTest, WhatIsReadUnderAnotherTimelineIsARefusal) {
+TEST_F(UnreadAnswersTest, AnAnswerReadUnderAnotherTimelineIsARejection) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client sleeper = ConnectSleeper();
@@ -99,7 +99,7 @@ TEST_F(UnreadAnswersTest, WhatIsReadUnderAnotherTimelineIsARefusal) {
 }
 
 // A push that came before its timeline did is not applied, whenever its answer is read.
-TEST_F(UnreadAnswersTest, ARefusedPushStaysRefused) {
+TEST_F(UnreadAnswersTest, ARejectedPushStaysRejected) {
   Client sleeper = ConnectSleeper();
   SendPush(sleeper, kTerm, 0, 0);
   Client control = ConnectControl();

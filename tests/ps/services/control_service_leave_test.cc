@@ -11,7 +11,7 @@ constexpr Time kGrace = std::chrono::seconds(20);
 
 class ControlServiceLeaveTest : public ParameterServerTest {};
 
-TEST_F(ControlServiceLeaveTest, LeavingItAsksForACheckpointFirst) {
+TEST_F(ControlServiceLeaveTest, ALeavingPsAsksForACheckpointFirst) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   server_->Leave(kGrace);
@@ -23,7 +23,7 @@ TEST_F(ControlServiceLeaveTest, LeavingItAsksForACheckpointFirst) {
   EXPECT_EQ(stops_, 1);
 }
 
-TEST_F(ControlServiceLeaveTest, LeavingItTellsACoordinatorThatComesMeanwhile) {
+TEST_F(ControlServiceLeaveTest, ALeavingPsTellsALaterCoordinator) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   server_->Leave(kGrace);
@@ -31,7 +31,7 @@ TEST_F(ControlServiceLeaveTest, LeavingItTellsACoordinatorThatComesMeanwhile) {
   EXPECT_TRUE(successor.Take<proto::ControlReply>().has_departing());
 }
 
-TEST_F(ControlServiceLeaveTest, LeavingItDoesNotWaitForEver) {
+TEST_F(ControlServiceLeaveTest, ALeavingPsWaitsAtMostTheGracePeriod) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   server_->Leave(kGrace);
@@ -41,7 +41,7 @@ TEST_F(ControlServiceLeaveTest, LeavingItDoesNotWaitForEver) {
   EXPECT_EQ(stops_, 1);
 }
 
-TEST_F(ControlServiceLeaveTest, LeavingItWaitsAMomentForACoordinatorWhoseStreamsBroke) {
+TEST_F(ControlServiceLeaveTest, ALeavingPsWaitsForACoordinatorWhoseStreamsBroke) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();
@@ -60,7 +60,7 @@ TEST_F(ControlServiceLeaveTest, LeavingItWaitsAMomentForACoordinatorWhoseStreams
   EXPECT_EQ(stops_, 1) << "it is gone";
 }
 
-TEST_F(ControlServiceLeaveTest, LeavingItWaitsAMomentForACoordinatorThatWasGoneBefore) {
+TEST_F(ControlServiceLeaveTest, ALeavingPsWaitsForACoordinatorThatWasGoneBefore) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   control.callbacks.on_closed(absl::UnavailableError("gone"));
@@ -91,7 +91,7 @@ TEST_F(ControlServiceLeaveTest, AStoppedPsDoesNotStopAgain) {
   EXPECT_EQ(stops_, 1);
 }
 
-TEST_F(ControlServiceLeaveTest, LeavingEmptyIsDoneAtOnce) {
+TEST_F(ControlServiceLeaveTest, AnEmptyPsLeavesAtOnce) {
   Client control = ConnectControl();
   server_->Leave(kGrace);
   EXPECT_EQ(stops_, 1);

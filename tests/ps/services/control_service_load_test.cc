@@ -18,7 +18,7 @@ constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 
 class ControlServiceLoadTest : public ParameterServerTest {};
 
-TEST_F(ControlServiceLoadTest, LoadForAnotherIncarnationIsRefused) {
+TEST_F(ControlServiceLoadTest, ALoadForAnotherIncarnationIsRejected) {
   Client control = ConnectControl();
   proto::ControlRequest load = Load(kTerm, job_.ResolvedText());
   load.mutable_load()->set_incarnation(kIncarnation + 1);
@@ -41,7 +41,7 @@ TEST_F(ControlServiceLoadTest, RepeatedLoadIsAnsweredAndChangesNothing) {
   EXPECT_EQ(Values(worker, kTerm, 0), values);
 }
 
-TEST_F(ControlServiceLoadTest, LoadRepeatedWhileLoadingIsAnsweredOnceToTheLastAsker) {
+TEST_F(ControlServiceLoadTest, ARepeatedLoadIsAnsweredOnceOnTheLastStream) {
   Client first = ConnectControl();
   Client second = ConnectControl();
   SendOnly(first, Load(kTerm, job_.ResolvedText()));
@@ -65,7 +65,7 @@ TEST_F(ControlServiceLoadTest, NewerLoadSupersedesTheOneBeingRead) {
 }
 
 // Each has a job, of many megabytes perhaps.
-TEST_F(ControlServiceLoadTest, OfLoadsDuringALoadTheNewestAloneWaits) {
+TEST_F(ControlServiceLoadTest, DuringALoadOnlyTheNewestOneWaits) {
   Client control = ConnectControl();
   loop_->set_hold_offloads(true);
   for (uint64_t i = 0; i < 40; ++i) SendOnly(control, Load(kTerm + i, job_.ResolvedText()));
@@ -96,7 +96,7 @@ TEST_F(ControlServiceLoadTest, OwnProbeDuringALoadDoesNotEndIt) {
   EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm);
 }
 
-TEST_F(ControlServiceLoadTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
+TEST_F(ControlServiceLoadTest, AFailedLoadLeavesThePsEmptyAndSaysWhy) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   struct Case {
@@ -124,7 +124,7 @@ TEST_F(ControlServiceLoadTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
   EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
 }
 
-TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
+TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRejectedBeforeMemoryIsTaken) {
   memory_ = {.bytes = 1000, .text = "this machine has 1000 B"};
   Restart();
   Client control = ConnectControl();
@@ -146,7 +146,7 @@ TEST_F(ControlServiceLoadTest, ALoadThatOpensATimelineTellsItsMemoryNeeds) {
   EXPECT_THAT(memory_needs_, ElementsAre(Gt(0u), Gt(0u)));
 }
 
-TEST_F(ControlServiceLoadTest, LoadOutlivedByNobody) {
+TEST_F(ControlServiceLoadTest, ThePsMayEndDuringALoad) {
   Client control = ConnectControl();
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   server_.reset();
@@ -154,7 +154,7 @@ TEST_F(ControlServiceLoadTest, LoadOutlivedByNobody) {
   loop_->RunUntilIdle();
 }
 
-TEST_F(ControlServiceLoadTest, LoadWhoseAskerIsGoneStillCounts) {
+TEST_F(ControlServiceLoadTest, ALoadCountsAfterItsStreamIsGone) {
   Client control = ConnectControl();
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   control.callbacks.on_closed(absl::UnavailableError("gone"));

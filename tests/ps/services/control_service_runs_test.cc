@@ -27,7 +27,7 @@ proto::ControlRequest ClaimOf(const std::string& run, uint64_t term, bool leads)
 
 class ControlServiceRunsTest : public ParameterServerTest {};
 
-TEST_F(ControlServiceRunsTest, ItKeepsToTheRunThatLeadsWhileItIsHeardOf) {
+TEST_F(ControlServiceRunsTest, ItFollowsTheLeadingRunUntilThatIsSilent) {
   Client ada = ConnectControl(), bob = ConnectControl();
   EXPECT_TRUE(Ask(ada, ClaimOf("ada", kTerm, true)).has_claimed());
   loop_->Advance(std::chrono::seconds(9));
@@ -95,13 +95,13 @@ TEST_F(ControlServiceRunsTest, ACheckpointOfAnotherRunIsNotLoaded) {
   }
 }
 
-TEST_F(ControlServiceRunsTest, WhoDoesNotLeadYetIsOutbid) {
+TEST_F(ControlServiceRunsTest, ACoordinatorThatDoesNotLeadYetIsOutbid) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, false));
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed());
 }
 
-TEST_F(ControlServiceRunsTest, WhoResignsLeavesItToAnybody) {
+TEST_F(ControlServiceRunsTest, AfterAResignAnyRunMayClaim) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
   proto::ControlRequest resign;
@@ -113,7 +113,7 @@ TEST_F(ControlServiceRunsTest, WhoResignsLeavesItToAnybody) {
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed());
 }
 
-TEST_F(ControlServiceRunsTest, ATakeoverThatIsAskedForIsNotRefused) {
+TEST_F(ControlServiceRunsTest, ARequestedTakeoverIsAccepted) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
   proto::ControlRequest claim = ClaimOf("bob", kNextTerm, false);
@@ -127,7 +127,7 @@ TEST_F(ControlServiceRunsTest, ATakeoverThatIsAskedForIsNotRefused) {
   EXPECT_EQ(hello.claimant().address(), "bob:2222");
 }
 
-TEST_F(ControlServiceRunsTest, WhatAClaimantSaysOfItselfIsBounded) {
+TEST_F(ControlServiceRunsTest, TheTextsOfAClaimantAreBounded) {
   Client ada = ConnectControl();
   proto::ControlRequest claim = ClaimOf(std::string(1 << 20, 'a'), kTerm, true);
   EXPECT_TRUE(Ask(ada, claim).has_claimed());

@@ -18,7 +18,7 @@ constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 class ControlServiceTest : public ParameterServerTest {};
 
 // Rule 1.
-TEST_F(ControlServiceTest, LowerTermsAreRefused) {
+TEST_F(ControlServiceTest, LowerTermsAreRejected) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Ask(control, Claim(kTerm + 9));
@@ -35,7 +35,7 @@ TEST_F(ControlServiceTest, LowerTermsAreRefused) {
 }
 
 // Rule 1 too: a stray Claim must not end a coordinator, nor leave its successor without a term.
-TEST_F(ControlServiceTest, TermsThatNoCoordinatorComesToAreRefusedAndChangeNothing) {
+TEST_F(ControlServiceTest, ImplausibleTermsAreRejectedAndChangeNothing) {
   const std::string job = job_.ResolvedText();
   const auto refused = [this](const proto::ControlRequest& request) {
     Client stranger = ConnectControl();
@@ -66,7 +66,7 @@ TEST_F(ControlServiceTest, TermsThatNoCoordinatorComesToAreRefusedAndChangeNothi
 }
 
 // Rule 2.
-TEST_F(ControlServiceTest, ClaimTellsWhatIsApplied) {
+TEST_F(ControlServiceTest, AClaimTellsTheAppliedSteps) {
   Client control = ConnectControl();
   proto::Claimed claimed = Ask(control, Claim(kTerm)).claimed();
   EXPECT_EQ(claimed.incarnation(), kIncarnation);

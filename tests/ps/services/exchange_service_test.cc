@@ -15,7 +15,7 @@ constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 
 class ExchangeServiceTest : public ParameterServerTest {};
 
-TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRefused) {
+TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRejected) {
   Client control = ConnectControl();
   const uint32_t fingerprint = shard_map_.Fingerprint();
   Client early = ConnectWorker(fingerprint ^ 1);  // before anybody knows the job
@@ -35,7 +35,7 @@ TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRefused) {
 }
 
 // Of the same variables in the same shards: seed, loss, data or epochs are others.
-TEST_F(ExchangeServiceTest, AWorkerOfAnotherJobIsRefused) {
+TEST_F(ExchangeServiceTest, AWorkerOfAnotherJobIsRejected) {
   Client control = ConnectControl();
   job_fingerprint_ = job_.Fingerprint() ^ 1;
   Client early = ConnectWorker();  // before anybody knows the job
@@ -65,7 +65,7 @@ TEST_F(ExchangeServiceTest, AWorkerOfAnotherJobIsRefused) {
   EXPECT_TRUE(Ask(right, Pull(kTerm, 0, 1)).has_values());
 }
 
-TEST_F(ExchangeServiceTest, NothingBeforeTheHello) {
+TEST_F(ExchangeServiceTest, AnythingBeforeTheHelloEndsTheStream) {
   Client worker = Connect(kExchangeMethod);
   worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   ASSERT_TRUE(worker.received->finished.has_value());
@@ -76,7 +76,7 @@ TEST_F(ExchangeServiceTest, NothingBeforeTheHello) {
 }
 
 // Rule 4.
-TEST_F(ExchangeServiceTest, OtherTimelinesAreRefusedAndChangeNothing) {
+TEST_F(ExchangeServiceTest, OtherTimelinesAreRejectedAndChangeNothing) {
   Client control = ConnectControl();
   Client worker = ConnectWorker();
   EXPECT_EQ(Ask(worker, Pull(0, 0, 1)).refused().timeline(), 0u) << "0 is no timeline";
@@ -124,7 +124,7 @@ TEST_F(ExchangeServiceTest, PushIsAppliedOnceAndBringsFreshValues) {
 }
 
 // Rule 5, of a step whose gradient overflowed: it is closed, once, and who asks gets the values.
-TEST_F(ExchangeServiceTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
+TEST_F(ExchangeServiceTest, ASkippedStepIsAcknowledgedAndChangesNoValue) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker(shard_map_.Fingerprint());
@@ -164,7 +164,7 @@ TEST_F(ExchangeServiceTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
   }
 }
 
-TEST_F(ExchangeServiceTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
+TEST_F(ExchangeServiceTest, TheJobMayDivideTheLearningRateByTheStaleness) {
   Client control = ConnectControl();
   for (const bool tells : {false, true}) {
     Job job = job_;
@@ -183,7 +183,7 @@ TEST_F(ExchangeServiceTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
 }
 
 // The last cut would never be made: a chunk had a step that is not below it.
-TEST_F(ExchangeServiceTest, AStepThatTheJobDoesNotHaveEndsTheStream) {
+TEST_F(ExchangeServiceTest, AStepBeyondTheJobEndsTheStream) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();

@@ -59,7 +59,7 @@ TEST(CutTest, ReadyWhenEveryChunkHasTheStepsBelow) {
   EXPECT_EQ(store->cut().step(), std::nullopt);
 }
 
-TEST(CutTest, RefusedWhenAStepFromItOnIsApplied) {
+TEST(CutTest, ALaterAppliedStepRejectsTheCut) {
   const auto store = SeededStore();
   Push(store.get(), 4, 1);
   EXPECT_EQ(store->cut().Start(4), 4u);

@@ -34,7 +34,7 @@ std::map<std::string, std::vector<float>> Trained(const std::string& optimizer,
 }
 
 // Variables that share a chunk, and slices that end anywhere in them.
-TEST(PsDecayExclusionsTest, EachVariableDecaysOrNotWhateverSharesItsChunk) {
+TEST(PsDecayExclusionsTest, EachVariableOfAChunkDecaysByItsOwnRule) {
   for (const char* name : {"SGD", "AdamW", "Lamb"}) {
     const auto all_decay = Trained(Config(name, "[]"), 0);
     const auto none_decays = Trained(Config(name, R"([".*"])"), 0);

@@ -32,7 +32,7 @@ TEST(GradientRunsTest, OneRunWhereTheFloatsLieTogether) {
   EXPECT_EQ(runs, 3u);
 }
 
-TEST(GradientRunsTest, NothingInNothing) {
+TEST(GradientRunsTest, AnEmptyPayloadHasNoRuns) {
   size_t runs = 0;
   EXPECT_TRUE(Assemble(Message{}, &runs).empty());
   EXPECT_EQ(runs, 0u);

@@ -73,7 +73,7 @@ TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
 }
 
 // Where all leave in the middle of a round, the cut that it begins with is the last there can be.
-TEST(RoundCutTest, WhatIsHeldOfTheNextRoundIsInNoCut) {
+TEST(RoundCutTest, EarlyGradientsAreInNoCut) {
   const auto store = SeededStore(kOptions);
   PushSteps(store.get(), 0, kSteps);
   PushSteps(store.get(), kSteps, 2 * kSteps - 1);
@@ -87,7 +87,7 @@ TEST(RoundCutTest, WhatIsHeldOfTheNextRoundIsInNoCut) {
   EXPECT_EQ(Cut(*store), Expected(2 * kSteps)) << "of which the copy kept nothing";
 }
 
-TEST(RoundCutTest, RefusedWhereARoundFromItOnIsApplied) {
+TEST(RoundCutTest, ALaterAppliedRoundRejectsTheCut) {
   const auto store = SeededStore(kOptions);
   PushSteps(store.get(), 0, kSteps);
   for (uint64_t step = kSteps; step < 2 * kSteps; ++step) PushInRound(store.get(), step, 1);

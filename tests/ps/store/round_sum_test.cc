@@ -70,7 +70,7 @@ TEST(RoundSumTest, SlicesThatSplitFloatsGiveTheSameMean) {
   }
 }
 
-TEST(RoundSumTest, WhatComesBeforeItsTurnIsKeptUntilThen) {
+TEST(RoundSumTest, AnEarlyGradientIsKeptUntilItsTurn) {
   RoundSum sum(kSize, kRound.count);
   const auto add = [&sum](uint64_t step) {
     sum.Add(kRound, step, GradientMessage(Gradient(step)));
@@ -85,7 +85,7 @@ TEST(RoundSumTest, WhatComesBeforeItsTurnIsKeptUntilThen) {
 }
 
 // The sender has its answer, and computes its next gradient into the same buffer.
-TEST(RoundSumTest, WhatIsKeptIsACopy) {
+TEST(RoundSumTest, AnEarlyGradientIsCopied) {
   std::vector<std::vector<float>> buffers;
   for (uint64_t step = kRound.first; step < kRound.end(); ++step) buffers.push_back(Gradient(step));
   RoundSum sum(kSize, kRound.count);
@@ -110,7 +110,7 @@ TEST(RoundSumTest, TheMeanOfOneIsThatGradient) {
   EXPECT_FALSE(sum.in_progress());
 }
 
-TEST(RoundSumTest, NothingIsAddedToTheFirstOne) {
+TEST(RoundSumTest, TheFirstGradientIsNotAdded) {
   RoundSum sum(1, 2);
   const Round round = {.first = 0, .count = 2, .number = 0};
   sum.Add(round, 0, GradientMessage({-0.0f}));
@@ -118,7 +118,7 @@ TEST(RoundSumTest, NothingIsAddedToTheFirstOne) {
   EXPECT_EQ(std::bit_cast<uint32_t>(mean[0]), std::bit_cast<uint32_t>(-0.0f));
 }
 
-TEST(RoundSumTest, WhatIsWrongWithARoundIsNamed) {
+TEST(RoundSumTest, WrongRoundsAreNamed) {
   RoundSum sum(kSize, 4);
   const auto message = [&sum](const Round& round, uint64_t step, uint64_t version = 8) {
     const absl::Status status = sum.Check(round, step, version);

@@ -235,7 +235,7 @@ TEST(RoundTest, AVersionThatIsNotThereYetIsAnError) {
   EXPECT_EQ(store->ReadVersion(99, 0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(RoundTest, WhatIsFrozenIsTheSameInEveryVersion) {
+TEST(RoundTest, AFrozenChunkIsTheSameInEveryVersion) {
   const auto store = StoreOfRounds();
   const int frozen = PushedChunks(*store);
   ASSERT_LT(frozen, store->chunk_count());

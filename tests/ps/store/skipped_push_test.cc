@@ -79,7 +79,7 @@ TEST_F(SkippedPushTest, TheNextUpdateHasTheNumberOfItsStep) {
 
 // A cut among steps of which some come to nothing, in the live chunks and in the copies, out of
 // order: it has what those below have come to.
-TEST_F(SkippedPushTest, ACutHasWhatTheStepsBelowHaveComeTo) {
+TEST_F(SkippedPushTest, ACutHasTheSkippedStepsBelowIt) {
   const std::set<uint64_t> skipped = {1, 2, 5};
   constexpr uint64_t kCut = 4;
   const auto push = [&](VariableStore& store, uint64_t step, int chunk) {

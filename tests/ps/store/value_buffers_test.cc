@@ -77,7 +77,7 @@ TEST(ValueBuffersTest, AnUpdateStaysAtHomeUnlessThereAreReaders) {
   EXPECT_EQ(values.data(), buffers.slab());
 }
 
-TEST(ValueBuffersTest, SparesThatAreNotNeededAnyMoreAreGivenBack) {
+TEST(ValueBuffersTest, IdleSparesAreFreed) {
   ValueBuffers buffers(TwoChunks());
   ValueBuffers::Hold values[2] = {buffers.Take(0), buffers.Take(1)};
   std::vector<ValueBuffers::Hold> readers;

@@ -42,7 +42,7 @@ TEST(VariableStoreTest, PushAppliesAndCounts) {
 }
 
 // However many slices the message has come in.
-TEST(VariableStoreTest, WhatDependsOnTheUpdateAloneIsComputedOncePerPush) {
+TEST(VariableStoreTest, TheUpdateIsPreparedOncePerPush) {
   const auto optimizer = NumberingOptimizer::Make();
   const auto store = SeededStore({.own_optimizer = optimizer});
   const std::vector<float> before = ToFloats(store->Read(0)->payload);
@@ -98,7 +98,7 @@ TEST(VariableStoreTest, LooksAheadByItsSlots) {
 }
 
 // However many slices the message has come in, and whatever else is in the chunk.
-TEST(VariableStoreTest, AnOptimizerThatTakesWholeVariablesIsGivenOneAtATime) {
+TEST(VariableStoreTest, AWholeVariableOptimizerGetsOneVariableAtATime) {
   const char* const lamb = R"({"class_name": "Lamb", "config": {"learning_rate": 0.1}})";
   const auto store = SeededStore({.optimizer = lamb});
   const auto optimizer = MakeOptimizer(lamb);
@@ -141,7 +141,7 @@ TEST(VariableStoreTest, RepeatedPushIsDropped) {
   EXPECT_EQ(store->counters().applied, 1u);
 }
 
-TEST(VariableStoreTest, StepBeyondTheWindowIsRefusedUntilTheBaseHasMoved) {
+TEST(VariableStoreTest, AStepBeyondTheWindowIsRejectedUntilTheBaseMoves) {
   const auto store = SeededStore({.window_steps = 64});
   const std::vector<float> before = ToFloats(store->Read(0)->payload);
   EXPECT_EQ(store->Push(Ones(*store, 0), 64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
