@@ -39,7 +39,7 @@ class ParameterServerCutTest : public ParameterServerTest {
     if (!checkpoints_) checkpoints_.emplace(root_ / "checkpoints");
     return *checkpoints_;
   }
-  // The answer to the fence, which must be a refusal that changes nothing.
+  // Returns the answer to the fence, which must be a rejection that changes nothing.
   proto::FenceRefused Refused(const proto::ControlRequest& fence) {
     SendOnly(control_, fence);
     const proto::ControlReply reply = TakeControl();

@@ -95,7 +95,7 @@ TEST_F(UnreadAnswersTest, AnAnswerReadUnderAnotherTimelineIsARejection) {
     EXPECT_EQ(refused.timeline(), kTerm + 1);
     EXPECT_EQ(refused.requested_timeline(), kTerm);
   }
-  EXPECT_TRUE(sleeper.quiet()) << "one refusal answers a whole pull";
+  EXPECT_TRUE(sleeper.quiet()) << "one rejection answers a whole pull";
 }
 
 // A push that came before its timeline did is not applied, whenever its answer is read.

@@ -64,7 +64,7 @@ TEST_F(ControlServiceLoadTest, NewerLoadSupersedesTheOneBeingRead) {
   EXPECT_EQ(server_->timeline(), kTerm + 1);
 }
 
-// Each has a job, of many megabytes perhaps.
+// A Load carries a job, whose text may have many megabytes.
 TEST_F(ControlServiceLoadTest, DuringALoadOnlyTheNewestOneWaits) {
   Client control = ConnectControl();
   loop_->set_hold_offloads(true);

@@ -41,7 +41,7 @@ TEST_F(ControlServiceRunsTest, ItFollowsTheLeadingRunUntilThatIsSilent) {
   EXPECT_EQ(reply.claim_refused().holder().run_directory(), "/runs/ada");
   EXPECT_EQ(reply.claim_refused().holder().run_id(), "");
   EXPECT_EQ(server_->promised_term(), kTerm);
-  // What is sent without a claim takes nothing either, nor does a coordinator that tells no run.
+  // Commands without a claim are rejected, too, and so is a claim without a run.
   for (const proto::ControlRequest& request :
        {Load(kNextTerm, job_.ResolvedText()), Stop(kNextTerm), Claim(kNextTerm)}) {
     EXPECT_TRUE(Ask(bob, request).has_claim_refused()) << request.DebugString();
@@ -50,7 +50,7 @@ TEST_F(ControlServiceRunsTest, ItFollowsTheLeadingRunUntilThatIsSilent) {
   EXPECT_TRUE(Ask(ada, ClaimOf("ada", kTerm, true)).has_claimed());
   loop_->Advance(std::chrono::seconds(9));
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
-  // As after kill -9.
+  // The first coordinator has died.
   loop_->Advance(std::chrono::seconds(1));
   EXPECT_EQ(Ask(bob, ClaimOf("bob", kNextTerm, false)).claimed().promised_term(), kNextTerm);
 }
@@ -68,11 +68,11 @@ TEST_F(ControlServiceRunsTest, ACoordinatorOfTheSameRunTakesOverAtOnce) {
   Ask(ada, ClaimOf("ada", kTerm, true));
   EXPECT_TRUE(Ask(heir, ClaimOf("ada", kNextTerm, false)).has_claimed());
   EXPECT_EQ(Ask(ada, ClaimOf("ada", kTerm, true)).term_refused().claimant().address(), "ada:2222");
-  // The heir has what its run had, also before it leads.
+  // The heir keeps the ps of its run, also before it leads.
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm + 1, false)).has_claim_refused());
 }
 
-// Whoever opens a stream is told the promised term.
+// The hello tells every client the promised term.
 TEST_F(ControlServiceRunsTest, AStrangersClaimOfThePromisedTermUnseatsNobody) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));

@@ -91,7 +91,7 @@ TEST_F(ControlServiceTest, AClaimTellsTheAppliedSteps) {
   EXPECT_EQ(claimed.staleness_max(), 3u);
 }
 
-// A coordinator that was started with the wrong ps must not unseat theirs.
+// A coordinator with the wrong ps in its cluster spec must not replace theirs.
 TEST_F(ControlServiceTest, AClaimForAnotherJobPromisesNothing) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);

@@ -34,7 +34,7 @@ TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRejected) {
   EXPECT_EQ(early.received->finished->code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// Of the same variables in the same shards: seed, loss, data or epochs are others.
+// Its variables and shards are the same; its seed, loss, data or epochs differ.
 TEST_F(ExchangeServiceTest, AWorkerOfAnotherJobIsRejected) {
   Client control = ConnectControl();
   job_fingerprint_ = job_.Fingerprint() ^ 1;
@@ -70,7 +70,7 @@ TEST_F(ExchangeServiceTest, AnythingBeforeTheHelloEndsTheStream) {
   worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   ASSERT_TRUE(worker.received->finished.has_value());
   EXPECT_EQ(worker.received->finished->code(), absl::StatusCode::kInvalidArgument);
-  // What still comes is dropped.
+  // Later messages are dropped.
   worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   EXPECT_TRUE(worker.quiet());
 }
@@ -123,7 +123,7 @@ TEST_F(ExchangeServiceTest, PushIsAppliedOnceAndBringsFreshValues) {
   EXPECT_TRUE(other.payload.empty());
 }
 
-// Rule 5, of a step whose gradient overflowed: it is closed, once, and who asks gets the values.
+// Rule 5 for a step whose gradient overflowed: it counts once, and a worker may request the values.
 TEST_F(ExchangeServiceTest, ASkippedStepIsAcknowledgedAndChangesNoValue) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
@@ -182,7 +182,7 @@ TEST_F(ExchangeServiceTest, TheJobMayDivideTheLearningRateByTheStaleness) {
   }
 }
 
-// The last cut would never be made: a chunk had a step that is not below it.
+// Otherwise a chunk would have a step above the last cut, which could then never start.
 TEST_F(ExchangeServiceTest, AStepBeyondTheJobEndsTheStream) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);

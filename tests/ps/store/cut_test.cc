@@ -65,7 +65,7 @@ TEST(CutTest, ALaterAppliedStepRejectsTheCut) {
   EXPECT_EQ(store->cut().Start(4), 4u);
   EXPECT_EQ(store->cut().step(), std::nullopt);
   EXPECT_EQ(store->cut().Start(5), std::nullopt);
-  EXPECT_NE(store->cut().Start(3), std::nullopt) << "refused, and the older one goes on";
+  EXPECT_NE(store->cut().Start(3), std::nullopt) << "rejected, and the older one goes on";
   EXPECT_EQ(store->cut().step(), 5u);
 }
 
