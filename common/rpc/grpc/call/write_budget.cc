@@ -1,4 +1,4 @@
-#include "common/rpc/grpc/write_budget.h"
+#include "common/rpc/grpc/call/write_budget.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/call/grpc_call.h"
 
 namespace shoal {
 namespace {

@@ -1,12 +1,12 @@
-#include "common/rpc/grpc/write_budget.h"
+#include "common/rpc/grpc/call/write_budget.h"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
-#include "common/rpc/grpc/grpc_call.h"
-#include "common/rpc/grpc/pending_reads.h"
+#include "common/rpc/grpc/call/grpc_call.h"
+#include "common/rpc/grpc/call/pending_reads.h"
 #include "tests/fakes/fake_loop.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/call/grpc_call.h"
 #include "common/rpc/grpc/grpc_channels.h"
 
 namespace shoal {

@@ -1,12 +1,12 @@
-#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/call/grpc_call.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
-#include "common/rpc/grpc/grpc_byte_buffer.h"
-#include "common/rpc/grpc/pending_reads.h"
-#include "common/rpc/grpc/write_budget.h"
+#include "common/rpc/grpc/call/grpc_byte_buffer.h"
+#include "common/rpc/grpc/call/pending_reads.h"
+#include "common/rpc/grpc/call/write_budget.h"
 #include "common/rpc/message_wire.h"
 
 namespace shoal {

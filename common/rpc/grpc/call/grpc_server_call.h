@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/call/grpc_call.h"
 
 namespace shoal {
 

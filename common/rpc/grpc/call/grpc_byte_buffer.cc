@@ -1,4 +1,4 @@
-#include "common/rpc/grpc/grpc_byte_buffer.h"
+#include "common/rpc/grpc/call/grpc_byte_buffer.h"
 
 #include <memory>
 #include <string>

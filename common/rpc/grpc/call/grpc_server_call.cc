@@ -1,4 +1,4 @@
-#include "common/rpc/grpc/grpc_server_call.h"
+#include "common/rpc/grpc/call/grpc_server_call.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "common/rpc/grpc/grpc_client_call.h"
+#include "common/rpc/grpc/call/grpc_client_call.h"
 
 #include <utility>
 

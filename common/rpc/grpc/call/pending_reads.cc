@@ -1,6 +1,6 @@
-#include "common/rpc/grpc/pending_reads.h"
+#include "common/rpc/grpc/call/pending_reads.h"
 
-#include "common/rpc/grpc/grpc_call.h"
+#include "common/rpc/grpc/call/grpc_call.h"
 
 namespace shoal {
 
