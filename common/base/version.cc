@@ -18,4 +18,10 @@ absl::Status CheckVersion(const std::string& theirs, const std::string& peer) {
                    "; all processes of a cluster must be of the same version"));
 }
 
+absl::Status InvalidMessageError(const std::string& peer, const std::string& type) {
+  return absl::InvalidArgumentError(absl::StrCat(peer, " sent a message that is not a ", type,
+                                                 "; check its address, and run Shoal ", kVersion,
+                                                 " there"));
+}
+
 }  // namespace shoal

@@ -14,4 +14,8 @@ extern const char kVersion[];
 // "worker 1 at 10.0.0.3:2222".
 absl::Status CheckVersion(const std::string& theirs, const std::string& peer);
 
+// Returns kInvalidArgument for a peer whose bytes do not parse as the expected message. `type` is
+// its full name, "shoal.proto.WorkerReport". The peer has another version, or is another program.
+absl::Status InvalidMessageError(const std::string& peer, const std::string& type);
+
 }  // namespace shoal

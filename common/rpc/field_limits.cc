@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/version.h"
 
 namespace shoal {
 namespace {
@@ -50,6 +51,7 @@ uint64_t Count(std::string_view encoding, std::optional<int> kind, const FieldLi
 }  // namespace
 
 absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& message,
+                         absl::FunctionRef<std::string()> peer,
                          google::protobuf::MessageLite* proto) {
   for (const FieldLimit& limit : limits) {
     // Each element has at least one byte.
@@ -57,12 +59,12 @@ absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& mess
     const uint64_t count = Count(message.fields, limit.kind, limit);
     if (count > limit.max) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("sent ", count, " elements in field ", limit.kind, ".", limit.field,
+          absl::StrCat(peer(), " sent ", count, " elements in field ", limit.kind, ".", limit.field,
                        " of a ", proto->GetTypeName(), "; at most ", limit.max, " are allowed"));
     }
   }
   if (ParseMessage(message, proto)) return absl::OkStatus();
-  return absl::InvalidArgumentError("sent an invalid " + proto->GetTypeName());
+  return InvalidMessageError(peer(), proto->GetTypeName());
 }
 
 }  // namespace shoal

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "common/rpc/message.h"
 
@@ -19,9 +21,11 @@ struct FieldLimit {
 
 // Parses the fields like ParseMessage(), but checks `limits` first. This bounds the memory, because
 // parsed elements can take a hundred times the memory of their encoding. kResourceExhausted: the
-// fields exceed a limit; the message has the number of elements. kInvalidArgument: the fields are
-// not an encoding of this type.
+// fields exceed a limit; the text has the number of elements. kInvalidArgument: the fields are not
+// an encoding of this type (InvalidMessageError). Calls `peer`, for the name of the sender, only if
+// there is an error.
 absl::Status ParseWithin(std::span<const FieldLimit> limits, const Message& message,
+                         absl::FunctionRef<std::string()> peer,
                          google::protobuf::MessageLite* proto);
 
 }  // namespace shoal

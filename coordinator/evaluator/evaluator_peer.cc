@@ -56,15 +56,17 @@ void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
   const bool known = key == key_ && stream_ != nullptr;
   if (!known && admission_.joining(key) == nullptr) return;
   proto::EvaluatorReport report;
-  const bool sound = ParseMessage(message, &report);
+  if (!ParseMessage(message, &report)) {
+    const std::string peer = known ? stream_->peer() : admission_.joining(key)->peer();
+    const std::string reason(
+        InvalidMessageError("the evaluator at " + peer, report.GetTypeName()).message());
+    return known ? Reject(reason, /*final=*/true)
+                 : admission_.RejectJoining(key, reason, /*final=*/true);
+  }
   if (!known) {
-    if (sound && report.has_hello()) return OnHello(key, report.hello());
+    if (report.has_hello()) return OnHello(key, report.hello());
     return admission_.RejectJoining(key, "the first message of an evaluator must be its hello",
                                     /*final=*/true);
-  }
-  if (!sound) {
-    return Reject("the message is not an EvaluatorReport of proto/evaluator.proto",
-                  /*final=*/true);
   }
   switch (report.kind_case()) {
     case proto::EvaluatorReport::kHello:

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "common/base/version.h"
 
 namespace shoal {
 
@@ -28,20 +28,24 @@ void ClusterService::OnMessage(uint64_t request, const std::string& method,
   if (std::exchange(calls_[request].asked, true)) {
     return Reject(request, absl::InvalidArgumentError("a call is one request"));
   }
-  proto::StatusRequest status;
-  proto::DrainRequest drain;
-  proto::CheckpointRequest checkpoint;
-  if (method == kStatusMethod && ParseMessage(message, &status)) {
-    return Answer(request, options_.status());
+  if (method == kStatusMethod) {
+    proto::StatusRequest status;
+    if (Parse(request, message, &status)) Answer(request, options_.status());
+  } else if (method == kDrainMethod) {
+    proto::DrainRequest drain;
+    if (Parse(request, message, &drain)) options_.on_drain(request, drain);
+  } else {
+    proto::CheckpointRequest checkpoint;
+    if (Parse(request, message, &checkpoint)) options_.on_checkpoint(request);
   }
-  if (method == kDrainMethod && ParseMessage(message, &drain)) {
-    return options_.on_drain(request, drain);
-  }
-  if (method == kCheckpointMethod && ParseMessage(message, &checkpoint)) {
-    return options_.on_checkpoint(request);
-  }
-  Reject(request, absl::InvalidArgumentError(
-                      absl::StrCat("not a request of proto/cluster.proto for ", method)));
+}
+
+bool ClusterService::Parse(uint64_t request, const Message& message,
+                           google::protobuf::MessageLite* proto) {
+  if (ParseMessage(message, proto)) return true;
+  Reject(request, InvalidMessageError("the client at " + calls_[request].stream->peer(),
+                                      proto->GetTypeName()));
+  return false;
 }
 
 // A unary client half-closes right after its request, and waits for the answer.

@@ -39,6 +39,8 @@ class ClusterService {
     bool asked = false;
   };
   void OnMessage(uint64_t request, const std::string& method, const Message& message);
+  // Parses a request. Rejects it and returns false if it is not of this type.
+  bool Parse(uint64_t request, const Message& message, google::protobuf::MessageLite* proto);
   void OnHalfClosed(uint64_t request);
 
   const Options options_;

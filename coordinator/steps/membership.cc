@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text/printable.h"
@@ -44,12 +45,9 @@ void CapTexts(proto::WorkerReport* report) {
 }
 
 // Parses a report and caps its texts. The message of an error is a reason for the worker.
-absl::Status ParseWorkerReport(const Message& message, proto::WorkerReport* report) {
-  const absl::Status parsed = ParseWithin(kReportLimits, message, report);
-  if (absl::IsInvalidArgument(parsed)) {
-    return absl::InvalidArgumentError(
-        "the message is not a WorkerReport of proto/coordinator.proto");
-  }
+absl::Status ParseWorkerReport(const Message& message, absl::FunctionRef<std::string()> peer,
+                               proto::WorkerReport* report) {
+  const absl::Status parsed = ParseWithin(kReportLimits, message, peer, report);
   if (parsed.ok()) CapTexts(report);
   return parsed;
 }
@@ -126,7 +124,11 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
   const auto found = workers_.find(key);
   if (found == workers_.end() && admission_.joining(key) == nullptr) return;
   proto::WorkerReport report;
-  const absl::Status parsed = ParseWorkerReport(message, &report);
+  const auto peer = [this, key, found] {
+    if (found == workers_.end()) return "the worker at " + admission_.joining(key)->peer();
+    return absl::StrCat("worker ", found->second->index, " at ", found->second->stream->peer());
+  };
+  const absl::Status parsed = ParseWorkerReport(message, peer, &report);
   if (found == workers_.end()) {
     if (!parsed.ok()) return admission_.RejectJoining(key, std::string(parsed.message()), true);
     if (report.has_hello()) return OnHello(key, report.hello());

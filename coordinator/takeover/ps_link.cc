@@ -43,10 +43,11 @@ void PsLink::Close() {
 
 void PsLink::OnMessage(const Message& message) {
   proto::ControlReply reply;
-  if (const absl::Status parsed = ParseWithin(options_.limits, message, &reply); !parsed.ok()) {
-    return Break(absl::StrCat(options_.address, " is not a ps of this version: it ",
-                              std::string(parsed.message())));
-  }
+  const auto peer = [this] {
+    return absl::StrCat("ps ", options_.index, " at ", options_.address);
+  };
+  const absl::Status parsed = ParseWithin(options_.limits, message, peer, &reply);
+  if (!parsed.ok()) return Break(std::string(parsed.message()));
   if (reply.kind_case() != proto::ControlReply::kHello) {
     if (hello_seen_) options_.on_reply(options_.index, reply);
     return;

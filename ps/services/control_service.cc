@@ -61,9 +61,8 @@ void ControlService::OnClosed() {
 void ControlService::OnMessage(const SessionPtr& session, const Message& message) {
   proto::ControlRequest request;
   if (!ParseMessage(message, &request)) {
-    return session->End(
-        absl::InvalidArgumentError("the message cannot be read as a ControlRequest: the peer runs "
-                                   "another version, or is not Shoal"));
+    return session->End(InvalidMessageError("the coordinator at " + session->stream->peer(),
+                                            request.GetTypeName()));
   }
   const uint64_t term = request.term();
   if (request.kind_case() == proto::ControlRequest::KIND_NOT_SET || term == 0) {

@@ -35,8 +35,7 @@ void ExchangeService::OnMessage(const SessionPtr& session, const Message& messag
   proto::ExchangeRequest request;
   if (!ParseMessage(message, &request))
     return session->End(
-        absl::InvalidArgumentError("the message cannot be read as an ExchangeRequest: the peer "
-                                   "runs another version, or is not Shoal"));
+        InvalidMessageError("the worker at " + session->stream->peer(), request.GetTypeName()));
   if (!session->worker && !request.has_hello()) {
     return session->End(absl::InvalidArgumentError(
         "the first message is not an ExchangeHello: the peer runs another version, or is not "

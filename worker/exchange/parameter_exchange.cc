@@ -276,8 +276,8 @@ void ParameterExchange::OnMessage(int ps, Message message) {
   peers_[ps].received_bytes += message.payload_bytes();
   proto::ExchangeReply reply;
   if (!ParseMessage(message, &reply)) {
-    return options_.on_failed(absl::FailedPreconditionError(absl::StrCat(
-        options_.addresses[ps], " is not a ps of this version: it sent an unreadable message")));
+    return options_.on_failed(InvalidMessageError(
+        absl::StrCat("ps ", ps, " at ", options_.addresses[ps]), reply.GetTypeName()));
   }
   switch (reply.kind_case()) {
     case proto::ExchangeReply::kHello:

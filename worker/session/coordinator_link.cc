@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/text/printable.h"
+#include "common/base/version.h"
 #include "common/log/logging.h"
 
 namespace shoal {
@@ -59,8 +60,7 @@ std::string CoordinatorLink::NoCoordinator() const {
 absl::Status CoordinatorLink::Parse(const Message& message,
                                     google::protobuf::MessageLite* order) const {
   if (ParseMessage(message, order)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      options_.chief + " is not a coordinator of this version: it sent an unreadable message");
+  return InvalidMessageError("the coordinator at " + options_.chief, order->GetTypeName());
 }
 
 void CoordinatorLink::Welcomed() {

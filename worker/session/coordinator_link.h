@@ -44,7 +44,7 @@ class CoordinatorLink {
   void Start();
   // Sends a report. No effect while there is no stream.
   void Send(const google::protobuf::MessageLite& report) { stream_.Send(MakeMessage(report)); }
-  // Parses a message of the coordinator. kFailedPrecondition: it is of another version.
+  // Parses a message of the coordinator. kInvalidArgument: it is not of this type.
   absl::Status Parse(const Message& message, google::protobuf::MessageLite* order) const;
 
   // The coordinator has accepted the hello.

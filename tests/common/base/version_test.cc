@@ -24,5 +24,14 @@ TEST(VersionTest, GarbageIsShownShortAndPrintable) {
               FailsWith(absl::StatusCode::kFailedPrecondition, {"a peer", kVersion}));
 }
 
+TEST(VersionTest, AnInvalidMessageNamesPeerTypeAndVersion) {
+  const absl::Status status = InvalidMessageError("ps 1 at host:2222", "shoal.proto.ControlReply");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            std::string("ps 1 at host:2222 sent a message that is not a shoal.proto.ControlReply; "
+                        "check its address, and run Shoal ") +
+                kVersion + " there");
+}
+
 }  // namespace
 }  // namespace shoal

@@ -462,7 +462,7 @@ TEST_F(ParameterExchangeTest, APsThatCannotBeSpokenWithIsAFailure) {
   EXPECT_EQ(network_.CountOf("ps-0:1"), 1) << "it is not tried again";
   ps(1).SendGarbage();
   loop_.RunUntilIdle();
-  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: ps-1:1 ")));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: ps 1 at ps-1:1 ")));
 }
 
 TEST_F(ParameterExchangeTest, TriesAgainWithGrowingPauses) {

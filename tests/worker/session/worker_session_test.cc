@@ -499,7 +499,7 @@ TEST_F(WorkerSessionTest, ARejectionIsTheEndWhenItIsFinal) {
 TEST_F(WorkerSessionTest, ACoordinatorOfAnotherLanguageIsTheEnd) {
   chief().SendGarbage();
   loop_.RunUntilIdle();
-  ExpectOver(WorkerSession::End::kFailed, "chief:1 ");
+  ExpectOver(WorkerSession::End::kFailed, "the coordinator at chief:1 ");
 }
 
 TEST_F(WorkerSessionTest, MayBeDestroyedWhileTheComputerIsBusy) {
