@@ -147,7 +147,7 @@ void GrpcServer::RejectTooLong(int fd, uint64_t bytes) {
     for (const auto& [number, call] : calls_) {
       if (connections_.Descriptor(call->connection()) == fd) call->RejectTooLong(bytes);
     }
-    ReadOn(fd);
+    ResumeReading(fd);
   };
   // Posts through another thread. This may be the loop's thread, which does not see its own posts
   // while it waits for events.

@@ -189,7 +189,7 @@ void GrpcCall::OnRead(bool ok) {
   // After a large message, reads before the callback. The peer can then send while the callback
   // runs.
   if (received.Length() > kMaxBytesBeforePause) {
-    ReadOn();
+    ResumeReading();
   } else {
     limits_.reads->Add(this);
   }
@@ -208,7 +208,7 @@ void GrpcCall::OnRead(bool ok) {
   if (callbacks_.on_message) Call([&] { callbacks_.on_message(*std::move(message)); });
 }
 
-void GrpcCall::ReadOn() {
+void GrpcCall::ResumeReading() {
   if (!closed_) StartRead(&read_buffer_, read_.Start());
 }
 

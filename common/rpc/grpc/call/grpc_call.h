@@ -74,7 +74,7 @@ class GrpcCall {
   // Writes the next message. The budget calls this when it has room again.
   void Continue() { WriteNext(); }
   // Begins the pending read.
-  void ReadOn();
+  void ResumeReading();
 
  protected:
   // A kind of operation of this call. At most one is outstanding at a time.

@@ -7,7 +7,7 @@ namespace shoal {
 void PendingReads::Forget(GrpcCall* call) { std::erase(calls_, call); }
 
 void PendingReads::Start() {
-  for (GrpcCall* const call : calls_) call->ReadOn();
+  for (GrpcCall* const call : calls_) call->ResumeReading();
   calls_.clear();
 }
 

@@ -1,4 +1,4 @@
-#include "common/rpc/admission/receiving_limit.h"
+#include "common/rpc/admission/frame_scanner.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ std::string Frame(char type, char flags, size_t size) {
 bool Passes(const std::string& bytes) {
   int passed = 0;
   for (size_t piece = 1; piece <= 10; ++piece) {
-    HeaderScanner scanner;
+    FrameScanner scanner;
     const size_t step = piece == 10 ? bytes.size() : piece;
     bool all = true;
     for (size_t at = 0; at < bytes.size(); at += step) {
@@ -42,7 +42,7 @@ bool Passes(const std::string& bytes) {
   return passed == 10;
 }
 
-TEST(HeaderScannerTest, RequestsAndDataPass) {
+TEST(FrameScannerTest, RequestsAndDataPass) {
   std::string bytes = kPreface + Frame(kSettings, 0, 12);
   for (int i = 0; i < 100; ++i) {
     bytes += Frame(kHeaders, 0, 1000) + Frame(kContinuation, kEndHeaders, 3000);
@@ -51,14 +51,14 @@ TEST(HeaderScannerTest, RequestsAndDataPass) {
   EXPECT_TRUE(Passes(bytes));
 }
 
-TEST(HeaderScannerTest, HeadersWithoutEndDoNot) {
+TEST(FrameScannerTest, HeadersWithoutEndAreRejected) {
   std::string bytes = kPreface + Frame(kSettings, 0, 0) + Frame(kHeaders, 0, 10);
   for (int i = 0; i < 5; ++i) bytes += Frame(kContinuation, 0, 16384);
   EXPECT_FALSE(Passes(bytes));
   EXPECT_FALSE(Passes(bytes + Frame(kContinuation, kEndHeaders, 0)));
 }
 
-TEST(HeaderScannerTest, NorDoHeadersThatAreTooLongInOneFrame) {
+TEST(FrameScannerTest, TooLongHeadersInOneFrameAreRejected) {
   EXPECT_FALSE(Passes(kPreface + Frame(kHeaders, kEndHeaders, 70'000)));
   EXPECT_TRUE(Passes(kPreface + Frame(kHeaders, kEndHeaders, 60'000) + Frame(kData, 0, 70'000)));
 }
