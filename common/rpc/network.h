@@ -82,7 +82,7 @@ class Network {
   virtual std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                        StreamCallbacks callbacks) = 0;
   // The system is being asked which addresses the host in `address` has, and has not said yet.
-  virtual bool LooksUp(const std::string& /*address*/) const { return false; }
+  virtual bool IsLookingUp(const std::string& /*address*/) const { return false; }
   // Payloads that lie in `memory` may be read there by peers of this machine, on streams that are
   // opened from now on, instead of being copied. They stay as they are until their owners are
   // released; after the end of a stream, also until the peer has sent something on another one, as

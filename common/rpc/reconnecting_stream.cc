@@ -30,7 +30,7 @@ void ReconnectingStream::OpenLater() {
   retry_.Set(backoff_.Next(), [this] { Open(); });
 }
 
-void ReconnectingStream::Accepted() {
+void ReconnectingStream::MarkAccepted() {
   if (!accepted_at_.has_value()) accepted_at_ = options_.loop->Now();
 }
 

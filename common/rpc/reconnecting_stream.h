@@ -15,12 +15,12 @@ namespace shoal {
 
 // A client's stream to one address. Its owner opens it again after it breaks, with growing pauses.
 //
-//            ┌──────────── OpenLater(), after a pause ────────────┐
-//            ▼                                                    │
-//   Open() ──▶ open ── Accepted() ──▶ accepted ── broken ──▶ on_closed
-//               └──────────────── broken ─────────────────────▲
+//            ┌────────────── OpenLater(), after a pause ──────────────┐
+//            ▼                                                        │
+//   Open() ──▶ open ── MarkAccepted() ──▶ accepted ── broken ──▶ on_closed
+//               └────────────────── broken ───────────────────────▲
 //
-// The pauses start over after a stream that lasted for a second from Accepted() on. A peer that
+// The pauses start over after a stream that lasted for a second from MarkAccepted() on. A peer that
 // accepts and breaks again and again therefore does not get each try at once. The owner may destroy
 // this object in a callback, and no callback follows. Loop thread only.
 class ReconnectingStream {
@@ -44,8 +44,9 @@ class ReconnectingStream {
   void Open();
   // Opens the next stream after a pause. Requires that none is open.
   void OpenLater();
-  // The peer has accepted this stream. Only the first call for a stream counts.
-  void Accepted();
+  // Reports that the peer has accepted this stream. Only the first call for a
+  // stream counts.
+  void MarkAccepted();
 
   // These three have no effect while no stream is open.
   void Send(Message message) {

@@ -32,7 +32,7 @@ void PsLink::Finish(const proto::ControlRequest& request) {
 }
 
 std::string PsLink::last_error() const {
-  if (!hello_seen_ && options_.network->LooksUp(options_.address)) return "looking up the name";
+  if (!hello_seen_ && options_.network->IsLookingUp(options_.address)) return "looking up the name";
   return last_error_;
 }
 
@@ -56,7 +56,7 @@ void PsLink::OnMessage(const Message& message) {
   hello_seen_ = true;
   since_ = options_.loop->Now();
   last_error_.clear();
-  stream_.Accepted();
+  stream_.MarkAccepted();
   options_.on_hello(options_.index, reply.hello());
 }
 

@@ -18,8 +18,8 @@ class Shared {
         client_->offer(),
         std::make_shared<shoal::SharedMemoryRoom>(shoal::SharedMemoryRoom::Options()));
     if (server_ == nullptr) return;
-    client_->BeginToPlace(server_->answer());
-    server_->BeginToPlace(server_->answer());
+    client_->StartPlacing(server_->answer());
+    server_->StartPlacing(server_->answer());
     Place(*server_, copied_.data());
   }
 

@@ -372,7 +372,7 @@ void ParameterExchange::MaybeFinishPull() {
 
 // Only an answer counts as accepted. A stream that breaks on the first request says hello, too.
 void ParameterExchange::OnAnswered(int ps) {
-  peers_[ps].stream->Accepted();
+  peers_[ps].stream->MarkAccepted();
   AskForMore(ps);
 }
 

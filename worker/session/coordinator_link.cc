@@ -45,9 +45,9 @@ void CoordinatorLink::Watch() {
   watch_.Set(kLinkWatchPeriod, [this] { Watch(); });
   if (welcomed_) return;
   if (rejected_) return LogWarning(NoCoordinator());
-  const std::string trouble = options_.network->LooksUp(options_.chief) ? "looking up the name"
-                              : last_error_.empty()                     ? "no answer"
-                                                                        : last_error_;
+  const std::string trouble = options_.network->IsLookingUp(options_.chief) ? "looking up the name"
+                              : last_error_.empty()                         ? "no answer"
+                                                                            : last_error_;
   LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
                           WholeSeconds(Alone()), " s: ", trouble));
 }
@@ -70,7 +70,7 @@ void CoordinatorLink::Welcomed() {
   }
   welcomed_ = true;
   rejected_ = false;
-  stream_.Accepted();
+  stream_.MarkAccepted();
 }
 
 absl::Status CoordinatorLink::Rejected(const proto::Rejected& rejected) {

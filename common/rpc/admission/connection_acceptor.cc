@@ -21,7 +21,7 @@ constexpr int kPauseMs = 100;
 constexpr int kShortPauseMs = 10;
 
 // Warns at most this often that silent connections are ended for others.
-constexpr std::chrono::minutes kCrowdedPeriod{1};
+constexpr std::chrono::minutes kCrowdedWarningPeriod{1};
 
 // Descriptors for all but connections of clients: files, the HTTP port, connections to others.
 constexpr rlim_t kOtherFiles = 128;
@@ -84,9 +84,9 @@ void ConnectionAcceptor::Run() {
 
 void ConnectionAcceptor::WarnCrowded() {
   const auto now = std::chrono::steady_clock::now();
-  if (!options_.warn || (crowded_said_.has_value() && now - *crowded_said_ < kCrowdedPeriod))
+  if (!options_.warn || (warned_at_.has_value() && now - *warned_at_ < kCrowdedWarningPeriod))
     return;
-  crowded_said_ = now;
+  warned_at_ = now;
   options_.warn(absl::StrCat(address(), " has ", options_.connections->max_connections(),
                              " connections, the maximum at a limit of ", FileLimit(),
                              " open files (ulimit -n); it closes silent ones for new ones"));

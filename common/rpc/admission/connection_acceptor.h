@@ -60,7 +60,7 @@ class ConnectionAcceptor {
   const ListeningSocket socket_;
   const Options options_;
   std::atomic<bool> ending_ = false;
-  std::optional<std::chrono::steady_clock::time_point> crowded_said_;  // of the thread
+  std::optional<std::chrono::steady_clock::time_point> warned_at_;  // of the thread
 
   mutable Mutex mutex_;
   std::string not_accepting_ ABSL_GUARDED_BY(mutex_);  // the reason; empty if it accepts

@@ -26,21 +26,22 @@ bool MessageScanner::Accept(uint32_t stream, const uint8_t* data, size_t size) {
       ++data;
       --size;
     } else {
-      const auto here = std::min<uint64_t>(message.length - message.come, size);
-      message.come += here;
+      const auto here = std::min<uint64_t>(message.length - message.received, size);
+      message.received += here;
       data += here;
       size -= here;
       if (!Check(&message)) return false;
     }
-    if (message.prefix_bytes == kPrefixBytes && message.come == message.length) open_.erase(stream);
+    if (message.prefix_bytes == kPrefixBytes && message.received == message.length)
+      open_.erase(stream);
   }
   return true;
 }
 
 bool MessageScanner::Check(OpenMessage* message) {
-  if (message->length <= max_bytes_ || message->come <= kMaxUnasked) return true;
+  if (message->length <= max_bytes_ || message->received <= kMaxUnchecked) return true;
   if (!std::exchange(message->too_long, true)) too_long_ = message->length;
-  return message->come <= kMaxUnasked + kMaxIgnored;
+  return message->received <= kMaxUnchecked + kMaxIgnored;
 }
 
 uint64_t MessageScanner::TakeTooLong() { return std::exchange(too_long_, 0); }

@@ -14,7 +14,7 @@ class MessageScanner {
   // A message is checked only once more than this has arrived. It is more than the first HTTP/2
   // window of a stream. When more arrives, the server has accepted the stream, so the limit of its
   // method is known.
-  static constexpr uint64_t kMaxUnasked = 128 << 10;
+  static constexpr uint64_t kMaxUnchecked = 128 << 10;
   // Max bytes of a rejected message that may still arrive. The client sends some of them before it
   // hears of the rejection.
   static constexpr uint64_t kMaxIgnored = 16 << 20;
@@ -35,7 +35,7 @@ class MessageScanner {
   struct OpenMessage {
     uint32_t prefix_bytes = 0;
     uint64_t length = 0;
-    uint64_t come = 0;
+    uint64_t received = 0;
     bool too_long = false;
   };
   bool Check(OpenMessage* message);

@@ -53,7 +53,9 @@ class GrpcNetworkImpl final : public GrpcNetwork {
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
-  bool LooksUp(const std::string& address) const override { return IsLookedUp(HostOf(address)); }
+  bool IsLookingUp(const std::string& address) const override {
+    return IsLookedUp(HostOf(address));
+  }
   void KeepFree(uint64_t bytes) override { room_->KeepFree(bytes); }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 
@@ -104,7 +106,7 @@ void GrpcNetworkImpl::Run(Time grace) {
 }
 
 void GrpcNetworkImpl::TrimMemory() {
-  trim_.Look();
+  trim_.Check();
   CallAfter(kTrimPeriod, [this] { TrimMemory(); });
 }
 

@@ -12,11 +12,11 @@ namespace {
 
 std::atomic<void (*)(const std::string&)> library_log = nullptr;
 
-void OfGrpc(gpr_log_func_args* event) {
+void LogOfGrpc(gpr_log_func_args* event) {
   library_log.load()(absl::StrCat("grpc: ", event->message));
 }
 
-void OfProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& message) {
+void LogOfProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& message) {
   if (level > google::protobuf::LOGLEVEL_INFO)
     library_log.load()(absl::StrCat("protobuf: ", message));
 }
@@ -25,8 +25,8 @@ void OfProtobuf(google::protobuf::LogLevel level, const char*, int, const std::s
 
 void SendLibraryLogTo(void (*log)(const std::string& message)) {
   library_log = log;
-  gpr_set_log_function(OfGrpc);
-  google::protobuf::SetLogHandler(OfProtobuf);
+  gpr_set_log_function(LogOfGrpc);
+  google::protobuf::SetLogHandler(LogOfProtobuf);
 }
 
 }  // namespace shoal

@@ -12,7 +12,7 @@ namespace shoal {
 class MemoryTrim {
  public:
   static constexpr size_t kMaxFreeBytes = size_t{256} << 20;
-  static constexpr int kLooks = 6;
+  static constexpr int kChecks = 6;
 
   struct Options {
     // Returns the free bytes of the heap, of which the kernel may have some back already.
@@ -22,14 +22,14 @@ class MemoryTrim {
   explicit MemoryTrim(Options options) : options_(std::move(options)) {}
 
   // Checks the heap and trims it if needed. Call it every ten seconds.
-  void Look();
+  void Check();
 
   static size_t FreeHeapBytes();
   static void TrimHeap();
 
  private:
   const Options options_;
-  int looks_ = 0;  // consecutive checks with more than kMaxFreeBytes
+  int checks_ = 0;  // consecutive checks with more than kMaxFreeBytes
 };
 
 }  // namespace shoal

@@ -91,7 +91,7 @@ std::shared_ptr<SharedMemory> SharedMemory::Map(int file, size_t size_bytes, Acc
   if (room != nullptr && !room->Take(file_bytes)) return nullptr;
   void* const mapped = mmap(nullptr, file_bytes, protection, MAP_SHARED, file, 0);
   if (mapped == MAP_FAILED) {
-    if (room != nullptr) room->GiveBack(file_bytes);
+    if (room != nullptr) room->Release(file_bytes);
     return nullptr;
   }
   std::move(closed).Cancel();
@@ -103,7 +103,7 @@ SharedMemory::~SharedMemory() {
   const size_t file_bytes = sizeof(Header) + size_bytes_;
   munmap(header_, file_bytes);
   close(file_);
-  if (room_ != nullptr) room_->GiveBack(file_bytes);
+  if (room_ != nullptr) room_->Release(file_bytes);
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::Create(size_t size_bytes, const Room& room) {

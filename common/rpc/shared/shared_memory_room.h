@@ -34,10 +34,10 @@ class SharedMemoryRoom {
   size_t max_file_bytes() const { return options_.max_bytes / 2; }
   // Sets how much of a limited address space must stay free.
   void KeepFree(uint64_t bytes) { keep_free_bytes_ = bytes; }
-  // Takes room for a mapping. Returns false if there is none. Call GiveBack() after the end of the
+  // Takes room for a mapping. Returns false if there is none. Call Release() after the end of the
   // mapping.
   bool Take(size_t bytes);
-  void GiveBack(size_t bytes) { taken_bytes_ -= bytes; }
+  void Release(size_t bytes) { taken_bytes_ -= bytes; }
 
   static size_t MachineMemory();
   static std::optional<uint64_t> FreeAddressSpace();

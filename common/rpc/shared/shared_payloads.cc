@@ -18,20 +18,20 @@ namespace shoal {
 namespace {
 
 // A smaller payload travels in its message, which costs no more.
-constexpr size_t kLeastBytes = size_t{16} << 10;
+constexpr size_t kMinBytes = size_t{16} << 10;
 // Max pieces of a lent payload (one with more is copied), and max size of a message's fields.
 constexpr int kMaxLentPieces = 4096;
 constexpr size_t kMaxFieldsBytes = size_t{1} << 20;
 
-constexpr char kHalvesTaken[] = "halves";
-constexpr char kLentTaken[] = "halves,lent";
+constexpr char kHalvesOpened[] = "halves";
+constexpr char kLentOpened[] = "halves,lent";
 
 // States of a flag. Only lent payloads use kFound.
 constexpr uint32_t kFree = 0;
 constexpr uint32_t kPlaced = 1;
 constexpr uint32_t kFound = 2;
 
-absl::Status CannotLie(uint64_t size, uint64_t offset, const char* where) {
+absl::Status InvalidPlace(uint64_t size, uint64_t offset, const char* where) {
   return absl::InvalidArgumentError(absl::StrCat("a payload of ", size, " bytes cannot lie at ",
                                                  offset, " of the memory ", where, " its sender"));
 }
@@ -82,11 +82,13 @@ std::unique_ptr<SharedPayloads> SharedPayloads::Open(const std::string& offer,
       new SharedPayloads(std::move(memory), std::move(lent), /*client=*/false));
 }
 
-std::string SharedPayloads::answer() const { return lent_ == nullptr ? kHalvesTaken : kLentTaken; }
+std::string SharedPayloads::answer() const {
+  return lent_ == nullptr ? kHalvesOpened : kLentOpened;
+}
 
-void SharedPayloads::BeginToPlace(const std::string& answer) {
+void SharedPayloads::StartPlacing(const std::string& answer) {
   places_ = true;
-  lends_ = sends_ == 0 && lent_ != nullptr && answer == kLentTaken;
+  lends_ = sends_ == 0 && lent_ != nullptr && answer == kLentOpened;
 }
 
 SharedPayloads::Flag* SharedPayloads::flag(size_t half, size_t begin) const {
@@ -99,7 +101,7 @@ void SharedPayloads::Release() {
   });
 }
 
-std::optional<SharedPayloads::Placed> SharedPayloads::Room(size_t bytes) {
+std::optional<SharedPayloads::Placed> SharedPayloads::FreePlace(size_t bytes) {
   const size_t room = sizeof(Flag) + (bytes + sizeof(Flag) - 1) / sizeof(Flag) * sizeof(Flag);
   size_t begin = 0;
   for (const Placed& placed : placed_) {
@@ -108,10 +110,10 @@ std::optional<SharedPayloads::Placed> SharedPayloads::Room(size_t bytes) {
   }
   const size_t end = begin + room;
   if (end > kSharedHalfBytes) return std::nullopt;
-  if (end > there_) {
+  if (end > reserved_bytes_) {
     const size_t half = sends_ * kSharedHalfBytes;
-    if (!memory_->Reserve(half + there_, half + end)) return std::nullopt;
-    there_ = end;
+    if (!memory_->Reserve(half + reserved_bytes_, half + end)) return std::nullopt;
+    reserved_bytes_ = end;
   }
   return Placed{.begin = begin, .end = end, .lent = {}};
 }
@@ -126,10 +128,10 @@ bool SharedPayloads::Lends(const std::vector<Slice>& payload) const {
 
 void SharedPayloads::Place(Message* message) {
   const size_t bytes = message->payload_bytes();
-  if (!places_ || bytes < kLeastBytes) return;
+  if (!places_ || bytes < kMinBytes) return;
   Release();
   const bool lends = Lends(message->payload);
-  std::optional<Placed> placed = Room(lends ? 0 : bytes);
+  std::optional<Placed> placed = FreePlace(lends ? 0 : bytes);
   if (!placed.has_value()) return;
 
   proto::WithSharedPayload with;
@@ -167,7 +169,7 @@ absl::Status SharedPayloads::Find(Message* message) {
   if (!message->payload.empty() || place.size() > kSharedHalfBytes ||
       place.offset() > kSharedHalfBytes - place.size() || place.offset() < sizeof(Flag) ||
       place.offset() % sizeof(Flag) != 0) {
-    return CannotLie(place.size(), place.offset(), "shared with");
+    return InvalidPlace(place.size(), place.offset(), "shared with");
   }
   const uint64_t lent_bytes = sends_ == 0 || lent_ == nullptr ? 0 : lent_->size_bytes();
   uint64_t bytes = 0;  // total of the ranges; no valid payload has a byte of lent memory twice
@@ -175,7 +177,7 @@ absl::Status SharedPayloads::Find(Message* message) {
     if (range.size() == 0 || range.size() > lent_bytes - bytes ||
         range.offset() > lent_bytes - range.size() || place.size() > 0 ||
         place.lent_size() > kMaxLentPieces) {
-      return CannotLie(range.size(), range.offset(), "lent by");
+      return InvalidPlace(range.size(), range.offset(), "lent by");
     }
     bytes += range.size();
   }

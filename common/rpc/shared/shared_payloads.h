@@ -50,9 +50,9 @@ class SharedPayloads {
 
   // Begins to place payloads. The server calls it when it sends its answer, the client when it
   // receives `answer`.
-  void BeginToPlace(const std::string& answer);
+  void StartPlacing(const std::string& answer);
   bool places() const { return places_; }
-  // Places the message's payload if it is large enough, BeginToPlace() was called and there is
+  // Places the message's payload if it is large enough, StartPlacing() was called and there is
   // room. Else leaves the message unchanged.
   void Place(Message* message);
   // Ends the placing, because the stream has ended, and revokes lent payloads.
@@ -78,7 +78,7 @@ class SharedPayloads {
   void Release();
   // Returns a free place of this size in this end's half, with a flag at its beginning; empty if
   // there is none.
-  std::optional<Placed> Room(size_t bytes);
+  std::optional<Placed> FreePlace(size_t bytes);
   // Whether all slices are in memory that this end lends and the other end has opened.
   bool Lends(const std::vector<Slice>& payload) const;
 
@@ -87,7 +87,7 @@ class SharedPayloads {
   const size_t sends_;                              // this end's half, 0 or 1
   bool places_ = false;
   bool lends_ = false;
-  size_t there_ = 0;            // reserved bytes of this end's half
+  size_t reserved_bytes_ = 0;   // reserved bytes of this end's half
   std::vector<Placed> placed_;  // by place; with their flags
 };
 

@@ -94,7 +94,7 @@ TEST_F(ReconnectingStreamTest, PausesGrowUntilAnAcceptedStreamLasts) {
     EXPECT_LE(pause, max + milliseconds(1)) << i;
     EXPECT_GE(pause, max / 2) << i;
   }
-  stream_->Accepted();
+  stream_->MarkAccepted();
   loop_.Advance(seconds(1));
   Break();
   EXPECT_LE(Pause(), milliseconds(51));
@@ -102,11 +102,11 @@ TEST_F(ReconnectingStreamTest, PausesGrowUntilAnAcceptedStreamLasts) {
 
 TEST_F(ReconnectingStreamTest, AStreamThatBreaksSoonOrIsNotAcceptedKeepsPauses) {
   for (int i = 0; i < 10; ++i) {
-    stream_->Accepted();
+    stream_->MarkAccepted();
     Break();
     Pause();
   }
-  stream_->Accepted();
+  stream_->MarkAccepted();
   loop_.Advance(milliseconds(999));
   Break();
   EXPECT_GE(Pause(), milliseconds(500));
@@ -121,7 +121,7 @@ TEST_F(ReconnectingStreamTest, AcceptsEachStreamOnce) {
     Pause();
   }
   for (int i = 0; i < 4; ++i) {
-    stream_->Accepted();
+    stream_->MarkAccepted();
     loop_.Advance(milliseconds(300));
   }
   Break();

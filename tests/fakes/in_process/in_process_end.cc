@@ -78,7 +78,7 @@ void InProcessEnd::Send(Message message) {
   if (!CheckQueue(peer.get(), bytes)) return;
   ++peer->queued_messages_;
   peer->queued_bytes_ += bytes;
-  Tell([message = std::move(message), bytes](InProcessEnd* end) mutable {
+  PostToPeer([message = std::move(message), bytes](InProcessEnd* end) mutable {
     --end->queued_messages_;
     end->queued_bytes_ -= bytes;
     end->Deliver(std::move(message));
@@ -107,7 +107,7 @@ void InProcessEnd::SendFrom(MessageSource source) {
 
 // What this process hands over by reference counts as written when it is received.
 void InProcessEnd::MakeNext() {
-  while (!made_is_unread_ && !sources_.empty()) {
+  while (!unread_ && !sources_.empty()) {
     std::optional<Message> message = sources_.front()();
     if (!message.has_value()) {
       sources_.pop_front();
@@ -115,17 +115,17 @@ void InProcessEnd::MakeNext() {
     }
     const size_t bytes = EncodedSize(*message);
     if (bytes > limits_.max_message_bytes) return Send(*std::move(message));  // which refuses it
-    made_is_unread_ = true;
-    Tell([message = *std::move(message)](InProcessEnd* end) mutable {
+    unread_ = true;
+    PostToPeer([message = *std::move(message)](InProcessEnd* end) mutable {
       end->Deliver(std::move(message));
       message = Message();
-      end->Tell([](InProcessEnd* sender) {
-        sender->made_is_unread_ = false;
+      end->PostToPeer([](InProcessEnd* sender) {
+        sender->unread_ = false;
         sender->MakeNext();
       });
     });
   }
-  if (!made_is_unread_ && sources_.empty() && end_after_sources_) {
+  if (!unread_ && sources_.empty() && end_after_sources_) {
     End(*std::exchange(end_after_sources_, std::nullopt));
   }
 }
@@ -137,7 +137,7 @@ void InProcessEnd::Finish(absl::Status status) {
   end_after_sources_.reset();
   if (side_ == Side::kServer) return End(std::move(status));
   ended_ = true;
-  Tell([](InProcessEnd* end) { end->OnHalfClose(); });
+  PostToPeer([](InProcessEnd* end) { end->OnHalfClose(); });
 }
 
 void InProcessEnd::OnHalfClose() {
@@ -152,7 +152,7 @@ void InProcessEnd::End(absl::Status status) {
   ended_ = true;
   drops_messages_ = true;
   leaving_ = true;
-  Tell([status](InProcessEnd* end) {
+  PostToPeer([status](InProcessEnd* end) {
     if (status.code() != absl::StatusCode::kUnavailable) return end->Close(status);
     end->Close(
         absl::UnavailableError(absl::StrCat(end->peer_name_, ": ", std::string(status.message()))));
@@ -166,7 +166,7 @@ void InProcessEnd::Break(absl::Status error) {
   drops_messages_ = true;
   leaving_ = true;
   const auto dropped = std::exchange(sources_, {});
-  Tell([](InProcessEnd* end) { end->Close(end->PeerGone()); });
+  PostToPeer([](InProcessEnd* end) { end->Close(end->PeerGone()); });
   CloseLater(std::move(error));
 }
 
@@ -176,11 +176,11 @@ void InProcessEnd::FailLater(absl::Status error) {
   CloseLater(std::move(error));
 }
 
-void InProcessEnd::Tell(std::function<void(InProcessEnd*)> arrival) {
-  const bool told = peer_mailbox_->Post([peer = peer_, arrival = std::move(arrival)] {
+void InProcessEnd::PostToPeer(std::function<void(InProcessEnd*)> arrival) {
+  const bool posted = peer_mailbox_->Post([peer = peer_, arrival = std::move(arrival)] {
     if (const auto end = peer.lock()) arrival(end.get());
   });
-  if (!told && !leaving_) CloseLater(PeerGone());
+  if (!posted && !leaving_) CloseLater(PeerGone());
 }
 
 void InProcessEnd::CloseLater(absl::Status status) {
@@ -209,7 +209,7 @@ void InProcessEnd::Abandon() {
   const auto dropped = std::exchange(sources_, {});
   if (!leaving_ && !closed_) {
     leaving_ = true;
-    Tell([](InProcessEnd* end) { end->Close(end->PeerGone()); });
+    PostToPeer([](InProcessEnd* end) { end->Close(end->PeerGone()); });
   }
   FreeCallbacks();
 }

@@ -60,7 +60,7 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   // Cancels the stream; on_closed receives `error`.
   void Break(absl::Status error);
   // Runs `arrival` on the other end. Treats that end as gone if its node has ended.
-  void Tell(std::function<void(InProcessEnd*)> arrival);
+  void PostToPeer(std::function<void(InProcessEnd*)> arrival);
   void CloseLater(absl::Status status);
   void Close(absl::Status status);
   void Deliver(Message message);
@@ -83,7 +83,7 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   Handle* handle_ = nullptr;
   StreamCallbacks callbacks_;
   std::deque<MessageSource> sources_;
-  bool made_is_unread_ = false;
+  bool unread_ = false;  // The peer has not received the last message of a source.
   std::optional<absl::Status> end_after_sources_;
   bool in_callback_ = false;
   bool deciding_ = false;        // The acceptor is running.

@@ -138,8 +138,8 @@ void GrpcCall::WriteNext() {
     StartWrite(ToByteBuffer(message), write_.Start());
   } else if (const std::optional<grpc::ByteBuffer> made = MakeNext()) {
     StartWrite(*made, write_.Start());
-  } else if (sources_.empty() && end_ && !end_said_ && !broken_) {
-    end_said_ = true;
+  } else if (sources_.empty() && end_ && !end_started_ && !broken_) {
+    end_started_ = true;
     StartEnd(*end_);
   }
 }
@@ -235,7 +235,7 @@ void GrpcCall::Close(absl::Status status) {
   FreeCallbacks();
 }
 
-bool GrpcCall::TellHalfClosed() {
+bool GrpcCall::NotifyHalfClosed() {
   if (drops_messages_ || closed_ || !callbacks_.on_half_closed) return false;
   Call([&] { callbacks_.on_half_closed(); });
   return true;

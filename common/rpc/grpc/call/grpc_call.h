@@ -122,13 +122,13 @@ class GrpcCall {
   void StartMessages();
   // Calls on_half_closed: the client sends no more, and the owner decides when to end. Returns
   // false if there is no such callback.
-  bool TellHalfClosed();
+  bool NotifyHalfClosed();
   void DropMessages() { drops_messages_ = true; }
   // Enters the last state and calls on_closed. Call it only in the done function of an operation.
   void Close(absl::Status status);
 
   bool closed() const { return closed_; }
-  bool end_said() const { return end_said_; }
+  bool end_started() const { return end_started_; }
   const std::optional<absl::Status>& end() const { return end_; }
   const std::optional<absl::Status>& broken() const { return broken_; }
 
@@ -171,7 +171,7 @@ class GrpcCall {
 
   bool started_ = false;
   bool drops_messages_ = false;  // drops the peer's messages
-  bool end_said_ = false;        // StartEnd() was called
+  bool end_started_ = false;     // StartEnd() was called
   bool closed_ = false;
   std::optional<absl::Status> end_;     // the status with which this end ends the call
   std::optional<absl::Status> broken_;  // why this end cancelled the call

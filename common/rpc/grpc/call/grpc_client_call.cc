@@ -8,9 +8,9 @@ namespace shoal {
 namespace {
 
 // gRPC 1.51's messages about a connection to a server that does not speak gRPC.
-constexpr const char* kNoGrpc[] = {": Trying to connect an http1.x server",
-                                   ": Failed parsing HTTP/2", ": OK"};
-constexpr char kNothing[] = ": connection attempt timed out before receiving SETTINGS frame";
+constexpr const char* kNotGrpcEndings[] = {": Trying to connect an http1.x server",
+                                           ": Failed parsing HTTP/2", ": OK"};
+constexpr char kNoAnswerEnding[] = ": connection attempt timed out before receiving SETTINGS frame";
 
 // Returns a short reason for gRPC's message. That message also has the name lookup and all tried
 // addresses; only its last part has the error.
@@ -19,12 +19,12 @@ std::string Reason(const std::string& message) {
   if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
   if (message.starts_with("failed to connect to all addresses")) what = "cannot be reached";
   if (what == nullptr) return message;
-  for (const char* no_grpc : kNoGrpc) {
-    if (message.ends_with(no_grpc)) {
+  for (const char* ending : kNotGrpcEndings) {
+    if (message.ends_with(ending)) {
       return "answers, but does not speak gRPC: another program uses this port";
     }
   }
-  if (message.ends_with(kNothing)) {
+  if (message.ends_with(kNoAnswerEnding)) {
     return "accepts the connection, but does not answer: it hangs, or another program uses this "
            "port";
   }
@@ -88,7 +88,7 @@ void GrpcClientCall::OnFirstMessage() {
   const auto& metadata = context_.GetServerInitialMetadata();
   const auto answer = metadata.find(kSharedPayloadsKey);
   if (answer == metadata.end()) return set_shared(nullptr);
-  shared()->BeginToPlace({answer->second.data(), answer->second.size()});
+  shared()->StartPlacing({answer->second.data(), answer->second.size()});
 }
 
 void GrpcClientCall::OnStatus() {

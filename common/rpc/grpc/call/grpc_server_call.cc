@@ -56,24 +56,24 @@ size_t GrpcServerCall::max_request_bytes() const {
   return std::min(TraitsOf(method()).max_request_bytes, limits().max_message_bytes);
 }
 
-absl::Status GrpcServerCall::TooLong(uint64_t bytes) const {
+absl::Status GrpcServerCall::TooLongError(uint64_t bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes, " bytes; ", method(),
                                                    " takes at most ", max_request_bytes()));
 }
 
 void GrpcServerCall::RejectTooLong(uint64_t bytes) {
   if (bytes <= max_request_bytes()) return;
-  Fail(TooLong(bytes));
+  Fail(TooLongError(bytes));
   // gRPC continues to read the message until it sends the end. So this breaks a call whose end has
   // to wait.
-  if (!end_said()) Break(TooLong(bytes));
+  if (!end_started()) Break(TooLongError(bytes));
 }
 
-StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
+StreamCallbacks GrpcServerCall::WithLengthCheck(StreamCallbacks callbacks) {
   callbacks.on_message = [this, on_message = std::move(callbacks.on_message),
                           max_bytes = max_request_bytes()](Message message) {
     const size_t bytes = EncodedSize(message);
-    if (bytes > max_bytes) return Fail(TooLong(bytes));
+    if (bytes > max_bytes) return Fail(TooLongError(bytes));
     if (on_message) on_message(std::move(message));
     // If a message makes no sense, the owner has ended the stream by now.
     SetTalks(open());
@@ -91,15 +91,15 @@ void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
   deciding_ = false;
   if (!callbacks.ok()) return Reject(callbacks.status());
   if (has_handle()) {
-    set_callbacks(Checked(*std::move(callbacks)));
+    set_callbacks(WithLengthCheck(*std::move(callbacks)));
   } else if (!end()) {
     return OnDropped();
   }
-  TakeShared();
+  OpenShared();
   StartMessages();
 }
 
-void GrpcServerCall::TakeShared() {
+void GrpcServerCall::OpenShared() {
   const auto offer = context_.client_metadata().find(kSharedPayloadsKey);
   if (!TraitsOf(method()).shares_payloads || offer == context_.client_metadata().end()) return;
   if (*limits().sharing == limits().max_sharing || !IsOwnAddress(peer_)) return;
@@ -107,10 +107,10 @@ void GrpcServerCall::TakeShared() {
   if (shared() == nullptr) return;
   ++*limits().sharing;
   context_.AddInitialMetadata(kSharedPayloadsKey, shared()->answer());
-  shared()->BeginToPlace(shared()->answer());
+  shared()->StartPlacing(shared()->answer());
 }
 
-void GrpcServerCall::LeaveShared() {
+void GrpcServerCall::ReleaseShared() {
   if (shared() == nullptr) return;
   set_shared(nullptr);
   --*limits().sharing;
@@ -136,7 +136,7 @@ void GrpcServerCall::StartEnd(const absl::Status& status) {
 
 void GrpcServerCall::OnReadsEnded() {
   // The client has sent its last message, or is gone; over_ tells which.
-  if (!TellHalfClosed()) EndAfterQueue(absl::OkStatus());
+  if (!NotifyHalfClosed()) EndAfterQueue(absl::OkStatus());
   SetTalks(talks_ && open());
 }
 
@@ -156,7 +156,7 @@ void GrpcServerCall::Fail(absl::Status error) { Finish(std::move(error)); }
 void GrpcServerCall::CloseIfOver() {
   if (over_.outstanding() || finish_.outstanding()) return;
   SetTalks(false);
-  LeaveShared();
+  ReleaseShared();
   if (broken()) return Close(*broken());
   if (context_.IsCancelled()) {
     return Close(absl::UnavailableError(

@@ -56,12 +56,12 @@ class GrpcServerCall : public GrpcCall {
   void CloseIfOver();
   void SetTalks(bool talks);
   // Opens the memory that the client offers, if the client is on this machine.
-  void TakeShared();
+  void OpenShared();
   // Releases the shared memory and its place, which another client may take.
-  void LeaveShared();
-  absl::Status TooLong(uint64_t bytes) const;
+  void ReleaseShared();
+  absl::Status TooLongError(uint64_t bytes) const;
   // Returns the callbacks with a check: a message that is too long for the method ends the call.
-  StreamCallbacks Checked(StreamCallbacks callbacks);
+  StreamCallbacks WithLengthCheck(StreamCallbacks callbacks);
 
   const uint64_t number_;
   const OnRequested on_requested_;

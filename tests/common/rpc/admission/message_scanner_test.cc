@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMax = 200 << 10;  // above MessageScanner::kMaxUnasked
+constexpr size_t kMax = 200 << 10;  // above MessageScanner::kMaxUnchecked
 
 // As it travels: its flag and length before it.
 std::string MessageOf(size_t bytes) {
@@ -45,9 +45,9 @@ TEST_F(MessageScannerTest, MessagesUpToTheMaximumPass) {
 TEST_F(MessageScannerTest, ALongerOneIsToldOnceItBeginsToCome) {
   for (const size_t piece : {7, 16384}) {
     const std::string message = MessageOf(kMax + 1);
-    EXPECT_TRUE(Accept(1, MessageOf(10) + message.substr(0, MessageScanner::kMaxUnasked), piece));
+    EXPECT_TRUE(Accept(1, MessageOf(10) + message.substr(0, MessageScanner::kMaxUnchecked), piece));
     EXPECT_EQ(scanner_.TakeTooLong(), 0u);
-    EXPECT_TRUE(Accept(1, message.substr(MessageScanner::kMaxUnasked), piece));
+    EXPECT_TRUE(Accept(1, message.substr(MessageScanner::kMaxUnchecked), piece));
     EXPECT_EQ(scanner_.TakeTooLong(), kMax + 1);
     EXPECT_EQ(scanner_.TakeTooLong(), 0u);
   }

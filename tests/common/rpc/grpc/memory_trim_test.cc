@@ -13,7 +13,7 @@ class MemoryTrimTest : public ::testing::Test {
  protected:
   void Look(size_t free_bytes, int times) {
     free_bytes_ = free_bytes;
-    for (int i = 0; i < times; ++i) trim_.Look();
+    for (int i = 0; i < times; ++i) trim_.Check();
   }
 
   static constexpr size_t kMuch = MemoryTrim::kMaxFreeBytes + 1;
@@ -23,7 +23,7 @@ class MemoryTrimTest : public ::testing::Test {
 };
 
 TEST_F(MemoryTrimTest, WhatIsFreeForLongIsGivenBack) {
-  Look(kMuch, MemoryTrim::kLooks - 1);
+  Look(kMuch, MemoryTrim::kChecks - 1);
   EXPECT_EQ(trims_, 0);
   Look(kMuch, 1);
   EXPECT_EQ(trims_, 1);
@@ -31,7 +31,7 @@ TEST_F(MemoryTrimTest, WhatIsFreeForLongIsGivenBack) {
 
 TEST_F(MemoryTrimTest, WhatIsTakenMeanwhileStays) {
   for (int i = 0; i < 10; ++i) {
-    Look(kMuch, MemoryTrim::kLooks - 1);
+    Look(kMuch, MemoryTrim::kChecks - 1);
     Look(MemoryTrim::kMaxFreeBytes, 1);
   }
   EXPECT_EQ(trims_, 0);

@@ -51,8 +51,8 @@ class SharedPayloadsTest : public ::testing::Test {
     ASSERT_NE(client_, nullptr);
     server_ = SharedPayloads::Open(client_->offer(), room_);
     ASSERT_NE(server_, nullptr);
-    server_->BeginToPlace(server_->answer());
-    client_->BeginToPlace(server_->answer());
+    server_->StartPlacing(server_->answer());
+    client_->StartPlacing(server_->answer());
   }
 
   // What the other end gets of a payload; whether it lay in the memory is in `placed`.
@@ -209,8 +209,8 @@ class LentPayloadsTest : public ::testing::Test {
     Begin(server_->answer());
   }
   void Begin(const std::string& answer) {
-    server_->BeginToPlace(answer);
-    client_->BeginToPlace(answer);
+    server_->StartPlacing(answer);
+    client_->StartPlacing(answer);
   }
   // Of the memory, with an owner that is told of.
   Slice Lent(size_t offset, size_t size) { return {lent_->data() + offset, size, owner_}; }
@@ -324,8 +324,8 @@ TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
   // A server lends nothing, nor does every client, whatever the flag says.
   const auto plain = SharedPayloads::Create();
   const auto to_plain = SharedPayloads::Open(plain->offer(), room_);
-  plain->BeginToPlace(to_plain->answer());
-  to_plain->BeginToPlace(to_plain->answer());
+  plain->StartPlacing(to_plain->answer());
+  to_plain->StartPlacing(to_plain->answer());
   for (SharedPayloads* const sender : {plain.get(), to_plain.get()}) {
     Message copied = MessageOf(Bytes(kMegabyte, 1));
     sender->Place(&copied);
