@@ -7,7 +7,7 @@
 namespace shoal {
 
 // Pauses between tries. They double from `first` to `max`. Each is shortened by up to a half at
-// random, so that many peers do not come back at once. Not thread-safe.
+// random. Otherwise many peers would come back at once. Not thread-safe.
 class Backoff {
  public:
   Backoff(Time first, Time max, uint64_t seed) : first_(first), max_(max), random_(seed | 1) {}

@@ -13,18 +13,17 @@ class MessageLite;
 
 namespace shoal {
 
-// A run of bytes that somebody else owns; `owner` keeps them alive and unchanged until it is
-// released. For sending, it is released when the transport will not read the bytes any more. May be
-// released on any thread.
+// A run of bytes. `owner` keeps them alive and unchanged until its release, on any thread. The
+// transport releases it when it no longer reads the bytes of a sent message.
 struct Slice {
   const char* data = nullptr;
   size_t size = 0;
   std::shared_ptr<const void> owner;
 };
 
-// One message of a stream: a protobuf message whose last field, on the wire too, is `bytes payload
-// = 15`. `fields` is the encoding of the other fields, `payload` the bytes of that one, without a
-// copy. A message type without a payload has everything in `fields`.
+// One message of a stream: a protobuf message whose last field, also on the wire, is `bytes payload
+// = 15`. `fields` is the encoding of the other fields. `payload` aliases the bytes of that field. A
+// type without a payload has all of its fields in `fields`.
 struct Message {
   std::string fields;
   std::vector<Slice> payload;
@@ -32,14 +31,14 @@ struct Message {
   size_t payload_bytes() const;
 };
 
-// A message of these fields (payload not set in `proto`) and this payload.
+// Returns a message of these fields and this payload. Requires that `proto` has no payload set.
 Message MakeMessage(const google::protobuf::MessageLite& proto, std::vector<Slice> payload = {});
 
-// Reads the fields; false when they are not an encoding of this type. The payload stays where it
-// is.
+// Parses the fields. Returns false if they are not an encoding of this type; InvalidMessageError()
+// of common/base/version.h is the status for that. Leaves the payload where it is.
 bool ParseMessage(const Message& message, google::protobuf::MessageLite* proto);
 
-// Copies the payload's bytes [offset, offset + size) to `out`; they must exist.
+// Copies the payload's bytes [offset, offset + size) to `out`. Requires that they exist.
 void CopyPayload(const Message& message, size_t offset, void* out, size_t size);
 
 }  // namespace shoal

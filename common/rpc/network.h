@@ -16,11 +16,11 @@
 
 namespace shoal {
 
-// Makes messages one at a time, each at the moment at which it can be written; nothing: there are
-// no more. Called on the loop; may not touch the stream that asks it.
+// Makes messages one at a time, each when the stream can write it. Returns nothing if there are no
+// more. Called on the loop; must not touch the stream that calls it.
 using MessageSource = std::function<std::optional<Message>()>;
 
-// A source of one message, or of none where `make` returns nothing.
+// Returns a source of the message that `make` returns, or of no message if it returns nothing.
 template <typename Make>
 MessageSource SourceOf(Make make) {
   return [make = std::move(make), made = false]() mutable -> std::optional<Message> {
@@ -29,76 +29,76 @@ MessageSource SourceOf(Make make) {
   };
 }
 
-// One end of a long two-way stream of messages; ordered, and broken as a whole. Loop thread only.
-// It may be destroyed at any time, in its own callbacks too, and no callback comes after that.
-// Destroying it before Finish cancels the call, and the peer's on_closed says kUnavailable; after
-// Finish, what is queued is still sent.
+// One end of a long two-way stream of messages. It keeps their order, and breaks as a whole. Loop
+// thread only. The owner may destroy it at any time, even in its own callbacks; no callback
+// follows. Destruction before Finish() cancels the call, and the peer's on_closed gets
+// kUnavailable. After Finish(), queued messages are still sent.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  // Queues a message. What is queued when the stream breaks is lost without a word. A peer that
-  // does not read, so that more than the network's queue cap is waiting, gets its stream closed,
-  // and so does a message above the cap (kResourceExhausted). No effect after Finish or on_closed.
+  // Queues a message. Queued messages are lost without a report if the stream breaks. The stream
+  // ends with kResourceExhausted if the queue or the message exceeds the network's max. No effect
+  // after Finish() or on_closed.
   virtual void Send(Message message) = 0;
-  // Sends what `source` makes, when nothing of Send and of the sources given before is waiting. Of
-  // a message that waits for a slow peer, or for a turn among many streams, there is only the
-  // source: it is made when it can be written, perhaps in this call. For everything that is large,
-  // or that a peer may ask for without reading it. Sources count as messages in the queue cap; what
-  // they make is capped as by Send. Dropped when this end finishes or breaks.
+  // Sends the messages that `source` makes, after all messages of Send() and of earlier sources.
+  // The source makes a message when the stream can write it, perhaps in this call. A message that
+  // waits for a slow peer or for its turn therefore takes no memory. Use it for large messages, and
+  // for messages that a peer may request without reading them. A source counts as one message in
+  // the queue; its messages have the same max size. Drops the source if this end finishes or
+  // breaks.
   virtual void SendFrom(MessageSource source) = 0;
-  // Client: with OK, no more messages come from here. When the server has received all, its end
-  // finishes with OK by itself, unless it has finished before or wants to decide that
-  // (on_half_closed); what it sends until then still comes. With an error, cancels the call:
-  // on_closed brings that error here, kUnavailable to the server. Server: receives no more, sends
-  // what is queued, then ends the call with `status`. on_closed follows on both ends, as a later
-  // callback.
+  // Client, with OK: sends no more after the queue. When the server has received all messages, its
+  // end finishes with OK by itself, unless it has finished before or has on_half_closed. Its
+  // messages until then still arrive. Client, with an error: cancels the call. on_closed gets that
+  // error here, and kUnavailable at the server. Server: receives no more, sends the queue, then
+  // ends the call with `status`. on_closed follows on both ends, as a later callback.
   virtual void Finish(absl::Status status) = 0;
-  // Address of the other end, for messages to people.
+  // Returns the address of the other end, for texts.
   virtual std::string peer() const = 0;
 };
 
-// What happens to a stream. Called on the loop, after the call that created the stream has
-// returned.
+// The events of a stream. Called on the loop, after the call that created the stream has returned.
 struct StreamCallbacks {
   std::function<void(Message)> on_message;
-  // Server: the client will send no more, as one that makes a unary call says at once. Who answers
-  // later gives this, and finishes the stream; without it the stream finishes with OK when all that
-  // was sent until now, by sources too, is written.
+  // Server: the client sends no more. A unary call gets this right after its request. An owner that
+  // answers later sets this callback, and finishes the stream itself. Without it, the stream
+  // finishes with OK when all messages until now, also those of sources, are written.
   std::function<void()> on_half_closed = nullptr;
-  // The last callback: the status with which the server finished, else why the stream broke
-  // (kUnavailable: not reachable or lost, naming the peer).
+  // The last callback. It gets the status with which the server finished, or why the stream broke.
+  // kUnavailable: the peer is not reachable, or is lost; the text names it.
   std::function<void(absl::Status)> on_closed;
 };
 
-// Streams between tasks. One implementation speaks gRPC, one connects tasks of one process.
+// Streams between tasks. One implementation uses gRPC, another connects tasks of one process.
 // Loop thread only.
 class Network {
  public:
   virtual ~Network() = default;
 
-  // Opens a stream to "/shoal.proto.ParameterServer/Exchange" at `address`. Returns at once; what
-  // goes wrong comes as on_closed. Sends may be queued at once.
+  // Opens a stream for `method` ("/shoal.proto.ParameterServer/Exchange") at `address`. Returns at
+  // once; on_closed reports errors. The stream queues messages at once.
   virtual std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                        StreamCallbacks callbacks) = 0;
-  // The system is being asked which addresses the host in `address` has, and has not said yet.
+  // Whether the system is still looking up the host of `address`.
   virtual bool IsLookingUp(const std::string& /*address*/) const { return false; }
-  // Payloads that lie in `memory` may be read there by peers of this machine, on streams that are
-  // opened from now on, instead of being copied. They stay as they are until their owners are
-  // released; after the end of a stream, also until the peer has sent something on another one, as
-  // it may be reading one when the stream ends. What was lent before is not any more; null:
-  // nothing.
+  // Lends `memory` to peers of this machine, on streams that open from now on. They read payloads
+  // that lie in it in place, without a copy. A payload must not change until its owners are
+  // released. After the end of a stream it must also not change until the peer has sent a message
+  // on another stream, because the peer may be reading when the stream ends. Replaces the memory
+  // that was lent before; null: lends none.
   virtual void Lend(std::shared_ptr<const SharedMemory> /*memory*/) {}
-  // Of the address space, where it is limited, so many bytes stay free: streams share memory only
-  // where there is more. Until this is called they share none there (SharedMemoryRoom).
+  // Keeps this many bytes of a limited address space free: streams share memory only if there is
+  // more. Before this call they share none if there is a limit (SharedMemoryRoom).
   virtual void KeepFree(uint64_t /*bytes*/) {}
 
-  // Decides over a stream that a client opened: takes it and returns its callbacks, or returns an
-  // error, with which it is ended. The stream is usable once the function has returned.
+  // Decides over a stream that a client has opened: accepts it and returns its callbacks, or
+  // rejects it with an error, which the client gets. The stream is usable once the function has
+  // returned.
   using Acceptor = std::function<absl::StatusOr<StreamCallbacks>(const std::string& method,
                                                                  std::unique_ptr<Stream> stream)>;
-  // Listens at `address` ("127.0.0.1:0" takes a free port); the bound address comes back. Once per
-  // Network. Errors name the address and what to do (another port).
+  // Listens at `address` ("127.0.0.1:0" takes a free port). Returns the bound address. Once per
+  // network. Errors name the address and the remedy, such as another port.
   virtual absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) = 0;
 };
 

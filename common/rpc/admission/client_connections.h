@@ -16,7 +16,8 @@ namespace shoal {
 
 // The connections of clients to a server of this process, up to a max. A connection talks while it
 // has a stream on which the client has sent a valid message. Else it is silent. Silent connections
-// give way to new ones if there is no more room, so that they keep nobody out. Thread-safe.
+// give way to new ones if there is no more room. Otherwise they could keep all others out.
+// Thread-safe.
 class ClientConnections {
  public:
   struct Options {

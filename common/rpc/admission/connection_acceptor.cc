@@ -54,7 +54,7 @@ absl::Status ConnectionAcceptor::CheckAccepting() const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::steady_clock::now() - not_accepting_since_);
   return absl::ResourceExhaustedError(
-      absl::StrCat(not_accepting_, ", since ", seconds.count(), " s"));
+      absl::StrCat(not_accepting_, ", for ", seconds.count(), " s"));
 }
 
 void ConnectionAcceptor::SetNotAccepting(const std::string& reason) {
@@ -65,7 +65,7 @@ void ConnectionAcceptor::SetNotAccepting(const std::string& reason) {
     not_accepting_ = reason;
   }
   if (!options_.warn) return;
-  options_.warn(reason.empty() ? absl::StrCat(address(), " takes connections again") : reason);
+  options_.warn(reason.empty() ? absl::StrCat(address(), " accepts connections again") : reason);
 }
 
 void ConnectionAcceptor::Run() {
@@ -107,7 +107,7 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
     }
     if (room == ClientConnections::Room::kLater) return {kPauseMs, std::nullopt};
     if (room == ClientConnections::Room::kNone) {
-      return {kPauseMs, absl::StrCat(address(), " takes no more connections: ",
+      return {kPauseMs, absl::StrCat(address(), " accepts no more connections: ",
                                      options_.connections->max_connections(),
                                      " are open, the maximum at a limit of ", FileLimit(),
                                      " open files (ulimit -n)")};
@@ -120,7 +120,7 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
       break;
     } else if (errno != ECONNABORTED && errno != EINTR && !ending_) {
       return {kPauseMs,
-              absl::StrCat(address(), " takes no more connections: ", std::strerror(errno),
+              absl::StrCat(address(), " accepts no more connections: ", std::strerror(errno),
                            "; the limit is ", FileLimit(), " open files (ulimit -n)")};
     }
   }

@@ -18,7 +18,7 @@ namespace shoal {
 // Accepts the connections of a server on its own thread and hands them over. If there is no more
 // room, new connections wait in the system's queue until others close. Silent connections are ended
 // for them (ClientConnections). We do not use gRPC's acceptor: gRPC 1.51 takes any number of
-// connections, and gives up a port for ever if accept finds no free descriptor. Runs from
+// connections, and closes its port for ever if accept finds no free descriptor. Runs from
 // construction to Stop(). Thread-safe.
 class ConnectionAcceptor {
  public:
@@ -33,12 +33,12 @@ class ConnectionAcceptor {
   ConnectionAcceptor(ListeningSocket socket, Options options);
   ~ConnectionAcceptor() { Stop(); }
 
-  // Gives up the port. Hands no connection over after it returns.
+  // Closes the port. Hands no connection over after it returns.
   void Stop();
 
   const std::string& address() const { return socket_.address(); }
-  // Returns OK if connections are accepted. kResourceExhausted: why they are not and since when, in
-  // one line.
+  // Returns OK if connections are accepted. kResourceExhausted: why they are not and for how long,
+  // in one line.
   absl::Status CheckAccepting() const;
 
  private:
@@ -65,7 +65,7 @@ class ConnectionAcceptor {
   mutable Mutex mutex_;
   std::string not_accepting_ ABSL_GUARDED_BY(mutex_);  // the reason; empty if it accepts
   std::chrono::steady_clock::time_point not_accepting_since_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // "accept"; last, so that it starts after all other members
+  std::thread thread_;  // "accept"; last: it starts after all other members
 };
 
 // Returns the max number of open connections of a server of this process: `wanted`, or fewer if the

@@ -15,7 +15,7 @@ absl::Status StreamAdmission::Admit(
     absl::FunctionRef<void(uint64_t displaced, const absl::Status& reason)> displace) {
   silent_.insert(stream.number);
   if (!options_.connections->OpenStream(stream.connection)) {
-    return absl::ResourceExhaustedError(absl::StrCat(options_.address, " takes no more than ",
+    return absl::ResourceExhaustedError(absl::StrCat(options_.address, " accepts at most ",
                                                      options_.max_streams_per_client,
                                                      " streams on one connection"));
   }

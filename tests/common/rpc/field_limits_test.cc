@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-std::string Peer() { return "ps 3 at host:2222"; }
+std::string SenderName() { return "ps 3 at host:2222"; }
 
 TEST(FieldLimitsTest, MessagesOfARepeatedFieldAreCounted) {
   proto::ControlReply reply;
@@ -20,7 +20,7 @@ TEST(FieldLimitsTest, MessagesOfARepeatedFieldAreCounted) {
   for (const uint64_t max : {4, 5}) {
     const std::vector<FieldLimit> limits = {{.kind = 7, .field = 2, .max = max}};
     proto::ControlReply parsed;
-    const absl::Status status = ParseWithin(limits, message, Peer, &parsed);
+    const absl::Status status = ParseWithin(limits, message, SenderName, &parsed);
     if (max < 5) {
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
       EXPECT_EQ(parsed.written().ranges_size(), 0) << "nothing is parsed";
@@ -45,7 +45,7 @@ TEST(FieldLimitsTest, NumbersCountHoweverTheyAreEncoded) {
   EXPECT_EQ(parsed.claimed().applied_after_base_size(), 7);
   for (const uint64_t max : {6, 7}) {
     const std::vector<FieldLimit> limits = {{.kind = 2, .field = 5, .max = max, .packed = true}};
-    EXPECT_EQ(ParseWithin(limits, message, Peer, &parsed).ok(), max == 7);
+    EXPECT_EQ(ParseWithin(limits, message, SenderName, &parsed).ok(), max == 7);
   }
 }
 
@@ -54,7 +54,7 @@ TEST(FieldLimitsTest, OtherFieldsAreFree) {
   for (int i = 0; i < 100; ++i) report.mutable_steps_done()->add_steps();
   const std::vector<FieldLimit> limits = {{.kind = 1, .field = 9, .max = 2, .packed = true}};
   proto::WorkerReport parsed;
-  EXPECT_TRUE(ParseWithin(limits, MakeMessage(report), Peer, &parsed).ok());
+  EXPECT_TRUE(ParseWithin(limits, MakeMessage(report), SenderName, &parsed).ok());
 }
 
 TEST(FieldLimitsTest, GarbageIsNoMessage) {
@@ -62,7 +62,7 @@ TEST(FieldLimitsTest, GarbageIsNoMessage) {
   for (const std::string& fields :
        {std::string("\xff\xff\xff"), std::string("\x3a\x7f\x01"), std::string("\x3a")}) {
     proto::ControlReply parsed;
-    EXPECT_EQ(ParseWithin(limits, {.fields = fields, .payload = {}}, Peer, &parsed).code(),
+    EXPECT_EQ(ParseWithin(limits, {.fields = fields, .payload = {}}, SenderName, &parsed).code(),
               absl::StatusCode::kInvalidArgument);
   }
 }

@@ -169,7 +169,7 @@ TEST(MessageDeathTest, CopyingMoreThanThereIsIsAFault) {
   EXPECT_DEATH(CopyPayload(message, 0, copy, sizeof(copy)), "the payload ends 3 bytes early");
 }
 
-// Whatever comes from the wire is decoded or refused; what is decoded stands for the same bytes.
+// Whatever comes from the wire is decoded or rejected; what is decoded stands for the same bytes.
 TEST(MessageTest, RandomBytesDoNoHarm) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));

@@ -114,7 +114,7 @@ void InProcessEnd::MakeNext() {
       continue;
     }
     const size_t bytes = EncodedSize(*message);
-    if (bytes > limits_.max_message_bytes) return Send(*std::move(message));  // which refuses it
+    if (bytes > limits_.max_message_bytes) return Send(*std::move(message));  // which rejects it
     unread_ = true;
     PostToPeer([message = *std::move(message)](InProcessEnd* end) mutable {
       end->Deliver(std::move(message));

@@ -58,7 +58,7 @@ size_t GrpcServerCall::max_request_bytes() const {
 
 absl::Status GrpcServerCall::TooLongError(uint64_t bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes, " bytes; ", method(),
-                                                   " takes at most ", max_request_bytes()));
+                                                   " accepts at most ", max_request_bytes()));
 }
 
 void GrpcServerCall::RejectTooLong(uint64_t bytes) {

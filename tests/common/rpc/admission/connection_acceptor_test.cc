@@ -142,7 +142,7 @@ TEST_F(ConnectionAcceptorTest, PlacesOfClosedConnectionsAreTakenByOthers) {
   AwaitWarnings(2);
   EXPECT_TRUE(acceptor_->CheckAccepting().ok());
   MutexLock lock(&mutex_);
-  EXPECT_THAT(warnings_[1], HasSubstr("takes connections again"));
+  EXPECT_THAT(warnings_[1], HasSubstr("accepts connections again"));
 }
 
 TEST_F(ConnectionAcceptorTest, WhoSaysNothingGivesWayToWhoComes) {

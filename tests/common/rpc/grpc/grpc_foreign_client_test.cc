@@ -321,9 +321,9 @@ TEST_F(ForeignClientTest, StreamsAboveTheMostAreRefusedAndHealthIsNot) {
     // Until it is read the stream is a silent one, which gives way.
     WaitForAccepted(i)->log.WaitForMessages(1);
   }
-  ForeignCall refused(address_, kExchangeMethod);
-  EXPECT_EQ(refused.Read(), std::nullopt);
-  const grpc::Status status = refused.Finish();
+  ForeignCall rejected(address_, kExchangeMethod);
+  EXPECT_EQ(rejected.Read(), std::nullopt);
+  const grpc::Status status = rejected.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), ::testing::HasSubstr(address_));
 

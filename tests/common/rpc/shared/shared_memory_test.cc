@@ -67,7 +67,7 @@ TEST(SharedMemoryTest, IsThereForOneWhoHasOpenedItWhenItsMakerIsGone) {
   EXPECT_EQ(SharedMemory::Open(offer, Access::kRead, AllRoom()), nullptr);
 }
 
-// The limit of a file's size would not refuse it, but kill the process.
+// The limit of a file's size would not reject it, but kill the process.
 TEST(SharedMemoryTest, WhereFilesMayNotBeSoLargeThereIsNone) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

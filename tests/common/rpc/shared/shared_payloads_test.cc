@@ -184,9 +184,9 @@ TEST_F(SharedPayloadsTest, PlacesThatCannotBeAreRefused) {
   EXPECT_EQ(server_->Find(std::make_unique<Message>(at(64, kHalf - 64)).get()), absl::OkStatus());
   for (Message bad : {at(kHalf, 1), at(128, kHalf - 64), at(64, kHalf + 1), at(0, 1), at(65, 1),
                       at(UINT64_MAX - 63, 64), at(64, UINT64_MAX)}) {
-    const absl::Status refused = server_->Find(&bad);
-    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot lie at"));
+    const absl::Status rejected = server_->Find(&bad);
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(rejected.message()), HasSubstr("cannot lie at"));
     EXPECT_THAT(bad.payload, IsEmpty());
   }
   Message twice = at(64, 1);
@@ -317,9 +317,9 @@ TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
   for (Message bad : {at({{0, kBytes + 1}}), at({{kBytes, 1}}), at({{0, 5}, {UINT64_MAX, 2}}),
                       at({{1, UINT64_MAX}}), at({{0, 0}}), at({{0, kBytes}, {0, 1}}),
                       at(std::vector(5000, std::pair<uint64_t, uint64_t>(0, 1)))}) {
-    const absl::Status refused = server_->Find(&bad);
-    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot lie at"));
+    const absl::Status rejected = server_->Find(&bad);
+    EXPECT_EQ(rejected.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(rejected.message()), HasSubstr("cannot lie at"));
   }
   // A server lends nothing, nor does every client, whatever the flag says.
   const auto plain = SharedPayloads::Create();
