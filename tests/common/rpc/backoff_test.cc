@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(BackoffTest, DoublesUpToTheMostAndIsShortenedByAtMostHalf) {
+TEST(BackoffTest, DoublesUpToTheMaxAndIsShortenedByAtMostHalf) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Backoff backoff(milliseconds(100), milliseconds(1000), seed);
     Time full = milliseconds(100);

@@ -132,7 +132,7 @@ TYPED_TEST_P(EventLoopConformance, PostOnTheLoopRunsLater) {
   EXPECT_TRUE(done.Wait());
 }
 
-TYPED_TEST_P(EventLoopConformance, OffloadedWorkRunsInOrderBesideTheLoop) {
+TYPED_TEST_P(EventLoopConformance, OffloadedWorkRunsInOrderOffTheLoop) {
   constexpr int kPieces = 50;
   std::vector<int> worked;  // One piece at a time, so that no lock is needed.
   std::vector<int> done;
@@ -161,7 +161,7 @@ TYPED_TEST_P(EventLoopConformance, OffloadedWorkRunsInOrderBesideTheLoop) {
   });
 }
 
-TYPED_TEST_P(EventLoopConformance, BriefWorkDoesNotWaitForTheOther) {
+TYPED_TEST_P(EventLoopConformance, BriefWorkDoesNotWaitForFiles) {
   Event brief_done;
   Event both_done;
   this->node_->OnLoop([&] {
@@ -173,7 +173,7 @@ TYPED_TEST_P(EventLoopConformance, BriefWorkDoesNotWaitForTheOther) {
   EXPECT_TRUE(both_done.Wait());
 }
 
-TYPED_TEST_P(EventLoopConformance, CopiesAreMadeBesideTheLoop) {
+TYPED_TEST_P(EventLoopConformance, CopiesRunOffTheLoop) {
   constexpr int kCopies = 50;
   std::vector<int> copied(kCopies, -1);
   int done = 0;
@@ -197,7 +197,7 @@ TYPED_TEST_P(EventLoopConformance, CopiesAreMadeBesideTheLoop) {
   EXPECT_TRUE(all_done.Wait());
 }
 
-TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
+TYPED_TEST_P(EventLoopConformance, StopDropsPendingCallbacks) {
   Event stopped;
   Event freed;
   const auto never = [token = std::shared_ptr<void>(nullptr, [&](void*) { freed.Set(); })] {
@@ -225,7 +225,7 @@ REGISTER_TYPED_TEST_SUITE_P(EventLoopConformance, TimersFireInOrderOfTheirTimes,
                             CancelledTimersDoNotFire, TimerMaySetTheNext,
                             TimersThatAreAlwaysDueLeaveTimeForOthers,
                             PostsOfAThreadRunInOrderOnTheLoop, PostOnTheLoopRunsLater,
-                            OffloadedWorkRunsInOrderBesideTheLoop, BriefWorkDoesNotWaitForTheOther,
-                            CopiesAreMadeBesideTheLoop, StopDropsWhatIsLeft);
+                            OffloadedWorkRunsInOrderOffTheLoop, BriefWorkDoesNotWaitForFiles,
+                            CopiesRunOffTheLoop, StopDropsPendingCallbacks);
 
 }  // namespace shoal

@@ -31,7 +31,7 @@ TEST(FieldLimitsTest, MessagesOfARepeatedFieldAreCounted) {
   }
 }
 
-TEST(FieldLimitsTest, NumbersCountHoweverTheyAreEncoded) {
+TEST(FieldLimitsTest, NumbersCountInEachEncoding) {
   proto::ControlReply reply;
   for (const uint64_t step : {uint64_t{1}, uint64_t{300}, UINT64_MAX})
     reply.mutable_claimed()->add_applied_after_base(step);
@@ -49,7 +49,7 @@ TEST(FieldLimitsTest, NumbersCountHoweverTheyAreEncoded) {
   }
 }
 
-TEST(FieldLimitsTest, OtherFieldsAreFree) {
+TEST(FieldLimitsTest, OtherFieldsHaveNoLimit) {
   proto::WorkerReport report;
   for (int i = 0; i < 100; ++i) report.mutable_steps_done()->add_steps();
   const std::vector<FieldLimit> limits = {{.kind = 1, .field = 9, .max = 2, .packed = true}};
@@ -57,7 +57,7 @@ TEST(FieldLimitsTest, OtherFieldsAreFree) {
   EXPECT_TRUE(ParseWithin(limits, MakeMessage(report), SenderName, &parsed).ok());
 }
 
-TEST(FieldLimitsTest, GarbageIsNoMessage) {
+TEST(FieldLimitsTest, GarbageDoesNotParse) {
   const std::vector<FieldLimit> limits = {{.kind = 7, .field = 2, .max = 0}};
   for (const std::string& fields :
        {std::string("\xff\xff\xff"), std::string("\x3a\x7f\x01"), std::string("\x3a")}) {

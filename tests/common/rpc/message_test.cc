@@ -55,7 +55,7 @@ proto::ExchangeRequest Push() {
   return request;
 }
 
-TEST(MessageTest, GeneratedClassReadsWhatIsSent) {
+TEST(MessageTest, TheGeneratedClassReadsASentMessage) {
   const Message message = MakeMessage(Push(), {Owned("grad"), Owned(""), Owned("ient")});
   EXPECT_EQ(EncodedSize(message), OnTheWire(message).size());
   proto::ExchangeRequest request;
@@ -64,7 +64,7 @@ TEST(MessageTest, GeneratedClassReadsWhatIsSent) {
   EXPECT_EQ(request.push().step(), 300u);
 }
 
-TEST(MessageTest, WhatTheGeneratedClassSendsIsRead) {
+TEST(MessageTest, AMessageOfTheGeneratedClassIsRead) {
   std::mt19937_64 random(1);
   for (size_t size : {1u, 127u, 128u, 20000u}) {
     proto::ExchangeRequest request = Push();
@@ -92,7 +92,7 @@ TEST(MessageTest, EmptyPayloadIsNotSent) {
   EXPECT_TRUE(Decode("").ok());
 }
 
-TEST(MessageTest, DecodedPayloadAliasesAndKeepsWhatWasReceived) {
+TEST(MessageTest, ADecodedPayloadAliasesTheReceivedBytes) {
   const Message sent = MakeMessage(Push(), {Owned("gradient")});
   std::vector<Slice> received = {Owned(EncodeHead(sent)), Owned("gradient")};
   const std::weak_ptr<const void> owner = received[1].owner;
@@ -139,7 +139,7 @@ struct BadMessage {
 
 class BadMessageTest : public ::testing::TestWithParam<BadMessage> {};
 
-TEST_P(BadMessageTest, IsRefused) {
+TEST_P(BadMessageTest, IsRejected) {
   const absl::StatusOr<Message> message = Decode(GetParam().bytes);
   EXPECT_EQ(message.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(message.status().message()), ::testing::HasSubstr(GetParam().error));
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadMessage{"NoWireType", "\x0f", "wire type 7"}),
     [](const auto& info) { return info.param.name; });
 
-TEST(MessageDeathTest, CopyingMoreThanThereIsIsAFault) {
+TEST(MessageDeathTest, CopyingBeyondThePayloadCrashes) {
   const Message message = MakeMessage(proto::ExchangeRequest());
   char copy[3] = {};
   EXPECT_DEATH(CopyPayload(message, 0, copy, sizeof(copy)), "the payload ends 3 bytes early");

@@ -191,7 +191,7 @@ TYPED_TEST_P(NetworkConformance, ClientFinishWithAnErrorCancels) {
   EXPECT_EQ(accepted->log.WaitForClose().code(), absl::StatusCode::kUnavailable);
 }
 
-TYPED_TEST_P(NetworkConformance, AcceptorRefuses) {
+TYPED_TEST_P(NetworkConformance, AcceptorRejects) {
   this->Start();
   this->StopServer();
   std::unique_ptr<Stream> kept;
@@ -364,7 +364,7 @@ TYPED_TEST_P(NetworkConformance, CallbacksThatOwnTheirStreamAreFreed) {
   EXPECT_TRUE(freed.Wait());
 }
 
-TYPED_TEST_P(NetworkConformance, QueueAboveTheCapBreaksTheStream) {
+TYPED_TEST_P(NetworkConformance, QueueAboveTheMaxBreaksTheStream) {
   this->Start({.message_bytes = 1 << 20, .queued_bytes = 1 << 20, .queued_messages = 10000});
   StreamLog& log = this->NewLog();
   Stream* const stream = this->Open(&log);
@@ -408,7 +408,7 @@ TYPED_TEST_P(NetworkConformance, TooManyQueuedMessagesBreakTheStream) {
   this->server_->OnLoop([] {});  // After the callback that refers to `release`.
 }
 
-TYPED_TEST_P(NetworkConformance, MessageAboveTheCapEndsOnlyItsStream) {
+TYPED_TEST_P(NetworkConformance, MessageAboveTheMaxEndsOnlyItsStream) {
   this->Start({.message_bytes = 1 << 20});
   StreamLog& other_log = this->NewLog();
   Stream* const other = this->Open(&other_log);
@@ -461,7 +461,7 @@ TYPED_TEST_P(NetworkConformance, ManyStreamsAtOnce) {
   for (StreamLog* log : logs) EXPECT_EQ(log->WaitForClose(), absl::OkStatus());
 }
 
-TYPED_TEST_P(NetworkConformance, AddressInUseIsAnErrorThatSaysWhatToDo) {
+TYPED_TEST_P(NetworkConformance, AddressInUseIsAnErrorWithARemedy) {
   this->Start();
   const std::unique_ptr<TestNode> second = this->transport_->CreateNode();
   absl::Status status;
@@ -485,11 +485,11 @@ REGISTER_TYPED_TEST_SUITE_P(
     PayloadOfSeveralSlicesArrivesWholeAndItsOwnersAreReleased, EmptyMessageIsAMessage,
     ClientFinishSendsTheRestAndEndsBothWithOk, AnswersToAFinishedClientStillCome,
     ServerFinishSendsTheRestThenItsStatus, StreamDroppedAfterFinishStillSends,
-    ClientFinishWithAnErrorCancels, AcceptorRefuses, AcceptorMaySendAndFinish,
+    ClientFinishWithAnErrorCancels, AcceptorRejects, AcceptorMaySendAndFinish,
     UnreachableAddressIsNamed, DestroyedServerIsNoticedAndFoundAgain, DestroyedClientIsNoticed,
     DroppedServerStreamIsNoticed, StreamMayBeDestroyedInItsCallbacks,
-    CallbacksThatOwnTheirStreamAreFreed, QueueAboveTheCapBreaksTheStream,
-    TooManyQueuedMessagesBreakTheStream, MessageAboveTheCapEndsOnlyItsStream, ManyStreamsAtOnce,
-    AddressInUseIsAnErrorThatSaysWhatToDo);
+    CallbacksThatOwnTheirStreamAreFreed, QueueAboveTheMaxBreaksTheStream,
+    TooManyQueuedMessagesBreakTheStream, MessageAboveTheMaxEndsOnlyItsStream, ManyStreamsAtOnce,
+    AddressInUseIsAnErrorWithARemedy);
 
 }  // namespace shoal

@@ -37,7 +37,7 @@ TEST(ScopeTest, DoneOfWorkWithoutAResultTakesNothing) {
   EXPECT_EQ(done, 2);
 }
 
-TEST(ScopeTest, WorkRunsButDoneDoesNotAfterTheEnd) {
+TEST(ScopeTest, AfterTheEndWorkRunsWithoutDone) {
   FakeLoop loop;
   auto scope = std::make_optional<Scope>(&loop);
   bool worked = false, done = false;

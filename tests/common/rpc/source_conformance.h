@@ -79,7 +79,7 @@ TYPED_TEST_P(SourceConformance, MessagesAreMadeWhenTheyCanBeWritten) {
   EXPECT_LE(made->max_alive, 8);
 }
 
-TYPED_TEST_P(SourceConformance, WhatIsSentGoesBeforeWhatSourcesHaveNotMade) {
+TYPED_TEST_P(SourceConformance, SentMessagesPrecedeThoseOfSources) {
   this->Start();
   StreamLog& log = this->NewLog();
   this->Open(&log);
@@ -125,7 +125,7 @@ TYPED_TEST_P(SourceConformance, SourcesOfBothEndsAreDroppedWithTheStream) {
   }
 }
 
-TYPED_TEST_P(SourceConformance, AMessageAboveTheCapEndsTheStream) {
+TYPED_TEST_P(SourceConformance, AMessageAboveTheMaxEndsTheStream) {
   this->Start({.message_bytes = 1 << 20});
   StreamLog& log = this->NewLog();
   this->Open(&log);
@@ -170,7 +170,7 @@ TYPED_TEST_P(SourceConformance, SourcesAreDrainedForAClientThatHasFinished) {
 }
 
 // Acts like a unary call: the client sends only the request, and the server answers later.
-TYPED_TEST_P(SourceConformance, AServerThatWantsToAnswerLaterKeepsAHalfClosedStream) {
+TYPED_TEST_P(SourceConformance, AServerThatAnswersLaterKeepsAHalfClosedStream) {
   this->Start();
   this->StopServer();
   std::unique_ptr<Stream> serving;
@@ -224,11 +224,11 @@ TYPED_TEST_P(SourceConformance, AClientThatGoesBeforeItsAnswerIsNoticed) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(SourceConformance, MessagesAreMadeWhenTheyCanBeWritten,
-                            WhatIsSentGoesBeforeWhatSourcesHaveNotMade,
+                            SentMessagesPrecedeThoseOfSources,
                             SourcesOfBothEndsAreDroppedWithTheStream,
-                            AMessageAboveTheCapEndsTheStream, TooManySourcesBreakTheStream,
+                            AMessageAboveTheMaxEndsTheStream, TooManySourcesBreakTheStream,
                             SourcesAreDrainedForAClientThatHasFinished,
-                            AServerThatWantsToAnswerLaterKeepsAHalfClosedStream,
+                            AServerThatAnswersLaterKeepsAHalfClosedStream,
                             AClientThatGoesBeforeItsAnswerIsNoticed);
 
 }  // namespace shoal

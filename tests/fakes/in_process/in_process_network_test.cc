@@ -39,7 +39,7 @@ TEST(InProcessNetworkTest, AnyNameIsAnAddress) {
   EXPECT_NE(other->Listen("10.0.0.3:0", accept).value(), "10.0.0.3:0");
 }
 
-TEST(InProcessNetworkTest, StreamToANodeThatNeverRanIsBrokenByItsEnd) {
+TEST(InProcessNetworkTest, TheEndOfANodeThatNeverRanBreaksItsStreams) {
   InProcessTransport transport({});
   const auto client = transport.CreateNode();
   InProcessHub hub;

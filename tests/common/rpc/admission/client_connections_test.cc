@@ -68,7 +68,7 @@ class ClientConnectionsTest : public ::testing::Test {
   std::deque<ConnectionPair> pairs_;
 };
 
-TEST_F(ClientConnectionsTest, TheOldestThatSaysNothingGivesWay) {
+TEST_F(ClientConnectionsTest, TheLongestSilentConnectionGivesWay) {
   ClientConnections connections({.max_connections = 3, .patience = Time::zero()});
   Add(&connections, 2);
   EXPECT_EQ(connections.MakeRoom(), Room::kFree);
@@ -82,14 +82,14 @@ TEST_F(ClientConnectionsTest, TheOldestThatSaysNothingGivesWay) {
   EXPECT_EQ(connections.MakeRoom(), Room::kFree);
 }
 
-TEST_F(ClientConnectionsTest, OfManyASixteenthGivesWay) {
+TEST_F(ClientConnectionsTest, ASixteenthOfManyGivesWay) {
   ClientConnections connections({.max_connections = 64, .patience = Time::zero()});
   Add(&connections, 64);
   EXPECT_EQ(connections.MakeRoom(), Room::kSoon);
   ExpectEnded({0, 1, 2, 3});
 }
 
-TEST_F(ClientConnectionsTest, WhoeverTalksStays) {
+TEST_F(ClientConnectionsTest, ATalkingConnectionStays) {
   ClientConnections connections({.max_connections = 2, .patience = Time::zero()});
   Add(&connections, 2);
   for (const ConnectionPair& pair : pairs_) connections.BeginTalk(connections.Find(pair.peer()));
@@ -103,14 +103,14 @@ TEST_F(ClientConnectionsTest, WhoeverTalksStays) {
   ExpectEnded({1});
 }
 
-TEST_F(ClientConnectionsTest, WhoeverHasJustComeHasTimeToSaySomething) {
+TEST_F(ClientConnectionsTest, ANewConnectionHasTimeToTalk) {
   ClientConnections connections({.max_connections = 1, .patience = std::chrono::hours(1)});
   Add(&connections, 1);
   EXPECT_EQ(connections.MakeRoom(), Room::kLater);
   ExpectEnded({});
 }
 
-TEST_F(ClientConnectionsTest, AnotherFileThatHasTheDescriptorIsLeftAlone) {
+TEST_F(ClientConnectionsTest, AnotherFileWithTheDescriptorIsNotEnded) {
   ClientConnections connections({.max_connections = 1, .patience = Time::zero()});
   Add(&connections, 1);
   const int former = pairs_[0].server();
@@ -125,7 +125,7 @@ TEST_F(ClientConnectionsTest, AnotherFileThatHasTheDescriptorIsLeftAlone) {
   close(former);
 }
 
-TEST_F(ClientConnectionsTest, OneClientHasSoManyStreams) {
+TEST_F(ClientConnectionsTest, OneConnectionHasAMaxOfStreams) {
   ClientConnections connections({.max_connections = 9, .max_streams = 2});
   Add(&connections, 2);
   const uint64_t client = connections.Find(pairs_[0].peer());
@@ -139,7 +139,7 @@ TEST_F(ClientConnectionsTest, OneClientHasSoManyStreams) {
 }
 
 // From the port that it had, while streams of its former connection still end here.
-TEST_F(ClientConnectionsTest, WhoComesAgainIsNotCountedWithWhatItHadBefore) {
+TEST_F(ClientConnectionsTest, AClientThatReturnsHasANewCount) {
   ClientConnections connections({.max_connections = 2, .max_streams = 1, .patience = Time::zero()});
   const ConnectionPair& pair = pairs_.emplace_back();
   const int former = dup(pair.server());
@@ -162,7 +162,7 @@ TEST_F(ClientConnectionsTest, WhoComesAgainIsNotCountedWithWhatItHadBefore) {
 }
 
 // Streams of a socket in the file system do not say whose they are.
-TEST_F(ClientConnectionsTest, LocalSocketsAreNotTakenForSilent) {
+TEST_F(ClientConnectionsTest, LocalSocketsAreNotSilent) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   EXPECT_EQ(PeerOf(ends[0]), "");

@@ -108,7 +108,7 @@ class ConnectionAcceptorTest : public ::testing::Test {
   std::unique_ptr<ConnectionAcceptor> acceptor_;
 };
 
-TEST_F(ConnectionAcceptorTest, ConnectionsBeyondTheMostWaitForOthersToClose) {
+TEST_F(ConnectionAcceptorTest, ConnectionsAboveTheMaxWaitForOthersToClose) {
   Listen("127.0.0.1:0", 3);
   std::deque<SilentClient> clients;
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(clients.emplace_back(acceptor_->address()).connected());
@@ -145,7 +145,7 @@ TEST_F(ConnectionAcceptorTest, PlacesOfClosedConnectionsAreTakenByOthers) {
   EXPECT_THAT(warnings_[1], HasSubstr("accepts connections again"));
 }
 
-TEST_F(ConnectionAcceptorTest, WhoSaysNothingGivesWayToWhoComes) {
+TEST_F(ConnectionAcceptorTest, SilentConnectionsGiveWayToNewOnes) {
   all_talk_ = false;
   Listen("127.0.0.1:0", 2);
   std::deque<SilentClient> clients;
@@ -172,7 +172,7 @@ TEST_F(ConnectionAcceptorTest, WhoSaysNothingGivesWayToWhoComes) {
   EXPECT_THAT(warnings_[0], HasSubstr("(ulimit -n)"));
 }
 
-TEST_F(ConnectionAcceptorTest, ThatOthersAreClosedIsSaidOnlyWhereTheyAre) {
+TEST_F(ConnectionAcceptorTest, WarnsOnlyIfItClosesSilentConnections) {
   all_talk_ = false;
   Listen("127.0.0.1:0", 2, /*patience=*/std::chrono::hours(1));
   std::deque<SilentClient> clients;
@@ -189,7 +189,7 @@ TEST_F(ConnectionAcceptorTest, ThatOthersAreClosedIsSaidOnlyWhereTheyAre) {
   EXPECT_THAT(warnings_, ::testing::IsEmpty());
 }
 
-TEST_F(ConnectionAcceptorTest, AllAddressesAreThoseOfIpv4Too) {
+TEST_F(ConnectionAcceptorTest, AllAddressesIncludeIpv4) {
   for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
     if (address[0] == '[' && !ListeningSocket::Open(address).ok()) continue;  // no IPv6 here
     Listen(address, 10);
@@ -199,7 +199,7 @@ TEST_F(ConnectionAcceptorTest, AllAddressesAreThoseOfIpv4Too) {
   }
 }
 
-TEST_F(ConnectionAcceptorTest, ThePortIsFreeOnceItHasStopped) {
+TEST_F(ConnectionAcceptorTest, StopFreesThePort) {
   Listen("127.0.0.1:0", 10);
   const std::string address = acceptor_->address();
   const absl::Status taken = ListeningSocket::Open(address).status();

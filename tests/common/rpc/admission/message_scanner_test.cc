@@ -33,7 +33,7 @@ class MessageScannerTest : public ::testing::Test {
   MessageScanner scanner_;
 };
 
-TEST_F(MessageScannerTest, MessagesUpToTheMaximumPass) {
+TEST_F(MessageScannerTest, MessagesUpToTheMaxPass) {
   for (const size_t piece : {1, 3, 16384, 1 << 20}) {
     for (const size_t bytes : {size_t{0}, size_t{1}, size_t{70'000}, kMax}) {
       EXPECT_TRUE(Accept(1, MessageOf(bytes) + MessageOf(bytes) + MessageOf(3), piece));
@@ -42,7 +42,7 @@ TEST_F(MessageScannerTest, MessagesUpToTheMaximumPass) {
   }
 }
 
-TEST_F(MessageScannerTest, ALongerOneIsToldOnceItBeginsToCome) {
+TEST_F(MessageScannerTest, ReportsALongerMessageOnceAtItsBeginning) {
   for (const size_t piece : {7, 16384}) {
     const std::string message = MessageOf(kMax + 1);
     EXPECT_TRUE(Accept(1, MessageOf(10) + message.substr(0, MessageScanner::kMaxUnchecked), piece));
@@ -69,7 +69,7 @@ TEST_F(MessageScannerTest, AStreamThatEndsForgetsItsMessage) {
   EXPECT_EQ(scanner_.TakeTooLong(), 0u);
 }
 
-TEST_F(MessageScannerTest, AMessageThatGoesOnIsAFlood) {
+TEST_F(MessageScannerTest, AMessageThatContinuesIsAFlood) {
   const std::string rest(1 << 20, 'a');
   EXPECT_TRUE(Accept(1, MessageOf(64 << 20).substr(0, 1 << 20), 16384));
   EXPECT_EQ(scanner_.TakeTooLong(), size_t{64} << 20);
@@ -79,7 +79,7 @@ TEST_F(MessageScannerTest, AMessageThatGoesOnIsAFlood) {
   EXPECT_LE(taken, MessageScanner::kMaxIgnored + (2 << 20));
 }
 
-TEST_F(MessageScannerTest, MessagesThatNeverEndTakeNoMoreMemory) {
+TEST_F(MessageScannerTest, UnfinishedMessagesTakeBoundedMemory) {
   for (uint32_t stream = 1; stream < 100'000; stream += 2)
     EXPECT_TRUE(Accept(stream, MessageOf(kMax).substr(0, 100), 100));
   EXPECT_LE(scanner_.open_messages(), 64u);

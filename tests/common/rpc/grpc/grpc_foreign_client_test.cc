@@ -197,7 +197,7 @@ TEST_F(ForeignClientTest, MalformedMessageEndsOnlyItsStream) {
   EXPECT_EQ(other_accepted->log.WaitForMessages(1).at(0).number, 7u);
 }
 
-TEST_F(ForeignClientTest, OnlyAnOfferOfMemoryThatIsThereIsTaken) {
+TEST_F(ForeignClientTest, OnlyAnOfferOfExistingMemoryIsAccepted) {
   const auto memory = SharedPayloads::Create();
   size_t index = 0;
   const std::vector<std::pair<std::string, bool>> offers = {{"", false},
@@ -229,7 +229,7 @@ TEST_F(ForeignClientTest, OnlyAnExchangeSharesMemory) {
   EXPECT_FALSE(call.offer_taken());
 }
 
-TEST_F(ForeignClientTest, AsManyStreamsShareMemoryAsMayAndOthersAgainWhenTheyEnd) {
+TEST_F(ForeignClientTest, StreamsAboveTheMaxShareMemoryOnceOthersEnd) {
   const auto taken = [this](size_t index, ForeignCall* call) {
     const auto accepted = WaitForAccepted(index);
     server_->OnLoop([&] { accepted->stream->Send(NumberedMessage(5)); });
@@ -249,7 +249,7 @@ TEST_F(ForeignClientTest, AsManyStreamsShareMemoryAsMayAndOthersAgainWhenTheyEnd
   EXPECT_TRUE(taken(3, &again));
 }
 
-TEST_F(ForeignClientTest, APayloadThatCannotLieInTheMemoryEndsOnlyItsStream) {
+TEST_F(ForeignClientTest, APayloadAtAnInvalidPlaceEndsOnlyItsStream) {
   const auto memory = SharedPayloads::Create();
   ForeignCall call(address_, kExchangeMethod, GRPC_COMPRESS_NONE, memory->offer());
   const auto accepted = WaitForAccepted(0);
@@ -264,7 +264,7 @@ TEST_F(ForeignClientTest, APayloadThatCannotLieInTheMemoryEndsOnlyItsStream) {
   ExpectWorks(1);
 }
 
-TEST_F(ForeignClientTest, MessageAboveTheCapEndsOnlyItsStream) {
+TEST_F(ForeignClientTest, AMessageAboveTheMaxEndsOnlyItsStream) {
   ForeignCall call(address_, kExchangeMethod);
   call.Write(NumberedMessage(1).fields);
   call.Write(std::string(kMaxMessageBytes + 1, 'x'));
@@ -276,7 +276,7 @@ TEST_F(ForeignClientTest, MessageAboveTheCapEndsOnlyItsStream) {
   ExpectWorks(1);
 }
 
-TEST_F(ForeignClientTest, MessageAboveTheCapOfItsMethodEndsOnlyItsStream) {
+TEST_F(ForeignClientTest, AMessageAboveTheMaxOfItsMethodEndsOnlyItsStream) {
   ForeignCall call(address_, kStatusMethod);
   call.Write(NumberedMessage(1).fields);
   // A host name, say.
@@ -289,7 +289,7 @@ TEST_F(ForeignClientTest, MessageAboveTheCapOfItsMethodEndsOnlyItsStream) {
 }
 
 // gRPC would read all of it first.
-TEST_F(ForeignClientTest, LongMessageIsRefusedByItsLengthAtItsBegin) {
+TEST_F(ForeignClientTest, ALongMessageIsRejectedAtItsBeginning) {
   for (const char* method : {kStatusMethod, kWorkMethod, kExchangeMethod}) {
     ForeignCall call(address_, method);
     call.Write(std::string(40 << 20, 'x'));
@@ -301,7 +301,7 @@ TEST_F(ForeignClientTest, LongMessageIsRefusedByItsLengthAtItsBegin) {
   ExpectWorks(3);
 }
 
-TEST_F(ForeignClientTest, CompressedMessagesAreRefused) {
+TEST_F(ForeignClientTest, CompressedMessagesAreRejected) {
   ForeignCall call(address_, kExchangeMethod, GRPC_COMPRESS_GZIP);
   // Small when compressed, far above the cap when not.
   call.Write(std::string(64 << 20, 'x'));
@@ -313,7 +313,7 @@ TEST_F(ForeignClientTest, CompressedMessagesAreRefused) {
   ExpectWorks(1);
 }
 
-TEST_F(ForeignClientTest, StreamsAboveTheMostAreRefusedAndHealthIsNot) {
+TEST_F(ForeignClientTest, StreamsAboveTheMaxAreRejectedExceptHealthChecks) {
   std::vector<std::unique_ptr<ForeignCall>> calls;
   for (size_t i = 0; i < 8; ++i) {
     calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));
@@ -337,7 +337,7 @@ TEST_F(ForeignClientTest, StreamsAboveTheMostAreRefusedAndHealthIsNot) {
 }
 
 // A client that opens streams and says nothing, beside two that talk.
-TEST_F(ForeignClientTest, SilentStreamsGiveWayToWhoComes) {
+TEST_F(ForeignClientTest, SilentStreamsGiveWayToNewOnes) {
   std::vector<std::unique_ptr<ForeignCall>> calls;
   for (size_t i = 0; i < 8; ++i) {
     calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));
@@ -360,7 +360,7 @@ TEST_F(ForeignClientTest, SilentStreamsGiveWayToWhoComes) {
 
 // What a client says that its server cannot use does not help it, nor does it help to leave the
 // answer unread.
-TEST_F(ForeignClientTest, StreamsThatAreEndingGiveWayToo) {
+TEST_F(ForeignClientTest, EndingStreamsGiveWay) {
   std::vector<std::unique_ptr<ForeignCall>> calls;
   for (size_t i = 0; i < 8; ++i) {
     calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));

@@ -88,7 +88,7 @@ TEST_F(GrpcNetworkTest, ListensAtIpv6) {
   EXPECT_THAT(accepted_.at(0)->log.WaitForClose(), absl::OkStatus());
 }
 
-TEST_F(GrpcNetworkTest, AddressThatCannotBeListenedAtIsExplained) {
+TEST_F(GrpcNetworkTest, ExplainsAnAddressAtWhichItCannotListen) {
   struct Case {
     const char* address;
     const char* why;
@@ -110,7 +110,7 @@ TEST_F(GrpcNetworkTest, AddressThatCannotBeListenedAtIsExplained) {
 }
 
 // Two that wait for each other.
-TEST_F(GrpcNetworkTest, CopiesAreMadeSideBySide) {
+TEST_F(GrpcNetworkTest, CopiesRunInParallel) {
   Event begun[2], done[2];
   Start();
   client_->OnLoop([&] {
@@ -137,7 +137,7 @@ TEST_F(GrpcNetworkTest, ProxyOfTheEnvironmentIsIgnored) {
 
 // Two clients of one server that may have one message at a time on the way: the one that does not
 // read has its stream ended, so that the other gets all.
-TEST_F(GrpcNetworkTest, AStreamThatIsNotReadDoesNotKeepTheBudgetFromOthers) {
+TEST_F(GrpcNetworkTest, AnUnreadStreamDoesNotHoldTheBudget) {
   transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
   client_ = transport_->CreateNode();
   const auto sleeper = transport_->CreateNode();
@@ -179,7 +179,7 @@ TEST_F(GrpcNetworkTest, AStreamThatIsNotReadDoesNotKeepTheBudgetFromOthers) {
 }
 
 // A daemon may say its last words and stop in one callback.
-TEST_F(GrpcNetworkTest, WhatIsQueuedAtStopIsStillSent) {
+TEST_F(GrpcNetworkTest, QueuedMessagesAtStopAreStillSent) {
   constexpr size_t kMessages = 20;
   const auto run = [](GrpcNetwork* network) { network->Run(kTestDeadline); };
   const std::string payload(1 << 20, 'a');
@@ -276,7 +276,7 @@ class RawClient {
   sockaddr_in to_ = {};
 };
 
-TEST_F(GrpcNetworkTest, AProgramThatDoesNotSpeakGrpcIsSaidNotTo) {
+TEST_F(GrpcNetworkTest, ReportsAProgramThatDoesNotSpeakGrpc) {
   Start();
   for (const std::string& answer :
        {std::string("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
@@ -303,7 +303,7 @@ TEST_F(GrpcNetworkTest, AProgramThatDoesNotSpeakGrpcIsSaidNotTo) {
 }
 
 // gRPC's own listener is closed for ever by the first connection that it has no descriptor for.
-TEST_F(GrpcNetworkTest, IsReachedAgainOnceThereAreDescriptors) {
+TEST_F(GrpcNetworkTest, AcceptsAgainOnceThereAreDescriptors) {
   Start();
   RawClient client(address_);
   {
@@ -320,7 +320,7 @@ TEST_F(GrpcNetworkTest, IsReachedAgainOnceThereAreDescriptors) {
 
 // gRPC by itself asks twice and then no more, so that a client that vanished later than after half
 // a minute of silence was never noticed.
-TEST_F(GrpcNetworkTest, ASilentClientIsAskedAgainAndAgainWhetherItIsThere) {
+TEST_F(GrpcNetworkTest, PingsASilentClientWithoutEnd) {
   transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
   StartServer({.keepalive = {.silence_ms = 20}}, Time::zero());
   RawClient client(address_);
@@ -341,7 +341,7 @@ TEST_F(GrpcNetworkTest, ASilentClientIsAskedAgainAndAgainWhetherItIsThere) {
 
 // gRPC 1.51 keeps all headers of a request, and reads the beginning of an unfinished one again with
 // every frame, for as long as they come.
-TEST_F(GrpcNetworkTest, HeadersThatNeverEndAreCutOff) {
+TEST_F(GrpcNetworkTest, HeadersWithoutEndCloseTheConnection) {
   Start();
   RawClient client(address_);
   ASSERT_TRUE(client.Connect());

@@ -74,7 +74,7 @@ bool LiesShared(const Message& message) {
   });
 }
 
-TEST_F(GrpcSharedPayloadsTest, PayloadsBetweenProcessesOfOneMachineLieInMemoryThatBothHave) {
+TEST_F(GrpcSharedPayloadsTest, PeersOfOneMachineSharePayloadsInMemory) {
   Start();
   StopServer();
   std::unique_ptr<Stream> serving;
@@ -112,7 +112,7 @@ TEST_F(GrpcSharedPayloadsTest, PayloadsBetweenProcessesOfOneMachineLieInMemoryTh
 }
 
 // Whoever holds what it got has the rest come with its messages, in the same order.
-TEST_F(GrpcSharedPayloadsTest, PayloadsThatFindNoRoomInSharedMemoryComeAllTheSame) {
+TEST_F(GrpcSharedPayloadsTest, PayloadsWithoutRoomInSharedMemoryStillArrive) {
   constexpr uint64_t kCount = 40;
   Start();
   StopServer();
@@ -146,7 +146,7 @@ TEST_F(GrpcSharedPayloadsTest, PayloadsThatFindNoRoomInSharedMemoryComeAllTheSam
 
 // More of it than finds room among the copies; and the client has it back when the server, who
 // answers each message later, has done with it.
-TEST_F(GrpcSharedPayloadsTest, WhatAClientLendsIsReadWhereItLies) {
+TEST_F(GrpcSharedPayloadsTest, LentMemoryIsReadInPlace) {
   constexpr uint64_t kCount = 40;
   constexpr size_t kChunk = size_t{1} << 20;
   Start();

@@ -22,14 +22,14 @@ class MemoryTrimTest : public ::testing::Test {
   MemoryTrim trim_{{.free_bytes = [this] { return free_bytes_; }, .trim = [this] { ++trims_; }}};
 };
 
-TEST_F(MemoryTrimTest, WhatIsFreeForLongIsGivenBack) {
+TEST_F(MemoryTrimTest, TrimsMemoryThatStaysFree) {
   Look(kMuch, MemoryTrim::kChecks - 1);
   EXPECT_EQ(trims_, 0);
   Look(kMuch, 1);
   EXPECT_EQ(trims_, 1);
 }
 
-TEST_F(MemoryTrimTest, WhatIsTakenMeanwhileStays) {
+TEST_F(MemoryTrimTest, KeepsMemoryThatIsTakenMeanwhile) {
   for (int i = 0; i < 10; ++i) {
     Look(kMuch, MemoryTrim::kChecks - 1);
     Look(MemoryTrim::kMaxFreeBytes, 1);

@@ -36,7 +36,7 @@ std::unique_ptr<TestNode> CreateNode() {
 
 // With each read HTTP/2's window opens again, which gRPC says in a message of its own where no
 // other is on its way: four messages a round instead of two.
-TEST(WindowUpdateTest, AnAnswerTakesItAlong) {
+TEST(WindowUpdateTest, AnAnswerCarriesTheWindowUpdate) {
   const std::string payload(3000, 'x');
   std::unique_ptr<Stream> accepted, opened;
   Event over;

@@ -33,7 +33,7 @@ std::shared_ptr<SharedMemoryRoom> AllRoom() {
       SharedMemoryRoom::Options{.free_address_space = [] { return std::nullopt; }});
 }
 
-TEST(SharedMemoryTest, BothHaveTheSame) {
+TEST(SharedMemoryTest, BothProcessesSeeTheSameBytes) {
   const auto memory = SharedMemory::Create(kBytes);
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(memory->Reserve(0, kBytes));
@@ -47,7 +47,7 @@ TEST(SharedMemoryTest, BothHaveTheSame) {
   EXPECT_EQ(memory->data()[0], 'b');
 }
 
-TEST(SharedMemoryTest, WhoOnlyReadsCannotWrite) {
+TEST(SharedMemoryTest, AReaderCannotWrite) {
   const auto memory = SharedMemory::Create(kBytes);
   const auto opened = SharedMemory::Open(memory->offer(), Access::kRead, AllRoom());
   ASSERT_NE(opened, nullptr);
@@ -57,7 +57,7 @@ TEST(SharedMemoryTest, WhoOnlyReadsCannotWrite) {
   EXPECT_EQ(errno, EACCES);
 }
 
-TEST(SharedMemoryTest, IsThereForOneWhoHasOpenedItWhenItsMakerIsGone) {
+TEST(SharedMemoryTest, OpenedMemoryOutlivesItsMaker) {
   auto memory = SharedMemory::Create(kBytes);
   const std::string offer = memory->offer();
   const auto opened = SharedMemory::Open(offer, Access::kRead, AllRoom());
@@ -68,7 +68,7 @@ TEST(SharedMemoryTest, IsThereForOneWhoHasOpenedItWhenItsMakerIsGone) {
 }
 
 // The limit of a file's size would not reject it, but kill the process.
-TEST(SharedMemoryTest, WhereFilesMayNotBeSoLargeThereIsNone) {
+TEST(SharedMemoryTest, ReturnsNullAboveTheFileSizeLimit) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit low = before;
@@ -78,7 +78,7 @@ TEST(SharedMemoryTest, WhereFilesMayNotBeSoLargeThereIsNone) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
-TEST(SharedMemoryTest, OnlyWhatWasOfferedIsOpened) {
+TEST(SharedMemoryTest, OpensOnlyOfferedMemory) {
   const auto memory = SharedMemory::Create(kBytes);
   const std::vector<std::string> offer = absl::StrSplit(memory->offer(), '/');
   const auto opens = [](const std::string& offer) {
@@ -106,7 +106,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::string OfferOf(int file) { return absl::StrCat(getpid(), "/", file, "/", 0); }
 
-TEST(SharedMemoryTest, OtherFilesAreNotTaken) {
+TEST(SharedMemoryTest, OpensNoOtherFile) {
   const auto opens = [](int file) {
     return SharedMemory::Open(OfferOf(file), Access::kReadAndWrite, AllRoom()) != nullptr;
   };
@@ -128,7 +128,7 @@ TEST(SharedMemoryTest, OtherFilesAreNotTaken) {
 }
 
 // Whoever has a lease of a file makes others wait for 45 s to open it.
-TEST(SharedMemoryTest, AFileThatOthersMustWaitForIsNotOpened) {
+TEST(SharedMemoryTest, OpensNoFileUnderALease) {
   const int made = MemoryFile(kName, kFileBytes, kSeals);
   // The kernel gives a lease of what was opened, not of what memfd_create returns.
   const int leased = open(absl::StrCat("/proc/self/fd/", made).c_str(), O_RDWR | O_CLOEXEC);
@@ -155,7 +155,7 @@ class SharedMemoryRoomTest : public ::testing::Test {
   const std::shared_ptr<SharedMemory> memory_ = SharedMemory::Create(kBytes);
 };
 
-TEST_F(SharedMemoryRoomTest, AllMappingsTogetherHaveAMost) {
+TEST_F(SharedMemoryRoomTest, AllMappingsTogetherHaveAMax) {
   const auto room = std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options{
       .max_bytes = 2 * kFileBytes, .free_address_space = [] { return std::nullopt; }});
   auto first = OpenIn(room);
@@ -167,13 +167,13 @@ TEST_F(SharedMemoryRoomTest, AllMappingsTogetherHaveAMost) {
   EXPECT_NE(OpenIn(room), nullptr);
 }
 
-TEST_F(SharedMemoryRoomTest, OneFileHasAtMostHalfOfIt) {
+TEST_F(SharedMemoryRoomTest, OneFileHasAtMostHalfOfTheMax) {
   const auto room = std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options{
       .max_bytes = 2 * kFileBytes - 2, .free_address_space = [] { return std::nullopt; }});
   EXPECT_EQ(OpenIn(room), nullptr);
 }
 
-TEST_F(SharedMemoryRoomTest, OfALimitedAddressSpaceSomeStaysFree) {
+TEST_F(SharedMemoryRoomTest, KeepsPartOfALimitedAddressSpaceFree) {
   uint64_t free = 10 * kFileBytes;
   int warnings = 0;
   const auto room = std::make_shared<SharedMemoryRoom>(SharedMemoryRoom::Options{
@@ -188,7 +188,7 @@ TEST_F(SharedMemoryRoomTest, OfALimitedAddressSpaceSomeStaysFree) {
   EXPECT_EQ(warnings, 1);
 }
 
-TEST_F(SharedMemoryRoomTest, UnderALimitOfTheAddressSpaceItIsWhatIsLeft) {
+TEST_F(SharedMemoryRoomTest, FreeAddressSpaceIsTheRestOfTheLimit) {
   EXPECT_EQ(SharedMemoryRoom::FreeAddressSpace(), std::nullopt);
   constexpr rlim_t kLimit = rlim_t{1} << 62;
   rlimit before{};

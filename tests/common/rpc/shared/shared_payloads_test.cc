@@ -87,7 +87,7 @@ TEST_F(SharedPayloadsTest, PayloadsPassBothWays) {
   }
 }
 
-TEST_F(SharedPayloadsTest, SlicesAreJoinedAndLetGo) {
+TEST_F(SharedPayloadsTest, SlicesAreJoinedAndReleased) {
   const auto owner = std::make_shared<const std::string>(Bytes(50000, 1));
   Message message{
       .fields = "",
@@ -99,7 +99,7 @@ TEST_F(SharedPayloadsTest, SlicesAreJoinedAndLetGo) {
   EXPECT_EQ(PayloadOf(message), *owner);
 }
 
-TEST_F(SharedPayloadsTest, WhatIsSmallStaysInItsMessage) {
+TEST_F(SharedPayloadsTest, ASmallPayloadStaysInItsMessage) {
   for (const size_t size : {0, 1, 1000}) {
     bool placed = true;
     EXPECT_EQ(PayloadOf(Pass(*client_, *server_, Bytes(size, 3), &placed)), Bytes(size, 3));
@@ -107,7 +107,7 @@ TEST_F(SharedPayloadsTest, WhatIsSmallStaysInItsMessage) {
   }
 }
 
-TEST_F(SharedPayloadsTest, WhatFindsNoRoomStaysInItsMessageAndRoomComesBack) {
+TEST_F(SharedPayloadsTest, APayloadWithoutRoomStaysInItsMessage) {
   std::vector<Message> held;
   constexpr unsigned kFit = kSharedHalfBytes / kMegabyte - 1;  // each has 64 bytes beside it
   for (unsigned i = 0; i < kFit; ++i) held.push_back(PassPlaced(Bytes(kMegabyte, i)));
@@ -125,14 +125,14 @@ TEST_F(SharedPayloadsTest, WhatFindsNoRoomStaysInItsMessageAndRoomComesBack) {
   }
 }
 
-TEST_F(SharedPayloadsTest, NothingIsPlacedBeforeItHasBegun) {
+TEST_F(SharedPayloadsTest, PlacesNothingBeforeStartPlacing) {
   const auto memory = SharedPayloads::Create();
   Message message = MessageOf(Bytes(kMegabyte, 1));
   memory->Place(&message);
   EXPECT_EQ(PayloadOf(message), Bytes(kMegabyte, 1));
 }
 
-TEST_F(SharedPayloadsTest, LowRoomIsUsedFirstSoThatLittleMemoryIsTouched) {
+TEST_F(SharedPayloadsTest, UsesLowPlacesFirst) {
   const char* const first = PassPlaced(Bytes(kMegabyte, 1)).payload.front().data;
   for (unsigned i = 0; i < 10; ++i) {
     EXPECT_EQ(PassPlaced(Bytes(kMegabyte, i)).payload.front().data, first);
@@ -146,7 +146,7 @@ TEST_F(SharedPayloadsTest, APayloadOutlivesBothEnds) {
   EXPECT_EQ(PayloadOf(message), Bytes(kMegabyte, 5));
 }
 
-TEST_F(SharedPayloadsTest, NothingIsOverwrittenThatSomebodyHolds) {
+TEST_F(SharedPayloadsTest, OverwritesNoPayloadThatIsHeld) {
   std::mt19937_64 random(TestSeed());
   struct Held {
     Message message;
@@ -173,7 +173,7 @@ TEST_F(SharedPayloadsTest, NothingIsOverwrittenThatSomebodyHolds) {
   EXPECT_GT(placed_count, 1000u);
 }
 
-TEST_F(SharedPayloadsTest, PlacesThatCannotBeAreRefused) {
+TEST_F(SharedPayloadsTest, InvalidPlacesAreRejected) {
   const auto at = [](uint64_t offset, uint64_t size) {
     proto::WithSharedPayload with;
     with.mutable_shared_payload()->set_offset(offset);
@@ -239,7 +239,7 @@ class LentPayloadsTest : public ::testing::Test {
   std::unique_ptr<SharedPayloads> server_;
 };
 
-TEST_F(LentPayloadsTest, AreReadWhereTheyLie) {
+TEST_F(LentPayloadsTest, AreReadInPlace) {
   const Message message = Found({Lent(kMegabyte, 30000), Lent(5, 70000)});
   EXPECT_EQ(PayloadOf(message),
             std::string(lent_->data() + kMegabyte, 30000) + std::string(lent_->data() + 5, 70000));
@@ -248,7 +248,7 @@ TEST_F(LentPayloadsTest, AreReadWhereTheyLie) {
   EXPECT_EQ(PayloadOf(message)[30000], lent_->data()[5]);
 }
 
-TEST_F(LentPayloadsTest, AreKeptUntilTheReceiverHasDoneWithThem) {
+TEST_F(LentPayloadsTest, AreKeptUntilTheReceiverReleasesThem) {
   Message message = Found({Lent(0, kMegabyte)});
   HearSomething();
   EXPECT_EQ(owner_.use_count(), 2);
@@ -279,7 +279,7 @@ TEST_F(LentPayloadsTest, OthersAreCopied) {
   }
 }
 
-TEST_F(LentPayloadsTest, AreCopiedWhereTheServerHasNotTakenTheMemory) {
+TEST_F(LentPayloadsTest, AreCopiedUnlessTheServerHasOpenedTheMemory) {
   lent_ = SharedMemory::Create(kBytes);
   client_ = SharedPayloads::Create(lent_);
   // As of one that is gone.
@@ -293,7 +293,7 @@ TEST_F(LentPayloadsTest, AreCopiedWhereTheServerHasNotTakenTheMemory) {
 }
 
 // Its sender may have gone on, with other values in that memory.
-TEST_F(LentPayloadsTest, AreTakenBackAtTheEndOfTheSender) {
+TEST_F(LentPayloadsTest, AreRevokedAtTheEndOfTheSender) {
   Message read = Found({Lent(0, kMegabyte)});
   Message unread = Placed({Lent(kMegabyte, kMegabyte)});
   client_.reset();
@@ -304,7 +304,7 @@ TEST_F(LentPayloadsTest, AreTakenBackAtTheEndOfTheSender) {
   EXPECT_EQ(PayloadOf(read), std::string(lent_->data(), kMegabyte));
 }
 
-TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
+TEST_F(LentPayloadsTest, InvalidPlacesAreRejected) {
   const auto at = [](std::vector<std::pair<uint64_t, uint64_t>> ranges) {
     proto::WithSharedPayload with;
     with.mutable_shared_payload()->set_offset(64);
@@ -343,7 +343,7 @@ TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
   EXPECT_EQ(server_->Find(&nowhere), absl::OkStatus());
 }
 
-TEST_F(LentPayloadsTest, OfMorePiecesThanAMessageNamesAreCopied) {
+TEST_F(LentPayloadsTest, AreCopiedAboveTheMaxNumberOfPieces) {
   std::vector<Slice> slices;
   for (size_t i = 0; i < 10000; ++i) slices.push_back(Lent(i * 100, 50));
   const std::string bytes = PayloadOf({.fields = "", .payload = slices});
@@ -352,7 +352,7 @@ TEST_F(LentPayloadsTest, OfMorePiecesThanAMessageNamesAreCopied) {
   EXPECT_EQ(PayloadOf(message), bytes);
 }
 
-TEST_F(LentPayloadsTest, AMessageThatSaysTooMuchBesideIsRefused) {
+TEST_F(LentPayloadsTest, AMessageWithTooLongFieldsIsRejected) {
   Message message{.fields = std::string(2 * kMegabyte, 'a'), .payload = {}};
   EXPECT_EQ(server_->Find(&message).code(), absl::StatusCode::kInvalidArgument);
 }

@@ -65,7 +65,7 @@ class WriteBudgetTest : public ::testing::Test {
   WriteBudget budget_{2, kPatience, &loop_};
 };
 
-TEST_F(WriteBudgetTest, WhoComesWhenItIsSpentWaitsForItsTurn) {
+TEST_F(WriteBudgetTest, ANewCallWaitsForItsTurnWhenTheBudgetIsSpent) {
   HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_),
       fourth(&budget_, &reads_);
   for (HeldCall* call : {&first, &second, &third, &fourth}) call->WantToSend();
@@ -78,7 +78,7 @@ TEST_F(WriteBudgetTest, WhoComesWhenItIsSpentWaitsForItsTurn) {
 }
 
 // As the rows of a cut are.
-TEST_F(WriteBudgetTest, LargeFieldsAreCountedToo) {
+TEST_F(WriteBudgetTest, LargeFieldsCount) {
   HeldCall small(&budget_, &reads_), first(&budget_, &reads_), second(&budget_, &reads_);
   small.WantToSend({"small", {}});
   first.WantToSend({std::string(8192, 'a'), {}});
@@ -91,7 +91,7 @@ TEST_F(WriteBudgetTest, LargeFieldsAreCountedToo) {
 }
 
 // Were they ended one at a time, who waits behind many of their kind would wait long.
-TEST_F(WriteBudgetTest, AsManyThatHoldOntoTheirPartAreEndedAsWait) {
+TEST_F(WriteBudgetTest, BreaksAtMostAsManyHoldersAsCallsWait) {
   HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_),
       fourth(&budget_, &reads_);
   first.WantToSend();
@@ -109,7 +109,7 @@ TEST_F(WriteBudgetTest, AsManyThatHoldOntoTheirPartAreEndedAsWait) {
   EXPECT_TRUE(third.holds() && fourth.holds());
 }
 
-TEST_F(WriteBudgetTest, WhoHoldsTwoPartsIsEndedForOneOfThoseThatWait) {
+TEST_F(WriteBudgetTest, BreaksAHolderOfTwoChargesForOneWaitingCall) {
   WriteBudget budget(3, kPatience, &loop_);
   HeldCall first(&budget, &reads_), second(&budget, &reads_), third(&budget, &reads_),
       fourth(&budget, &reads_);
@@ -123,7 +123,7 @@ TEST_F(WriteBudgetTest, WhoHoldsTwoPartsIsEndedForOneOfThoseThatWait) {
   EXPECT_TRUE(third.open() && fourth.open());
 }
 
-TEST_F(WriteBudgetTest, WhoIsSlowIsNotEndedForNobody) {
+TEST_F(WriteBudgetTest, BreaksNoSlowHolderIfNoCallWaits) {
   HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_);
   for (HeldCall* call : {&first, &second, &third}) call->WantToSend();
   loop_.Advance(kPatience);
@@ -131,7 +131,7 @@ TEST_F(WriteBudgetTest, WhoIsSlowIsNotEndedForNobody) {
   EXPECT_TRUE(second.open());
 }
 
-TEST_F(WriteBudgetTest, WhoReadsKeepsItsStream) {
+TEST_F(WriteBudgetTest, AStreamThatIsReadIsNotBroken) {
   HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_);
   first.WantToSend();
   loop_.Advance(kPatience / 2);
