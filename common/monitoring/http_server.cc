@@ -68,7 +68,7 @@ class PollingHttpServer : public HttpServer {
       MutexLock lock(&mutex_);
       ending_ = true;
     }
-    asked_changed_.NotifyAll();
+    requests_changed_.NotifyAll();
     eventfd_write(wake_, 1);
     for (std::thread& thread : threads_) thread.join();
     close(wake_);
@@ -79,7 +79,7 @@ class PollingHttpServer : public HttpServer {
  private:
   // A list: a connection must not move before it is answered.
   using Connections = std::list<HttpConnection>;
-  struct Asked {
+  struct PendingRequest {
     HttpConnection* connection;
     HttpRequest request;
   };
@@ -127,8 +127,8 @@ class PollingHttpServer : public HttpServer {
     std::optional<HttpRequest> request = connection->Proceed();
     if (!request) return;
     MutexLock lock(&mutex_);
-    asked_.push_back({connection, *std::move(request)});
-    asked_changed_.NotifyOne();
+    requests_.push_back({connection, *std::move(request)});
+    requests_changed_.NotifyOne();
   }
 
   // Returns false if the server must end.
@@ -163,7 +163,7 @@ class PollingHttpServer : public HttpServer {
   bool IsFull() const {
     return connections_.size() >= kMaxConnections &&
            std::all_of(connections_.begin(), connections_.end(), [](const HttpConnection& each) {
-             return each.state() == HttpConnection::State::kAsked;
+             return each.state() == HttpConnection::State::kRequested;
            });
   }
 
@@ -184,21 +184,21 @@ class PollingHttpServer : public HttpServer {
   void Handle() {
     pthread_setname_np(pthread_self(), "http-handler");
     while (true) {
-      Asked asked;
+      PendingRequest pending;
       {
         MutexLock lock(&mutex_);
-        while (asked_.empty() && !ending_) asked_changed_.Wait(&mutex_);
+        while (requests_.empty() && !ending_) requests_changed_.Wait(&mutex_);
         if (ending_) return;
-        asked = std::move(asked_.front());
-        asked_.pop_front();
+        pending = std::move(requests_.front());
+        requests_.pop_front();
       }
-      const bool head = asked.request.method == "HEAD";
-      const HttpReply reply = head || asked.request.method == "GET"
-                                  ? options_.handler(asked.request.path)
+      const bool head = pending.request.method == "HEAD";
+      const HttpReply reply = head || pending.request.method == "GET"
+                                  ? options_.handler(pending.request.path)
                                   : HttpReply{405, "only GET and HEAD are served\n"};
       {
         MutexLock lock(&mutex_);
-        answered_.push_back({asked.connection, TextOf(reply, /*with_body=*/!head)});
+        answered_.push_back({pending.connection, TextOf(reply, /*with_body=*/!head)});
       }
       eventfd_write(wake_, 1);
     }
@@ -212,8 +212,8 @@ class PollingHttpServer : public HttpServer {
   bool no_descriptor_ = false;  // no descriptor was left for the last client
 
   Mutex mutex_;
-  CondVar asked_changed_;
-  std::deque<Asked> asked_ ABSL_GUARDED_BY(mutex_);
+  CondVar requests_changed_;
+  std::deque<PendingRequest> requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<Answered> answered_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // last, so that they start after all other members exist

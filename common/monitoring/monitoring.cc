@@ -43,16 +43,16 @@ struct Monitoring::Reply {
 std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
     std::function<void(Reply*)> question) const {
   // A loop that has ended drops posted functions; the destructor then ends the wait.
-  struct Asked {
+  struct PendingReply {
     std::shared_ptr<Reply> reply = std::make_shared<Reply>();
-    ~Asked() { reply->End(false); }
+    ~PendingReply() { reply->End(false); }
   };
-  auto asked = std::make_shared<Asked>();
-  const std::shared_ptr<Reply> reply = asked->reply;
+  auto pending = std::make_shared<PendingReply>();
+  const std::shared_ptr<Reply> reply = pending->reply;
   const Clock::time_point deadline = Clock::now() + options_.patience;
-  options_.loop->Post([asked = std::move(asked), question = std::move(question)] {
-    question(asked->reply.get());
-    asked->reply->End(true);
+  options_.loop->Post([pending = std::move(pending), question = std::move(question)] {
+    question(pending->reply.get());
+    pending->reply->End(true);
   });
   return reply->Await(deadline) ? reply : nullptr;
 }
