@@ -117,7 +117,7 @@ struct RunParts {
   std::optional<StepPlan> plan;
   std::optional<RoundPlan> rounds;  // set for sync
   uint64_t test_examples = 0;       // known once `plan` is
-  std::string counted_by;           // the source of the counts
+  std::string counts_source;        // of both: a worker's name, or a checkpoint's directory
   bool worker_came = false;         // a worker was ready: every timeline leases steps from now on
   // The checkpoints that were on disk at the start, newest first, and the time of that.
   std::vector<StoredCheckpoint> stored;

@@ -36,15 +36,15 @@ void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
                        " ($.data.test)"),
           true);
     }
-    timeline_.TakeCounts(
-        seen, absl::StrCat("worker ", worker.index, " (", parts_.membership->record(worker).address,
-                           "), the first to report, sees"));
+    timeline_.TakeCounts(seen, absl::StrCat("worker ", worker.index, " (",
+                                            parts_.membership->record(worker).address, ")"));
   }
   if (seen.training != parts_.plan->examples() || seen.test != parts_.test_examples) {
     return parts_.membership->Reject(
         worker,
-        absl::StrCat("sees ", seen.training, " training and ", seen.test, " test examples, where ",
-                     parts_.counted_by, " ", parts_.plan->examples(), " and ", parts_.test_examples,
+        absl::StrCat("sees ", seen.training, " training and ", seen.test,
+                     " test examples, but the run has ", parts_.plan->examples(), " and ",
+                     parts_.test_examples, ", according to ", parts_.counts_source,
                      ". Give all workers the same data; if this worker has the right data, "
                      "stop the job (shoal drain chief --run_dir=",
                      parts_.options.run_dir, ") and start it again with another --run_dir"),

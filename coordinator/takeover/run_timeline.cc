@@ -26,15 +26,15 @@ void RunTimeline::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
       [](const StoredCheckpoint& each) { return each.manifest.training_examples > 0; });
   if (counted == newest_first.end()) return;
   TakeCounts({counted->manifest.training_examples, counted->manifest.test_examples},
-             counted->directory + " was made with");
+             counted->directory);
 }
 
-void RunTimeline::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {
+void RunTimeline::TakeCounts(const ExampleCounts& counts, const std::string& source) {
   parts_.plan = BatchPlanOf(parts_.options.job, counts.training).steps();
   if (parts_.options.job.strategy.in_rounds())
     parts_.rounds.emplace(*parts_.plan, parts_.options.job.strategy.gradients_per_update);
   parts_.test_examples = counts.test;
-  parts_.counted_by = counted_by;
+  parts_.counts_source = source;
 }
 
 void RunTimeline::OnOpened(const PsFleet::Opened& opened) {

@@ -31,9 +31,9 @@ class RunTimeline {
     uint64_t training = 0;
     uint64_t test = 0;
   };
-  // Records the numbers of examples, and the plan that follows from them. `counted_by`: their
-  // source, for messages.
-  void TakeCounts(const ExampleCounts& counts, const std::string& counted_by);
+  // Records the numbers of examples, and the plan that follows from them. `source`: the worker or
+  // the checkpoint that has these numbers.
+  void TakeCounts(const ExampleCounts& counts, const std::string& source);
   // All ps serve this timeline. Begins it in the parts, and training if the number of examples is
   // known.
   void OnOpened(const PsFleet::Opened& opened);
