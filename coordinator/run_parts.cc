@@ -31,11 +31,13 @@ bool RunParts::LacksResult(const StoredCheckpoint& checkpoint) const {
 }
 
 absl::Status RunParts::CheckTestSet(const proto::EvaluatorReady& ready) const {
-  if (ready.test_examples() == 0) return absl::InvalidArgumentError("sees no test examples");
+  if (ready.test_examples() == 0)
+    return absl::InvalidArgumentError(
+        "this evaluator sees no test examples ($.data.test); give it the same data as the workers");
   if (!plan.has_value() || ready.test_examples() == test_examples) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "sees ", ready.test_examples(), " test examples, but the run has ", test_examples,
-      ", according to ", counts_source, ". Give it the same data as the workers"));
+      "this evaluator sees ", ready.test_examples(), " test examples, but the run has ",
+      test_examples, ", according to ", counts_source, ". Give it the same data as the workers"));
 }
 
 // The result of an epoch that is not closed cannot be kept yet, and a restore may still drop the

@@ -125,8 +125,8 @@ void TrainingRun::MakeEvaluator() {
   absl::Status usable;
   if (job.test.empty()) {
     usable = absl::FailedPreconditionError(
-        "the job has no test set ($.data.test), so there is nothing that an evaluator could "
-        "evaluate; end it, or give the job one");
+        "the job has no test set ($.data.test), so an evaluator has nothing to evaluate; "
+        "end the evaluator, or give the job a test set");
   }
   parts_.evaluator = std::make_unique<CheckpointEvaluation>(CheckpointEvaluation::Options{
       .loop = parts_.options.loop,

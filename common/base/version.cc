@@ -14,8 +14,8 @@ absl::Status CheckVersion(const std::string& theirs, const std::string& peer) {
                                 ? "of an unknown version"
                                 : absl::StrCat("Shoal ", absl::CHexEscape(theirs.substr(0, 40)));
   return absl::FailedPreconditionError(
-      absl::StrCat(peer, " is ", shown, ", this process is Shoal ", kVersion,
-                   "; all processes of a cluster must be of the same version"));
+      absl::StrCat(peer, " is ", shown, ", but this cluster is Shoal ", kVersion,
+                   "; install one version on all machines of the cluster"));
 }
 
 absl::Status InvalidMessageError(const std::string& peer, const std::string& type) {

@@ -130,10 +130,10 @@ void CheckpointEvaluation::HandOut() {
   if (!next.has_value()) return;
   const uint64_t examples = next->manifest.test_examples;
   if (examples > 0 && examples != peer_.test_examples()) {
-    return peer_.Reject(
-        absl::StrCat("sees ", peer_.test_examples(), " test examples, where ", next->directory,
-                     " was made with ", examples, ". Give it the same data as the workers"),
-        /*final=*/true);
+    return peer_.Reject(absl::StrCat("this evaluator sees ", peer_.test_examples(),
+                                     " test examples, but ", next->directory, " was made with ",
+                                     examples, ". Give it the same data as the workers"),
+                        /*final=*/true);
   }
   const Time now = options_.loop->Now();
   current_ = Current{.number = ++number_,
@@ -174,8 +174,8 @@ void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
       const uint64_t batches = (peer_.test_examples() - 1) / options_.batch_size + 1;
       if (progress.batches() != batches || progress.batches_done() > batches) {
         return peer_.Reject(
-            absl::StrCat("reported ", progress.batches_done(), " of ", progress.batches(),
-                         " batches; its test set has ", batches),
+            absl::StrCat("this evaluator reported ", progress.batches_done(), " of ",
+                         progress.batches(), " batches; its test set has ", batches),
             /*final=*/true);
       }
       if (progress.batches_done() > current_->batches_done)
@@ -194,18 +194,20 @@ void CheckpointEvaluation::OnReport(const proto::EvaluatorReport& report) {
 
 void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
   if (current_->wanted == kMaxWanted || wanted.size_bytes() > kMaxChunkBytes) {
-    return peer_.Reject(absl::StrCat("asks for ", wanted.size_bytes(), " bytes at once, beside ",
-                                     current_->wanted, " other requests; no evaluator does"),
-                        /*final=*/true);
+    return peer_.Reject(
+        absl::StrCat("this evaluator asks for ", wanted.size_bytes(), " bytes while ",
+                     current_->wanted, " other requests are open; at most ", kMaxChunkBytes,
+                     " bytes and ", kMaxWanted, " requests are allowed"),
+        /*final=*/true);
   }
   // Otherwise the failed read would count against the checkpoint.
   const auto place = options_.layout->places.find(wanted.variable());
   const uint64_t size = place == options_.layout->places.end() ? 0 : place->second.entry.size;
   if (wanted.offset_bytes() > size || wanted.size_bytes() > size - wanted.offset_bytes()) {
     return peer_.Reject(
-        absl::StrCat("asks for ", wanted.size_bytes(), " bytes at ", wanted.offset_bytes(),
-                     " of \"", Printable(wanted.variable(), kMaxNameBytes), "\", which has ", size,
-                     " in the model of the job"),
+        absl::StrCat("this evaluator asks for ", wanted.size_bytes(), " bytes at ",
+                     wanted.offset_bytes(), " of \"", Printable(wanted.variable(), kMaxNameBytes),
+                     "\", which has ", size, " in the model of the job"),
         /*final=*/true);
   }
   ++current_->wanted;
@@ -231,7 +233,7 @@ void CheckpointEvaluation::OnEvaluated(const proto::CheckpointEvaluated& evaluat
   const int sums = options_.progress->metric_sum_count();
   if (evaluated.examples() != peer_.test_examples() || evaluated.metric_sums_size() != sums) {
     return peer_.Reject(
-        absl::StrCat("reported ", evaluated.examples(), " examples and ",
+        absl::StrCat("this evaluator reported ", evaluated.examples(), " examples and ",
                      evaluated.metric_sums_size(), " sums of metrics; its test set has ",
                      peer_.test_examples(), ", and the metrics of the job have ", sums),
         /*final=*/true);
@@ -327,11 +329,11 @@ void CheckpointEvaluation::Tick() {
   const Time now = options_.loop->Now();
   if (current_.has_value() && !current_->verifying &&
       now - current_->headway_at >= options_.timeout) {
-    peer_.Reject(
-        absl::StrCat("has made no progress with ", Doing(), " for ", WholeSeconds(options_.timeout),
-                     " s, the job's $.strategy.lease_timeout_seconds. Raise that field "
-                     "if a batch takes longer"),
-        /*final=*/false);
+    peer_.Reject(absl::StrCat("this evaluator has made no progress with ", Doing(), " for ",
+                              WholeSeconds(options_.timeout),
+                              " s, the job's $.strategy.lease_timeout_seconds. Raise that field "
+                              "if a batch takes longer"),
+                 /*final=*/false);
   }
   HandOut();
   MaybeEnd();

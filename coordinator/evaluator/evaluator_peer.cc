@@ -65,12 +65,14 @@ void EvaluatorPeer::OnMessage(uint64_t key, const Message& message) {
   }
   if (!known) {
     if (report.has_hello()) return OnHello(key, report.hello());
-    return admission_.RejectJoining(key, "the first message of an evaluator must be its hello",
-                                    /*final=*/true);
+    return admission_.RejectJoining(
+        key,
+        "the first message of an evaluator must be its hello, but this process sent another one",
+        /*final=*/true);
   }
   switch (report.kind_case()) {
     case proto::EvaluatorReport::kHello:
-      return Reject("sent hello twice on one stream", /*final=*/true);
+      return Reject("this evaluator sent its hello twice on one stream", /*final=*/true);
     case proto::EvaluatorReport::kReady:
       return OnReady(report.ready());
     case proto::EvaluatorReport::kLeaving: {

@@ -26,7 +26,8 @@ StreamCallbacks ClusterService::Accept(const std::string& method, std::unique_pt
 void ClusterService::OnMessage(uint64_t request, const std::string& method,
                                const Message& message) {
   if (std::exchange(calls_[request].asked, true)) {
-    return Reject(request, absl::InvalidArgumentError("a call is one request"));
+    return Reject(request,
+                  absl::InvalidArgumentError("the call has a second request; it may have one"));
   }
   if (method == kStatusMethod) {
     proto::StatusRequest status;

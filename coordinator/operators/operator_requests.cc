@@ -49,9 +49,9 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
         request,
         absl::FailedPreconditionError(absl::StrCat(
             "ps ", drain.index(),
-            " cannot be drained: no other ps has its variables. To move it, drain the chief, which "
-            "writes a checkpoint, change the cluster spec, and start the cluster again with the "
-            "same run directory")));
+            " cannot be drained: no other ps has its variables. To move it, run `shoal drain "
+            "chief`, which writes a checkpoint; change the cluster spec, and start the cluster "
+            "again with the same run directory")));
   }
   std::set<int> connected;
   for (const auto& [key, worker] : options_.membership->workers()) {
@@ -59,12 +59,12 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
     if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
     if (drains_.count(key) >= kMaxRequests) {
       return service_.Reject(
-          request, absl::ResourceExhaustedError(
-                       absl::StrCat("already ", kMaxRequests, " requests wait for this drain")));
+          request, absl::ResourceExhaustedError(absl::StrCat(
+                       kMaxRequests, " requests (the max) wait for this drain; try again later")));
     }
     LogInfo("draining " + WorkerName(*worker) + " for an operator");
     proto::WorkerOrder order;
-    order.mutable_drain()->set_reason("drained by an operator");
+    order.mutable_drain()->set_reason("an operator drains this worker");
     worker->Send(order);
     worker->ready = false;  // no more work for it
     options_.membership->record(*worker).state = Membership::Record::State::kDraining;
@@ -80,8 +80,8 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
 void OperatorRequests::DrainChief(uint64_t request) {
   if (chief_drains_.size() >= kMaxRequests) {
     return service_.Reject(
-        request, absl::ResourceExhaustedError(
-                     absl::StrCat("already ", kMaxRequests, " requests wait for this drain")));
+        request, absl::ResourceExhaustedError(absl::StrCat(
+                     kMaxRequests, " requests (the max) wait for this drain; try again later")));
   }
   chief_drains_.push_back(request);
   return drained_.has_value() ? AnswerChiefDrains() : options_.stop();
@@ -130,8 +130,8 @@ void OperatorRequests::OnCheckpoint(uint64_t request) {
   if (!wanted.ok()) return service_.Reject(request, wanted.status());
   if (checkpoints_.size() >= kMaxRequests) {
     return service_.Reject(
-        request, absl::ResourceExhaustedError(
-                     absl::StrCat("already ", kMaxRequests, " requests wait for a checkpoint")));
+        request, absl::ResourceExhaustedError(absl::StrCat(
+                     kMaxRequests, " requests (the max) wait for a checkpoint; try again later")));
   }
   checkpoints_.push_back({request, *wanted});
   if (options_.newest->has_value()) OnCommitted(**options_.newest);

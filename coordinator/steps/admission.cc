@@ -88,9 +88,9 @@ std::optional<proto::Rejected> Admission::CheckJob(uint32_t fingerprint) {
   if (fingerprint == options_.job_fingerprint) return std::nullopt;
   ++of_another_job_;
   proto::Rejected rejected =
-      Rejection(absl::StrCat("it computes the job with fingerprint ", ChecksumText(fingerprint),
-                             ", the coordinator has the one with ",
-                             ChecksumText(options_.job_fingerprint), "; restart that process"),
+      Rejection(absl::StrCat("this process has the job with fingerprint ",
+                             ChecksumText(fingerprint), ", but the coordinator has the job ",
+                             ChecksumText(options_.job_fingerprint), "; restart this process"),
                 /*final=*/false);
   rejected.set_other_job(true);
   return rejected;

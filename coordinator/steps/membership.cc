@@ -132,11 +132,14 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
   if (found == workers_.end()) {
     if (!parsed.ok()) return admission_.RejectJoining(key, std::string(parsed.message()), true);
     if (report.has_hello()) return OnHello(key, report.hello());
-    return admission_.RejectJoining(key, "the first message of a worker must be its hello", true);
+    return admission_.RejectJoining(
+        key, "the first message of a worker must be its hello, but this process sent another one",
+        true);
   }
   Worker& worker = *found->second;
   if (!parsed.ok()) return Reject(worker, std::string(parsed.message()), true);
-  if (report.has_hello()) return Reject(worker, "sent hello twice on one stream", true);
+  if (report.has_hello())
+    return Reject(worker, "this worker sent its hello twice on one stream", true);
   if (report.has_ready()) {
     if (worker.ready) return;
     if (const auto rejected = admission_.CheckJob(report.ready().job_fingerprint()))

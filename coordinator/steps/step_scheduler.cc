@@ -297,11 +297,12 @@ uint64_t StepScheduler::Forget(const Worker& worker) {
 std::string StepScheduler::WhyExpired(const Worker& worker, Time now) {
   const double timeout = options_.lease_timeout_seconds;
   if (!worker.Computing(now))
-    return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
+    return absl::StrCat("this worker reported nothing for ", timeout,
+                        " s; its steps are leased again");
   ++options_.membership->record(worker).expiries;
-  return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
-                      timeout,
-                      " s, the job's $.strategy.lease_timeout_seconds: its steps are "
+  return absl::StrCat("this worker is alive and ", worker.waiting.what(),
+                      ", but has finished no step for ", timeout,
+                      " s, the job's $.strategy.lease_timeout_seconds; its steps are "
                       "leased again. Raise that field if steps take longer");
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/crc32c.h"
 #include "common/log/logging.h"
 
 namespace shoal {
@@ -21,19 +22,25 @@ constexpr size_t kMaxNamedSteps = 8;
 void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
   if (ready.shard_map_fingerprint() != parts_.shard_map->Fingerprint()) {
     return parts_.membership->Reject(
-        worker, "cuts the model into other shards than the coordinator: it runs another build",
+        worker,
+        absl::StrCat("this worker has the shard map ", ChecksumText(ready.shard_map_fingerprint()),
+                     ", but the coordinator has ", ChecksumText(parts_.shard_map->Fingerprint()),
+                     "; install one build on all machines"),
         true);
   }
   if (ready.training_examples() == 0)
-    return parts_.membership->Reject(worker, "sees no training examples", true);
+    return parts_.membership->Reject(worker,
+                                     "this worker sees no training examples ($.data.training); "
+                                     "give it the same data as the other workers",
+                                     true);
   const RunTimeline::ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
   if (!parts_.plan.has_value()) {
     if (parts_.options.job.test.empty() != (seen.test == 0)) {
       return parts_.membership->Reject(
           worker,
-          absl::StrCat("sees ", seen.test, " test examples, where the job has ",
+          absl::StrCat("this worker sees ", seen.test, " test examples, but the job has ",
                        parts_.options.job.test.empty() ? "no test set" : "a test set",
-                       " ($.data.test)"),
+                       " ($.data.test); give all workers the same data"),
           true);
     }
     timeline_.TakeCounts(seen, absl::StrCat("worker ", worker.index, " (",
@@ -42,7 +49,7 @@ void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
   if (seen.training != parts_.plan->examples() || seen.test != parts_.test_examples) {
     return parts_.membership->Reject(
         worker,
-        absl::StrCat("sees ", seen.training, " training and ", seen.test,
+        absl::StrCat("this worker sees ", seen.training, " training and ", seen.test,
                      " test examples, but the run has ", parts_.plan->examples(), " and ",
                      parts_.test_examples, ", according to ", parts_.counts_source,
                      ". Give all workers the same data; if this worker has the right data, "
@@ -96,7 +103,7 @@ void WorkerReports::OnReport(Worker& worker, const proto::WorkerReport& report) 
         evaluation->batches().Release(worker.key);
       // The worker leaves once it has this order and has done all its leases.
       proto::WorkerOrder order;
-      order.mutable_drain()->set_reason("the worker asked to leave");
+      order.mutable_drain()->set_reason("this worker asked to leave");
       worker.Send(order);
       return wakeup_.Raise();
     }
@@ -217,8 +224,8 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
     if (worker == parts_.membership->workers().end()) continue;
     parts_.membership->Reject(
         *worker->second,
-        absl::StrCat("reported step ", step, " as done, which ", where,
-                     " has not applied: one of the two is broken, or runs another build"),
+        absl::StrCat("this worker reported step ", step, " as done, but ", where,
+                     " has not applied it: one of the two is broken, or runs another build"),
         /*final=*/true);
   }
   wakeup_.Raise();

@@ -126,7 +126,7 @@ TEST_F(OperatorRequestsTest, AWorkerIsToldToLeaveAndItsEndIsTheAnswer) {
   const auto drain = Drain("worker", 1);
   const auto orders = workers_.Orders(1);
   ASSERT_EQ(orders.size(), 1u);
-  EXPECT_EQ(orders[0].drain().reason(), "drained by an operator");
+  EXPECT_EQ(orders[0].drain().reason(), "an operator drains this worker");
   EXPECT_TRUE(workers_.Orders(2).empty());
   EXPECT_FALSE(leaves.ready) << "it would get more work";
   EXPECT_FALSE(drain->finished().has_value());
