@@ -352,7 +352,7 @@ std::string Checkpointer::Waiting(Time now) const {
     what = named(lacking(&Peer::written), " to write");
   }
   const auto seconds = WholeSeconds(now - began_);
-  return absl::StrCat("the cut at step ", cut_->step, " since ", seconds, " s: ", what);
+  return absl::StrCat("the cut at step ", cut_->step, ", for ", seconds, " s: ", what);
 }
 
 void Checkpointer::Abandon(const std::string& directory) {

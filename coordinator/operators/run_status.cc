@@ -249,7 +249,7 @@ std::vector<std::string> RunView::Waiting() const {
   }
   if (all_done && parts_.checkpointer->idle() && !parts_.checkpointer->last_error().empty()) {
     lines.push_back(absl::StrCat("the ", is_final ? "final" : "epoch's",
-                                 " checkpoint to be written since ",
+                                 " checkpoint, whose writes have failed for ",
                                  WholeSeconds(now - *parts_.checkpointer->failing_since()), " s (",
                                  parts_.checkpointer->last_error(), "); retried every ",
                                  WholeSeconds(kRetryCutAfter), " s"));

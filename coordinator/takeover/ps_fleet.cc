@@ -429,7 +429,7 @@ std::vector<std::string> PsFleet::Waiting() const {
     const std::optional<Wait> wait = WaitFor(ps);
     if (!wait.has_value()) continue;
     lines.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ": ", wait->why,
-                                 " since ", WholeSeconds(now - wait->since), " s"));
+                                 " for ", WholeSeconds(now - wait->since), " s"));
     const PsLink& link = *peers_[ps].link;
     if (link.connected() && peers_[ps].held.has_value()) {
       const proto::ClaimRefused& refusal = peers_[ps].held->refusal;
@@ -446,7 +446,7 @@ std::vector<std::string> PsFleet::Waiting() const {
       std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.loaded; });
   if (phase_ == Phase::kLooking || all_loaded) {
     lines.push_back(
-        absl::StrCat("verifying checkpoints since ", WholeSeconds(now - phase_since_), " s"));
+        absl::StrCat("verifying checkpoints for ", WholeSeconds(now - phase_since_), " s"));
   }
   return lines;
 }

@@ -158,14 +158,14 @@ std::string RunLock::Waiting() const {
   // For example a network file system whose server is gone.
   if (busy_since_.has_value() && now - *busy_since_ >= kSlow) {
     return absl::StrCat("the run directory: no answer from the disk of ", options_.directory,
-                        " since ", WholeSeconds(now - *busy_since_), " s");
+                        " for ", WholeSeconds(now - *busy_since_), " s");
   }
   if (!looked_.ok()) {
     return absl::StrCat(
         "the run directory: cannot read its lease: ", std::string(looked_.message()), "; retrying");
   }
   if (!watched_.has_value()) return "";
-  return absl::StrCat("the run directory: ", Describe(watched_->text), " holds it since ",
+  return absl::StrCat("the run directory: ", Describe(watched_->text), " has held it for ",
                       WholeSeconds(now - watched_->first), " s or longer, and has not renewed its ",
                       "lease for ", WholeSeconds(now - watched_->changed), " s; after ",
                       WholeSeconds(kExpiry), " s it counts as gone");

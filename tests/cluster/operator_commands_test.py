@@ -242,7 +242,7 @@ def test_a_worker_without_a_coordinator_gives_up_in_the_end(tmp_path):
         job.chief.kill()
         assert patient.wait() == 138
         assert any(" lost " in line and str(job.cluster.chief) in line for line in patient.output().splitlines())
-        assert f"no coordinator at {job.cluster.chief} since" in patient.output()
+        assert f"no coordinator at {job.cluster.chief} for " in patient.output()
         assert job.workers[0].popen.poll() is None, "the patience of this one is 10 minutes"
 
 
@@ -310,11 +310,11 @@ def test_whoever_waits_says_for_whom_since_when_and_why(tmp_path):
         server, chief, worker = cluster.start("ps", 0), cluster.start_chief(job, tmp_path / "run"), cluster.start_worker(0)
         status = wait_for(lambda: (now := cluster.status()) and now["waiting"] and now, "a status that waits")
         assert any(f"ps 1 at {cluster.spec['ps'][1]}" in line for line in status["waiting"]), status
-        chief.wait_for_output(f"waiting for ps 1 at {cluster.spec['ps'][1]}: not reachable since")
-        worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} to open a timeline since")
+        chief.wait_for_output(f"waiting for ps 1 at {cluster.spec['ps'][1]}: not reachable for ")
+        worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} to open a timeline, for ")
         chief.kill()
         server.wait_for_output(f"waiting for the coordinator at {cluster.chief} for")
-        worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
+        worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} for ")
         server.wait_for_output("the last one is silent")
 
 

@@ -173,7 +173,7 @@ TEST(ForeignWorkerTest, WhatAWorkerIsAtIsInTheStatus) {
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);
   proto::WorkerReport report;
-  report.mutable_waiting()->set_what("pulling the parameters from ps 0 at ps-0:1 since 6 s");
+  report.mutable_waiting()->set_what("pulling the parameters from ps 0 at ps-0:1 for 6 s");
   worker.stream().Send(report);
   cluster.Advance(seconds(8));
   const std::string what = "worker 0, which is pulling the parameters from ps 0 at ps-0:1";

@@ -256,7 +256,7 @@ TEST(TrainingRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
   EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
   cluster.Advance(seconds(4));
   EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("step 4 since 12 s"), HasSubstr("ps 0 "),
+              ElementsAre(AllOf(HasSubstr("step 4, for 12 s"), HasSubstr("ps 0 "),
                                 HasSubstr("step 1 "), HasSubstr("worker 0"))));
   cluster.Disconnect(worker);
   EXPECT_THAT(cluster.run->Status().waiting(0),
@@ -269,7 +269,7 @@ TEST(TrainingRequestsTest, ACutThatLacksStepsThatAreComputedIsNotHeldUp) {
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);
   proto::WorkerReport report;
-  report.mutable_waiting()->set_what("computing step 1 since 10 s");
+  report.mutable_waiting()->set_what("computing step 1 for 10 s");
   report.mutable_waiting()->set_computing(true);
   for (int i = 0; i < 4; ++i) {
     cluster.Advance(seconds(10));
@@ -279,7 +279,7 @@ TEST(TrainingRequestsTest, ACutThatLacksStepsThatAreComputedIsNotHeldUp) {
   }
   const OperatorRequest request = OperatorRequest::Checkpoint(&cluster);
   EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("step 4 since 40 s"), HasSubstr("computing step 1"))));
+              ElementsAre(AllOf(HasSubstr("step 4, for 40 s"), HasSubstr("computing step 1"))));
 }
 
 }  // namespace

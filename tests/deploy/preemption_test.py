@@ -147,7 +147,7 @@ def test_names_that_do_not_resolve_yet_are_waited_for(pods, tmp_path):
     early = {task.name: pods.add(task, named=False) for task in sum(jobs.values(), [])}
     coordinator, worker = early["shoal-coordinator-0.shoal"], early["shoal-worker-0.shoal"]
     for pod, peer in ((worker, r"the coordinator at shoal-coordinator-0\.shoal:2222"), (coordinator, r"ps 1 at shoal-ps-1\.shoal:2222")):
-        wait_for(lambda: re.search(f"waiting for {peer}.* since .*the name cannot be looked up: ", pod.output()), f"{peer} is waited for")
+        wait_for(lambda: re.search(f"waiting for {peer}.* for .*the name cannot be looked up: ", pod.output()), f"{peer} is waited for")
     # They wait for each other, and each is ready for its own part.
     for pod in early.values():
         assert [pod.probe("livenessProbe"), pod.probe("readinessProbe")] == [200, 200], pod.task.name

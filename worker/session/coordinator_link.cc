@@ -48,13 +48,13 @@ void CoordinatorLink::Watch() {
   const std::string trouble = options_.network->IsLookingUp(options_.chief) ? "looking up the name"
                               : last_error_.empty()                         ? "no answer"
                                                                             : last_error_;
-  LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
+  LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " for ",
                           WholeSeconds(Alone()), " s: ", trouble));
 }
 
 std::string CoordinatorLink::NoCoordinator() const {
   return absl::StrCat(rejected_ ? "rejected by the coordinator at " : "no coordinator at ",
-                      options_.chief, " since ", WholeSeconds(Alone()), " s: ", last_error_);
+                      options_.chief, " for ", WholeSeconds(Alone()), " s: ", last_error_);
 }
 
 absl::Status CoordinatorLink::Parse(const Message& message,

@@ -50,14 +50,14 @@ void EvaluatorSession::Watch() {
   const Time now = options_.loop->Now();
   if (activity_ == Activity::kComputing) SendProgress();
   if (now < say_wait_at_ || preparing_) return;
-  const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
+  const std::string waited = absl::StrCat(", for ", WholeSeconds(now - activity_began_), " s");
   say_wait_at_ = now + kSayWaitAfter;
   if (activity_ == Activity::kReading) {
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief,
-                            " to send values of checkpoint ", checkpoint_, since));
+                            " to send values of checkpoint ", checkpoint_, waited));
   } else if (activity_ == Activity::kIdle && prepared_.has_value() && !computing_) {
     LogInfo(absl::StrCat("waiting for the coordinator at ", options_.chief,
-                         " to have a checkpoint that is not evaluated yet", since));
+                         " to have a checkpoint that is not evaluated yet", waited));
     say_wait_at_ = now + kSayIdleEvery;
   }
 }

@@ -45,14 +45,14 @@ void WorkerSession::WatchWaits() {
   watch_.Set(kWatchPeriod, [this] { WatchWaits(); });
   const Time now = options_.loop->Now();
   if (now - activity_began_ < kWatchPeriod) return;
-  const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
+  const std::string waited = absl::StrCat("for ", WholeSeconds(now - activity_began_), " s");
   if (activity_ == Activity::kIdle) {
     if (computing_ || !link_.welcomed() || !prepared_.has_value()) return;
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " to ",
-                            timeline_ == 0 ? "open a timeline" : "hand out steps", since));
+                            timeline_ == 0 ? "open a timeline" : "hand out steps", ", ", waited));
     return;
   }
-  const std::string what = Doing() + since;
+  const std::string what = absl::StrCat(Doing(), " ", waited);
   if (!Computes()) LogWarning("waiting: " + what);
   if (!link_.welcomed()) return;
   proto::WorkerReport report;

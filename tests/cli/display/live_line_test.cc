@@ -79,10 +79,10 @@ TEST(LiveLineTest, LeavesOutWhatMattersLeastFirst) {
 TEST(LiveLineTest, SaysWhatIsWaitedFor) {
   proto::StatusReply status;
   status.set_phase("claiming");
-  status.add_waiting("ps 0 at 127.0.0.1:3333: not reachable, since 12 s");
-  status.add_waiting("ps 1 at 127.0.0.1:3334: not reachable, since 12 s");
+  status.add_waiting("ps 0 at 127.0.0.1:3333: not reachable for 12 s");
+  status.add_waiting("ps 1 at 127.0.0.1:3334: not reachable for 12 s");
   EXPECT_EQ(FormatLiveLine(status, {.width = 120}),
-            "starting, waiting: ps 0 at 127.0.0.1:3333: not reachable, since 12 s (and 1 more)");
+            "starting, waiting: ps 0 at 127.0.0.1:3333: not reachable for 12 s (and 1 more)");
 
   status = InTheMiddle();
   status.add_waiting("no worker is ready");

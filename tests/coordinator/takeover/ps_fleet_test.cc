@@ -56,23 +56,22 @@ TEST_F(PsFleetTest, ItsWaitingLinesNameThePs) {
   Start();
   SendHello(0);
   loop_.Advance(seconds(4));
-  EXPECT_THAT(fleet_->Waiting(),
-              ElementsAre("ps 0 at ps-0:1: has not answered the claim since 4 s",
-                          "ps 1 at ps-1:1: not reachable since 4 s (connecting)"));
+  EXPECT_THAT(fleet_->Waiting(), ElementsAre("ps 0 at ps-0:1: has not answered the claim for 4 s",
+                                             "ps 1 at ps-1:1: not reachable for 4 s (connecting)"));
   ps(1).Close(absl::UnavailableError("ps-1:1: connection refused"));  // as gRPC's network says it
   loop_.RunUntilIdle();
   AnswerClaim(0);
   EXPECT_THAT(fleet_->Waiting(),
-              ElementsAre("ps 1 at ps-1:1: not reachable since 4 s (connection refused)"));
+              ElementsAre("ps 1 at ps-1:1: not reachable for 4 s (connection refused)"));
   loop_.Advance(seconds(2));
   SendHello(1);
   loop_.set_hold_offloads(true);
   AnswerClaim(1);
-  EXPECT_THAT(fleet_->Waiting(), ElementsAre("verifying checkpoints since 0 s"));
+  EXPECT_THAT(fleet_->Waiting(), ElementsAre("verifying checkpoints for 0 s"));
   loop_.set_hold_offloads(false);
   loop_.Advance(seconds(3));
   AnswerLoaded(0, fleet_->term());
-  EXPECT_THAT(fleet_->Waiting(), ElementsAre("ps 1 at ps-1:1: loading its variables since 3 s"));
+  EXPECT_THAT(fleet_->Waiting(), ElementsAre("ps 1 at ps-1:1: loading its variables for 3 s"));
   AnswerLoaded(1, fleet_->term());
   EXPECT_THAT(fleet_->Waiting(), IsEmpty());
 }

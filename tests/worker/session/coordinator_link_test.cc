@@ -109,10 +109,10 @@ TEST_F(CoordinatorLinkTest, LogsALongWaitWithItsReason) {
   loop_.Advance(milliseconds(4999));
   EXPECT_THAT(TakeLog(), IsEmpty());
   loop_.Advance(milliseconds(1));
-  EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("chief:1 since 5 s")));
+  EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("chief:1 for 5 s")));
   Break();
   loop_.Advance(seconds(5));
-  EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("since 10 s: connection reset")));
+  EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("for 10 s: connection reset")));
   link_->Welcomed();
   loop_.Advance(minutes(1));
   EXPECT_THAT(TakeLog(), IsEmpty());
@@ -130,7 +130,7 @@ TEST_F(CoordinatorLinkTest, ARejectionForNowIsLoggedOnceAndTriedAgain) {
   EXPECT_EQ(network_.CountOf("chief:1"), 4);
   EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("there is a worker 4 already")));
   loop_.Advance(seconds(1));
-  EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("since 4 s: there is a worker 4 already")));
+  EXPECT_THAT(TakeLog(), ElementsAre(HasSubstr("for 4 s: there is a worker 4 already")));
 }
 
 TEST_F(CoordinatorLinkTest, TellsAFinalRejectionFromAnotherJob) {

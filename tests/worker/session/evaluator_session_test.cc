@@ -229,9 +229,9 @@ TEST_F(EvaluatorSessionTest, WithoutACheckpointItWaitsAndSaysSo) {
   testing::internal::CaptureStderr();
   loop_.Advance(seconds(62));
   const std::string log = CapturedLog();
-  EXPECT_THAT(log, AllOf(HasSubstr("chief:1 "), HasSubstr("since 5 s")));
-  EXPECT_THAT(log, HasSubstr("since 65 s"));
-  EXPECT_THAT(log, Not(HasSubstr("since 10 s")));
+  EXPECT_THAT(log, AllOf(HasSubstr("chief:1 "), HasSubstr("for 5 s")));
+  EXPECT_THAT(log, HasSubstr("for 65 s"));
+  EXPECT_THAT(log, Not(HasSubstr("for 10 s")));
   EXPECT_FALSE(over_.has_value());
 }
 
@@ -241,7 +241,7 @@ TEST_F(EvaluatorSessionTest, WithoutACoordinatorItSaysSoAndGivesUpInTheEnd) {
     chief().Close(absl::UnavailableError("refused"));
     loop_.Advance(seconds(1));
   }
-  EXPECT_THAT(CapturedLog(), HasSubstr("chief:1 since 5 s: refused"));
+  EXPECT_THAT(CapturedLog(), HasSubstr("chief:1 for 5 s: refused"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 0);
   loop_.Advance(minutes(10));
   chief().Close(absl::UnavailableError("refused"));

@@ -291,7 +291,7 @@ TEST_F(WorkerSessionTest, WhyItIsRefusedIsSaidOnceAPeriodAndInTheEnd) {
     loop_.RunUntilIdle();
   }
   SendLogTo({});
-  ExpectOver(WorkerSession::End::kNoCoordinator, "chief:1 since 60");
+  ExpectOver(WorkerSession::End::kNoCoordinator, "chief:1 for 60");
   EXPECT_THAT(why_, HasSubstr(" s: there is a worker 4 already"));
   EXPECT_THAT(log, Contains(HasSubstr("already")).Times(AllOf(Ge(119), Le(122))))
       << "every 5 s of 600, and at first";
@@ -308,7 +308,7 @@ TEST_F(WorkerSessionTest, ARefusalIsForgottenOnceItNoLongerHolds) {
   Reconnect();
   chief().Close(absl::UnavailableError("connection refused"));
   loop_.Advance(seconds(6));
-  EXPECT_THAT(log, Contains(HasSubstr("chief:1 since 5 s: connection refused")));
+  EXPECT_THAT(log, Contains(HasSubstr("chief:1 for 5 s: connection refused")));
   Order(order);
   chief().Close(absl::OkStatus());
   Reconnect();
@@ -380,7 +380,7 @@ TEST_F(WorkerSessionTest, AfterTenMinutesAloneItGivesUp) {
   }
   EXPECT_GE(loop_.Now() - alone, minutes(10));
   EXPECT_LE(loop_.Now() - alone, minutes(10) + seconds(3));
-  ExpectOver(WorkerSession::End::kNoCoordinator, "chief:1 since 60");
+  ExpectOver(WorkerSession::End::kNoCoordinator, "chief:1 for 60");
 }
 
 TEST_F(WorkerSessionTest, OtherPsMeanAnotherStart) {

@@ -24,7 +24,7 @@ TEST_F(WorkerSessionTest, AStepIsNotReportedBeforeEveryPsHasIt) {
   ASSERT_THAT(reports, SizeIs(1)) << "but the coordinator hears what it waits for";
   EXPECT_EQ(reports[0].waiting().what(),
             "pushing the gradient of step 7 to ps 0 at ps-0:1 (no answer), ps 1 at ps-1:1 (no "
-            "answer) since 5 s");
+            "answer) for 5 s");
   EXPECT_FALSE(reports[0].waiting().computing());
   EXPECT_THAT(TakeEvents(), IsEmpty());
   ServePs();
@@ -38,7 +38,7 @@ TEST_F(WorkerSessionTest, SaysHowFarALongStepIs) {
   loop_.Advance(seconds(6));
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_EQ(reports[0].waiting().what(), "computing step 7, batch 41 of 100, since 5 s");
+  EXPECT_EQ(reports[0].waiting().what(), "computing step 7, batch 41 of 100, for 5 s");
   EXPECT_TRUE(reports[0].waiting().computing());
 }
 
