@@ -45,21 +45,21 @@ void RecordOutcome(RunParts& parts, const Checkpointer::Failed& failed) {
   parts.requests->RejectCheckpoints(failed.why);
 }
 
-void RecordOutcome(RunParts& parts, const Checkpointer::GivenUp& cut) {
+void RecordOutcome(RunParts& parts, const Checkpointer::Cancelled& cut) {
   parts.requests->RejectCheckpoints(cut.why);
   parts.scheduler->EndEvaluation();
   const bool over = !parts.scheduler->open();  // the timeline
-  parts.cuts->GivenUp(cut.step, cut.highest_step, over ? CutPlan::Steps() : parts.StepsNow(),
-                      parts.options.loop->Now());
+  parts.cuts->Cancelled(cut.step, cut.highest_step, over ? CutPlan::Steps() : parts.StepsNow(),
+                        parts.options.loop->Now());
   if (over) return;
-  // A ps may refuse the cut because it has applied more than the coordinator knew: after a
+  // A ps may reject the cut because it has applied more than the coordinator knew: after a
   // takeover, a step of a worker that was lost before.
   if (parts.training() && parts.drain->closing() && cut.highest_step.has_value())
     parts.scheduler->steps().WasBegun(*cut.highest_step);
   const uint64_t target = parts.scheduler->CutTarget();
-  const bool refused_below = cut.highest_step.has_value() && cut.step < target;
+  const bool rejected_below = cut.highest_step.has_value() && cut.step < target;
   // Only the last cut counts here, not one that was begun before the closing.
-  if (parts.drain->closing() && parts.drain_cut && cut.step <= target && !refused_below)
+  if (parts.drain->closing() && parts.drain_cut && cut.step <= target && !rejected_below)
     parts.drain->NotWritten(cut.why, cut.highest_step.has_value());
 }
 

@@ -43,7 +43,7 @@ bool Reconciler::Plan() {
 }
 
 void Reconciler::PlanEndOrCut() {
-  parts_.drain->GiveUpCutAhead();
+  parts_.drain->CancelCutAhead();
   RecordOutcomes(&parts_);  // before the next cut begins
   if (!parts_.checkpointer->idle()) return;
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();

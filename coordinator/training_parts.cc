@@ -246,7 +246,7 @@ void TrainingRun::MakeEnd() {
       .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
       .status = [this] { return Status(); },
       .stop = [this] { Stop(); },
-      // An outcome that is not recorded yet would refuse the new request, too.
+      // An outcome that is not recorded yet would reject the new request, too.
       .wanted_now =
           [this] {
             RecordOutcomes(&parts_);

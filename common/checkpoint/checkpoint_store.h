@@ -54,14 +54,14 @@ class CheckpointStore {
   // model.json: name -> content), computes the files' checksums and commits the manifest: write
   // beside, sync, rename, sync the directory.
   // kDataLoss: what is on disk is not what the ps say; the directory is still no checkpoint, and
-  // can only be abandoned.
+  // can only be removed.
   absl::StatusOr<StoredCheckpoint> Commit(const std::string& directory,
                                           const CheckpointLayout& layout,
                                           const std::vector<WrittenPart>& parts,
                                           const std::map<std::string, std::string>& texts,
                                           Manifest manifest);
   // Removes a directory without a manifest (a cut given up). Does nothing to a checkpoint.
-  void Abandon(const std::string& directory);
+  void RemoveUnfinished(const std::string& directory);
   // Keeps the newest `keep` checkpoints that are finite and whole, two at least, and deletes older
   // ones: whole is what this object has committed or verified, which it does now where that
   // decides; also removes directories without manifest that are older than the newest two of those.
@@ -81,8 +81,8 @@ class CheckpointStore {
   const std::string root_;
   FileSystem* const files_;
   mutable std::set<std::string> verified_;  // directories found whole, or committed, by this object
-  std::set<std::string> unfinished_;  // directories created and neither committed nor abandoned
-  std::set<std::string> links_;       // that RemoveOld has come upon
+  std::set<std::string> unfinished_;        // directories created and neither committed nor removed
+  std::set<std::string> links_;             // that RemoveOld has come upon
   std::vector<std::string> new_links_;
 };
 

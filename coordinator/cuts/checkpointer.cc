@@ -68,7 +68,7 @@ void Checkpointer::Begin(const Cut& cut) {
   began_ = options_.loop->Now();
   deadline_.Set(options_.deadline, [this] {
     NoteError("it was not complete in time");
-    GiveUp(last_error_);
+    Cancel(last_error_);
   });
   scope_.Offload(
       Lane::kFiles,
@@ -78,12 +78,12 @@ void Checkpointer::Begin(const Cut& cut) {
         absl::Status created = CreateCheckpointFiles(*layout, directory, store->files());
         if (created.ok()) created = WriteNewFile(directory + "/" + marker, "", store->files());
         if (created.ok()) return directory;
-        store->Abandon(directory);
+        store->RemoveUnfinished(directory);
         return created;
       },
       [this, attempt = attempt_](const absl::StatusOr<std::string>& directory) {
-        if (!cut_.has_value() || attempt != attempt_) {  // given up meanwhile
-          if (directory.ok()) Abandon(*directory);
+        if (!cut_.has_value() || attempt != attempt_) {  // cancelled meanwhile
+          if (directory.ok()) RemoveDirectory(*directory);
           return;
         }
         if (directory.ok()) {
@@ -94,7 +94,7 @@ void Checkpointer::Begin(const Cut& cut) {
         // An evaluation needs no files.
         files_done_ = true;
         if (held_) return Fence();
-        GiveUp(last_error_);
+        Cancel(last_error_);
       });
 }
 
@@ -157,24 +157,24 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
-// Rule 6 gives a ps two reasons to refuse. Another process has sent a newer fence under this term;
-// a fresh term cures that. Or the ps has applied a step of the job at or above the cut. Any other
-// refusal is an error, and does not move the next cut.
+// Rule 6 gives a ps two reasons to reject a fence. Another process has sent a newer fence under
+// this term; a fresh term cures that. Or the ps has applied a step of the job at or above the cut.
+// Any other rejection is an error, and does not move the next cut.
 void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const uint64_t highest = refused.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
   if (refused.superseded()) {
     Keep(Superseded());
-    return GiveUp(who + Printable(refused.reason(), kMaxReasonBytes));
+    return Cancel(who + Printable(refused.reason(), kMaxReasonBytes));
   }
   const bool known = cut_->total_steps > 0;
   if (highest >= cut_->step && (!known || highest < cut_->total_steps))
-    return GiveUp(who + Printable(refused.reason(), kMaxReasonBytes), highest);
-  NoteError(absl::StrCat(who, "it wrongly refuses a cut at step ", cut_->step,
+    return Cancel(who + Printable(refused.reason(), kMaxReasonBytes), highest);
+  NoteError(absl::StrCat(who, "it wrongly rejects a cut at step ", cut_->step,
                          ": it has applied step ", highest,
                          known ? absl::StrCat(" of a job with ", cut_->total_steps, " steps") : "",
                          "; that ps is broken or of another version: restart it"));
-  GiveUp(last_error_);
+  Cancel(last_error_);
 }
 
 void Checkpointer::OnWritten(int ps, const proto::Written& written) {
@@ -214,10 +214,10 @@ void Checkpointer::Fetch(int ps) {
 void Checkpointer::OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts) {
   if (!parts.ok()) {
     NoteError(absl::StrCat("ps ", ps, ": ", std::string(parts.status().message())));
-    Abandon(directory_);
+    RemoveDirectory(directory_);
     files_done_ = true;
     for (Peer& peer : peers_) peer.fetch.reset();
-    if (!held_) GiveUp(last_error_);
+    if (!held_) Cancel(last_error_);
     return;
   }
   peers_[ps].written = true;
@@ -254,7 +254,7 @@ void Checkpointer::Commit() {
         (void)store->files()->RemoveFile(directory + "/" + marker);
         auto stored = store->Commit(directory, *layout, parts, texts, manifest);
         if (!stored.ok()) {
-          store->Abandon(directory);
+          store->RemoveUnfinished(directory);
         } else if (const absl::Status removed = RemoveOld(store, keep, pinned()); !removed.ok()) {
           LogWarning("old checkpoints stay: " + std::string(removed.message()));
         }
@@ -271,11 +271,11 @@ void Checkpointer::Commit() {
         } else {
           NoteError(std::string(stored.status().message()));
         }
-        // The cut was given up before this.
+        // The cut was cancelled before this.
         if (!cut_.has_value() || attempt != attempt_) return;
         committing_ = false;
         files_done_ = true;
-        if (!stored.ok() && !held_) return GiveUp(last_error_);
+        if (!stored.ok() && !held_) return Cancel(last_error_);
         // The deadline does not apply to an evaluation.
         if (stored.ok()) deadline_.Cancel();
         MaybeIdle();
@@ -355,28 +355,29 @@ std::string Checkpointer::Waiting(Time now) const {
   return absl::StrCat("the cut at step ", cut_->step, ", for ", seconds, " s: ", what);
 }
 
-void Checkpointer::Abandon(const std::string& directory) {
+void Checkpointer::RemoveDirectory(const std::string& directory) {
   options_.loop->Offload(
-      Lane::kFiles, [store = options_.store, directory] { store->Abandon(directory); }, [] {});
+      Lane::kFiles, [store = options_.store, directory] { store->RemoveUnfinished(directory); },
+      [] {});
 }
 
-void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highest_step) {
+void Checkpointer::Cancel(const std::string& why, std::optional<uint64_t> highest_step) {
   if (!cut_.has_value()) return;
   const uint64_t step = cut_->step;
-  const std::string given_up = absl::StrCat("gives up the cut at step ", step, ": ", why);
+  const std::string text = absl::StrCat("cancels the cut at step ", step, ": ", why);
   if (why == last_error_) {  // NoteError has logged it
-    LogInfo(given_up);
+    LogInfo(text);
   } else {
-    LogWarning(given_up);
+    LogWarning(text);
   }
   if (!directory_.empty() && !committing_ && !files_done_) {
-    Abandon(directory_);
+    RemoveDirectory(directory_);
   }
   deadline_.Cancel();
   for (Peer& peer : peers_) peer.fetch.reset();
   cut_.reset();
   committing_ = false;
-  Keep(GivenUp{step, why, highest_step});
+  Keep(Cancelled{step, why, highest_step});
 }
 
 }  // namespace shoal

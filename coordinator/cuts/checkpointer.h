@@ -27,10 +27,10 @@ namespace shoal {
 //
 //   idle ── Begin ──▶ preparing ─▶ fencing ─ all accepted ─▶ cutting ─ all written ─▶ committing
 //    ▲              (files laid     │                         │  └ all ready: Ready       │
-//    │               out)           └─ refused, deadline ─────┤                           │
+//    │               out)           └─ rejected, deadline ────┤                           │
 //    └─────────────── released, unless it is held ◀───────────┴───────────────────────────┘
 //
-// A cut that is given up needs no message: the next fence replaces it. Loop thread only; Offload
+// A cancelled cut needs no message: the next fence replaces it. Loop thread only; Offload
 // writes the files.
 class Checkpointer {
  public:
@@ -111,7 +111,7 @@ class Checkpointer {
   struct Ready {
     uint64_t step = 0;
   };
-  // The checkpoint is on disk. Its cut may have been given up before.
+  // The checkpoint is on disk. Its cut may have been cancelled before.
   struct Committed {
     StoredCheckpoint checkpoint;
   };
@@ -119,18 +119,18 @@ class Checkpointer {
   struct Failed {
     std::string why;
   };
-  // `highest_step`: if a ps refused the cut, the highest step that it has applied.
-  struct GivenUp {
+  // `highest_step`: if a ps rejected the cut, the highest step that it has applied.
+  struct Cancelled {
     uint64_t step = 0;
     std::string why;
     std::optional<uint64_t> highest_step;
   };
-  using Outcome = std::variant<Superseded, Accepted, Ready, Committed, Failed, GivenUp>;
+  using Outcome = std::variant<Superseded, Accepted, Ready, Committed, Failed, Cancelled>;
   // Returns the outcomes since the last call, in their order.
   std::vector<Outcome> TakeOutcomes() { return std::exchange(outcomes_, {}); }
 
-  // Gives up the cut in progress: the timeline is over, a ps refused it, or it takes too long.
-  void GiveUp(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
+  // Cancels the cut in progress: the timeline is over, a ps rejected it, or it takes too long.
+  void Cancel(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
 
   // The newest checkpoint that was committed or restored by this coordinator.
   const std::optional<StoredCheckpoint>& last() const { return last_; }
@@ -176,8 +176,8 @@ class Checkpointer {
   void Commit();
   void MaybeIdle();
   void NoteError(const std::string& why);
-  // Removes the directory of a cut that was given up, off the loop.
-  void Abandon(const std::string& directory);
+  // Removes the directory of a cancelled cut, off the loop.
+  void RemoveDirectory(const std::string& directory);
 
   const Options options_;
   std::optional<Cut> cut_;

@@ -79,14 +79,14 @@ void CutPlan::NextEpoch() {
   late_cuts_ = 0;
 }
 
-void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps,
-                      Time now) {
+void CutPlan::Cancelled(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps,
+                        Time now) {
   last_.failed = options_.when.every_steps > 0 || options_.when.every_seconds > 0;
   no_cut_before_ = now + kRetryCutAfter;
   mandatory_failed_ = step == mandatory();
   if (!highest_step.has_value() || !mandatory_failed_) return;
   // After a takeover a worker may be further than the coordinator knows. The first retry is above
-  // all these steps and comes at once. Further retries pause, so that a ps that keeps refusing is
+  // all these steps and comes at once. Further retries pause, so that a ps that keeps rejecting is
   // not asked without end.
   late_cut_ = std::min(CutFrom(std::max(*highest_step + 1, steps.first_unleased)),
                        options_.plan->total_steps());

@@ -20,7 +20,7 @@ class CutPlan {
   struct Last {
     uint64_t step = 0;
     Time at{};
-    bool failed = false;  // it was given up and must be retried
+    bool failed = false;  // it was cancelled and must be retried
   };
   struct Options {
     uint64_t timeline = 0;
@@ -64,9 +64,9 @@ class CutPlan {
   void Accepted(uint64_t step, Time now);
   // The result of epoch() is known, and training continues.
   void EpochDecided() { NextEpoch(); }
-  // The cut at `step` was given up. `highest_step`: if a ps refused it, the highest step that the
+  // The cut at `step` was cancelled. `highest_step`: if a ps rejected it, the highest step that the
   // ps has applied; a step of the job.
-  void GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
+  void Cancelled(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
 
   // Returns whether a cut here needs a fresh term, as the ps may know a cut of this term and step.
   bool NeedsFreshTerm(uint64_t step) const { return step <= last_.step; }
@@ -86,8 +86,8 @@ class CutPlan {
   const Options options_;
   uint64_t next_epoch_ = 0;  // first epoch whose end is not cut yet, or not decided
   uint64_t cut_epoch_ = 0;
-  std::optional<uint64_t> late_cut_;  // the new step of the mandatory cut, after a ps refused it
-  int late_cuts_ = 0;                 // such refusals in a row
+  std::optional<uint64_t> late_cut_;  // the new step of the mandatory cut, after a ps rejected it
+  int late_cuts_ = 0;                 // such rejections in a row
   Last last_;
   Time accepting_{};               // time from a cut's begin until it is accepted
   Time no_cut_before_{};           // after a failure

@@ -157,7 +157,7 @@ void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   if (!since.has_value() || options_.scheduler->evaluation() == nullptr ||
       now - *since < kEvaluationPatience)
     return;
-  LogWarning(absl::StrCat("gives up the evaluation of epoch ",
+  LogWarning(absl::StrCat("cancels the evaluation of epoch ",
                           options_.scheduler->evaluation()->epoch() + 1,
                           ": a ps leaves, and cannot wait for its end"));
   options_.scheduler->EndEvaluation();
@@ -165,13 +165,13 @@ void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
 }
 
 // Such a cut was begun earlier, for example the one at the job's end.
-void DrainCheckpoint::GiveUpCutAhead() {
+void DrainCheckpoint::CancelCutAhead() {
   if (!stopping() && !ps_asks_to_leave()) return;
   if (options_.checkpointer->idle() || !options_.shutdown->working()) return;
   StepScheduler& scheduler = *options_.scheduler;
   if (!scheduler.open() || !scheduler.begun() || !scheduler.Revoke()) return;
   if (options_.checkpointer->step() > scheduler.CutTarget())
-    options_.checkpointer->GiveUp("some steps below it have not begun, and no more begin");
+    options_.checkpointer->Cancel("some steps below it have not begun, and no more begin");
 }
 
 void DrainCheckpoint::Closed(const std::string& outcome, bool kept) {
@@ -248,7 +248,7 @@ void DrainCheckpoint::CloseWithoutWorkers() {
   }
   if (!options_.checkpointer->idle() &&
       options_.checkpointer->step() > options_.scheduler->CutTarget())
-    options_.checkpointer->GiveUp("no worker is left to do the steps below it");
+    options_.checkpointer->Cancel("no worker is left to do the steps below it");
 }
 
 void DrainCheckpoint::CountApplied() {

@@ -20,7 +20,7 @@ namespace shoal {
 // other leases while there is headway. Then it cuts all done steps, and stops or lets the ps go. If
 // no such checkpoint is possible, it logs what is lost.
 //
-//   open ── Stop, a ps asks ──▶ closing ── its cut is written, or given up ──▶ over (a stop), or
+//   open ── Stop, a ps asks ──▶ closing ── its cut is written, or cancelled ─▶ over (a stop), or
 //    ▲                                                                         the ps may go
 //    └───────────────── the ps that may go stays ──────────────────────────────────┘
 //
@@ -57,8 +57,8 @@ class DrainCheckpoint {
 
   void OnTimelineOpened();
   void OnTimelineOver(const std::string& why);
-  // While closing: gives up a cut in progress that lies above steps that no worker has begun.
-  void GiveUpCutAhead();
+  // While closing: cancels a cut in progress that lies above steps that no worker has begun.
+  void CancelCutAhead();
   // While closing, with no cut in progress: returns the step of the cut to begin now, as soon as
   // it is possible. Ends the closing if the checkpoint exists.
   std::optional<uint64_t> Plan();

@@ -217,7 +217,8 @@ void CheckpointEvaluation::OnValuesWanted(const proto::ValuesWanted& wanted) {
   order.mutable_values()->set_offset_bytes(wanted.offset_bytes());
   current_->rows->Read({wanted.variable(), wanted.offset_bytes(), wanted.size_bytes()},
                        [this, order](absl::StatusOr<std::string> values) mutable {
-                         if (!values.ok()) return GiveUp(std::string(values.status().message()));
+                         if (!values.ok())
+                           return SkipCurrent(std::string(values.status().message()));
                          order.mutable_values()->set_values(*std::move(values));
                          OnRows(order);
                        });
@@ -246,7 +247,7 @@ void CheckpointEvaluation::OnEvaluated(const proto::CheckpointEvaluated& evaluat
 
 void CheckpointEvaluation::OnVerified(const proto::CheckpointEvaluated& evaluated,
                                       const absl::Status& whole) {
-  if (!whole.ok()) return GiveUp(std::string(whole.message()));
+  if (!whole.ok()) return SkipCurrent(std::string(whole.message()));
   const StoredCheckpoint checkpoint = current_->checkpoint;
   const Time took = options_.loop->Now() - current_->began;
   backlog_.Remove(checkpoint.directory);
@@ -293,10 +294,10 @@ void CheckpointEvaluation::Count(const StoredCheckpoint& checkpoint,
   options_.on_result(checkpoint, counted);
 }
 
-void CheckpointEvaluation::GiveUp(const std::string& why) {
+void CheckpointEvaluation::SkipCurrent(const std::string& why) {
   const StoredCheckpoint checkpoint = current_->checkpoint;
   LogWarning(absl::StrCat("checkpoint ", NameOf(checkpoint), " cannot be evaluated: ", why));
-  if (IsAtEpochEnd(checkpoint.manifest)) given_up_.insert(checkpoint.manifest.epoch);
+  if (IsAtEpochEnd(checkpoint.manifest)) skipped_.insert(checkpoint.manifest.epoch);
   backlog_.Remove(checkpoint.directory);
   StopCurrent();
   HandOut();
@@ -316,7 +317,7 @@ void CheckpointEvaluation::OnEvaluatorGone(bool in_order) {
     if (!in_order && !backlog_.Failed(checkpoint.directory)) {
       LogWarning(absl::StrCat("checkpoint ", NameOf(checkpoint),
                               " is not evaluated: each evaluator that tried it was lost"));
-      if (IsAtEpochEnd(checkpoint.manifest)) given_up_.insert(checkpoint.manifest.epoch);
+      if (IsAtEpochEnd(checkpoint.manifest)) skipped_.insert(checkpoint.manifest.epoch);
     }
     StopCurrent();
   }

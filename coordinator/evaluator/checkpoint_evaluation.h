@@ -114,7 +114,7 @@ class CheckpointEvaluation {
 
   // Returns whether the evaluator handles the end of this epoch: it is present and has not failed
   // at it.
-  bool Takes(uint64_t epoch) const { return peer_.present() && !given_up_.contains(epoch); }
+  bool Takes(uint64_t epoch) const { return peer_.present() && !skipped_.contains(epoch); }
   // Returns whether the evaluator will bring the result of this checkpoint.
   bool WillBring(const StoredCheckpoint& checkpoint) const;
   // Workers evaluate because the evaluator is missing. Logs this once, if one was expected.
@@ -169,8 +169,8 @@ class CheckpointEvaluation {
   void OnEvaluatorGone(bool in_order);
   void Count(const StoredCheckpoint& checkpoint, const proto::CheckpointEvaluated& evaluated,
              Time took);
-  // Gives up the current checkpoint for good.
-  void GiveUp(const std::string& why);
+  // The current checkpoint cannot be evaluated: skips it for good.
+  void SkipCurrent(const std::string& why);
   void StopCurrent();
   std::optional<StoredCheckpoint> Next() const;
   std::vector<HistoryLine> LinesFrom(uint64_t place) const;
@@ -188,8 +188,8 @@ class CheckpointEvaluation {
   std::vector<StoredCheckpoint> added_;  // added before it was known
   uint64_t number_ = 0;
   std::optional<Current> current_;
-  std::set<uint64_t> given_up_;  // epochs
-  uint64_t evaluated_ = 0;       // since the start
+  std::set<uint64_t> skipped_;  // epochs
+  uint64_t evaluated_ = 0;      // since the start
   bool said_it_is_not_there_ = false;
 
   std::vector<CheckpointResult> results_;    // of all coordinators

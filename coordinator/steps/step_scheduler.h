@@ -88,7 +88,7 @@ class StepScheduler {
   void BeginEvaluation(std::unique_ptr<Evaluation> evaluation) {
     evaluation_ = std::move(evaluation);
   }
-  // The evaluation is finished or given up: removes and returns it.
+  // The evaluation is finished or cancelled: removes and returns it.
   std::unique_ptr<Evaluation> EndEvaluation() { return std::move(evaluation_); }
   // Null if there is no evaluation.
   Evaluation* evaluation() { return evaluation_.get(); }

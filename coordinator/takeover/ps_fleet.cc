@@ -283,7 +283,7 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   Decide();
 }
 
-// Rule 1, the coordinator's side. While claiming, a refusal is ordinary: another coordinator was
+// Rule 1, the coordinator's side. While claiming, a rejection is ordinary: another coordinator was
 // faster. While leading it is final. A term that no coordinator can have reached is not outbid:
 // otherwise no higher term would soon be left.
 void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by) {
@@ -302,7 +302,7 @@ void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claiman
 }
 
 // Another run's coordinator holds the ps as long as it renews its claims. A killed one does not. So
-// if the ps still refuses after kHolderPatience, its holder is alive.
+// if the ps still rejects it after kHolderPatience, its holder is alive.
 void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
   if (refused.term() != term_) return;
   if (phase_ != Phase::kClaiming)
@@ -310,7 +310,7 @@ void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
   Peer& peer = peers_[ps];
   const Time now = options_.loop->Now();
   if (!peer.held.has_value()) peer.held = Held{.since = now};
-  peer.held->refusal = refused;
+  peer.held->rejection = refused;
   if (now - peer.held->since < kHolderPatience) return;
   Fail(PsInUse(NameOf(ps), refused.holder()));
 }
@@ -321,7 +321,7 @@ void PsFleet::Decide() {
   for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
   options_.lock->Acquire(
       std::move(incarnations), scope_.Guard([this, term = term_](const absl::Status& status) {
-        // After a refusal of this term it claims again. Leading under the term would be void.
+        // After a rejection of this term it claims again. Leading under the term would be void.
         if (closed_ || phase_ != Phase::kClaiming || term != term_ || claim_again_.pending())
           return;
         if (!status.ok()) return Fail(status);
@@ -432,9 +432,9 @@ std::vector<std::string> PsFleet::Waiting() const {
                                  " for ", WholeSeconds(now - wait->since), " s"));
     const PsLink& link = *peers_[ps].link;
     if (link.connected() && peers_[ps].held.has_value()) {
-      const proto::ClaimRefused& refusal = peers_[ps].held->refusal;
-      absl::StrAppend(&lines.back(), ": ", DescribeClaimant(refusal.holder()),
-                      ", which the ps has last heard ", refusal.silent_ms() / 1000,
+      const proto::ClaimRefused& rejection = peers_[ps].held->rejection;
+      absl::StrAppend(&lines.back(), ": ", DescribeClaimant(rejection.holder()),
+                      ", which the ps has last heard ", rejection.silent_ms() / 1000,
                       " s ago; it counts as gone after ", WholeSeconds(kHolderPatience), " s");
     }
     if (link.connected()) continue;

@@ -162,8 +162,8 @@ class PsFleet {
   enum class Departure { kNone, kAsked, kAllowed };
   // The coordinator of another run holds the ps.
   struct Held {
-    proto::ClaimRefused refusal;
-    Time since{};  // the first refusal
+    proto::ClaimRefused rejection;
+    Time since{};  // the first rejection
   };
   struct Peer {
     std::unique_ptr<PsLink> link;
@@ -171,7 +171,7 @@ class PsFleet {
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
     bool loaded = false;                    // it answered Loaded for term_
-    std::optional<Held> held;               // it has refused a Claim of term_
+    std::optional<Held> held;               // it has rejected a Claim of term_
     Departure departure = Departure::kNone;
     Time departure_since{};
     int rows_wanted = 0;    // rows of loading_ that are being read for it

@@ -81,7 +81,7 @@ void RunTimeline::OnOver(const std::string& why) {
   parts_.scheduler->Close();
   parts_.counted.clear();
   parts_.opened.reset();
-  parts_.checkpointer->GiveUp(why);
+  parts_.checkpointer->Cancel(why);
   RecordOutcomes(&parts_);
   parts_.requests->RejectCheckpoints(why);
   parts_.drain->OnTimelineOver(why);

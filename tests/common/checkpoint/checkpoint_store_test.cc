@@ -258,9 +258,9 @@ TEST_F(CheckpointStoreTest, CommitChecksTheJob) {
 TEST_F(CheckpointStoreTest, AbandonTakesOnlyWhatIsNoCheckpoint) {
   const std::string given_up = MakeLaidOutDirectory(20);
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 1, 10);
-  store_.Abandon(given_up);
-  store_.Abandon(stored.directory);
-  store_.Abandon(root_ + "/step-never-there");
+  store_.RemoveUnfinished(given_up);
+  store_.RemoveUnfinished(stored.directory);
+  store_.RemoveUnfinished(root_ + "/step-never-there");
   EXPECT_THAT(NamesIn(root_), ElementsAre("step-000000000010-0-00000001"));
 }
 

@@ -78,9 +78,9 @@ class CheckpointerTest : public testing::Test {
       return absl::StrCat("ready ", ready->step);
     if (const auto* committed = std::get_if<Checkpointer::Committed>(&outcome))
       return absl::StrCat("committed ", committed->checkpoint.manifest.cut_step);
-    if (const auto* cut = std::get_if<Checkpointer::GivenUp>(&outcome)) {
+    if (const auto* cut = std::get_if<Checkpointer::Cancelled>(&outcome)) {
       return absl::StrCat(
-          "given up ", cut->step, ": ", cut->why,
+          "cancelled ", cut->step, ": ", cut->why,
           cut->highest_step.has_value() ? absl::StrCat(" highest ", *cut->highest_step) : "");
     }
     return "superseded";

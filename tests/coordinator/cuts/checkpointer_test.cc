@@ -91,7 +91,7 @@ TEST_F(CheckpointerTest, RepeatedAndForeignAnswersCountForNothing) {
 TEST_F(CheckpointerTest, LateAnswersAboutACutAtTheSameStepCountForNothing) {
   Begin(40);
   const std::string former = TakeFence().directory();
-  checkpointer_->GiveUp("a ps was slow");
+  checkpointer_->Cancel("a ps was slow");
   TakeEvents();
   term_ = kTimeline + 1;
   Begin(40);
@@ -129,7 +129,7 @@ TEST_F(CheckpointerTest, ARefusalThatCannotBeIsSaidAndGivesNoStep) {
     Refuse(1, 40, highest);
     EXPECT_THAT(
         TakeEvents(),
-        ElementsAre(testing::AllOf(HasSubstr("given up 40: ps 1: "),
+        ElementsAre(testing::AllOf(HasSubstr("cancelled 40: ps 1: "),
                                    HasSubstr(absl::StrCat("it has applied step ", highest)),
                                    HasSubstr("restart it"), testing::Not(HasSubstr("highest"))),
                     "idle"));
@@ -155,7 +155,7 @@ TEST_F(CheckpointerTest, ARefusalGivesTheCutUp) {
   const std::string directory = TakeFence().directory();
   Accept(0, 40);
   Refuse(1, 40, 43);
-  EXPECT_THAT(TakeEvents(), ElementsAre("given up 40: ps 1: too late highest 43", "idle"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("cancelled 40: ps 1: too late highest 43", "idle"));
   EXPECT_FALSE(std::filesystem::exists(directory));
   EXPECT_THAT(sent_, IsEmpty()) << "no message is needed: the next fence replaces it";
   WriteCheckpoint(44);
@@ -171,7 +171,7 @@ TEST_F(CheckpointerTest, ItsDeadlineGivesTheCutUp) {
   loop_.Advance(kDeadline - Time(1));
   EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40"));
   loop_.Advance(Time(1));
-  EXPECT_THAT(TakeEvents(), ElementsAre("given up 40: it was not complete in time", "idle"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("cancelled 40: it was not complete in time", "idle"));
   EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
@@ -190,7 +190,7 @@ TEST_F(CheckpointerTest, AWriteErrorGivesTheCutUp) {
   for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
   FailToWrite(1, 40, "cannot write x: No space left on device");
   EXPECT_THAT(TakeEvents(),
-              ElementsAre("accepted 40", HasSubstr("given up 40: ps 1: cannot write x"), "idle"));
+              ElementsAre("accepted 40", HasSubstr("cancelled 40: ps 1: cannot write x"), "idle"));
   EXPECT_THAT(checkpointer_->last_error(), HasSubstr("No space left on device"));
   EXPECT_FALSE(std::filesystem::exists(directory));
   WriteCheckpoint(50);
@@ -205,17 +205,17 @@ TEST_F(CheckpointerTest, WhatIsOnDiskMustBeWhatThePsSay) {
   auto parts = WriteElements(layout_, directory, 5, 100, 40);
   parts[0].crc32c ^= 1;
   Answer(1, 40, parts);
-  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", HasSubstr("given up 40: "), "idle"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", HasSubstr("cancelled 40: "), "idle"));
   EXPECT_FALSE(std::filesystem::exists(directory));
   EXPECT_THAT(StoredSteps(), IsEmpty());
   EXPECT_FALSE(checkpointer_->last().has_value());
 }
 
-TEST_F(CheckpointerTest, ACutThatIsGivenUpWhileItsFilesAreLaidOutLeavesNothing) {
+TEST_F(CheckpointerTest, ACutCancelledWhileItsFilesAreLaidOutLeavesNothing) {
   loop_.set_hold_offloads(true);
   Begin(40);
-  checkpointer_->GiveUp("the timeline is over");
-  EXPECT_THAT(TakeEvents(), ElementsAre("given up 40: the timeline is over", "idle"));
+  checkpointer_->Cancel("the timeline is over");
+  EXPECT_THAT(TakeEvents(), ElementsAre("cancelled 40: the timeline is over", "idle"));
   Begin(50);  // at once, at the same time
   loop_.set_hold_offloads(false);
   loop_.RunUntilIdle();
@@ -225,15 +225,15 @@ TEST_F(CheckpointerTest, ACutThatIsGivenUpWhileItsFilesAreLaidOutLeavesNothing) 
   EXPECT_THAT(NamesIn(directory_.path()), ElementsAre("step-000000000050-0-0000004d"));
 }
 
-TEST_F(CheckpointerTest, ACheckpointCommittedAfterItsCutWasGivenUpIsOneAllTheSame) {
+TEST_F(CheckpointerTest, ACheckpointCommittedAfterItsCutWasCancelledStays) {
   Begin(40);
   const std::string directory = TakeFence().directory();
   for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
   TakeEvents();
   loop_.set_hold_offloads(true);
   for (int ps = 0; ps < 2; ++ps) Write(ps, 40, directory);
-  checkpointer_->GiveUp("the timeline is over");
-  EXPECT_THAT(TakeEvents(), ElementsAre("given up 40: the timeline is over", "idle"));
+  checkpointer_->Cancel("the timeline is over");
+  EXPECT_THAT(TakeEvents(), ElementsAre("cancelled 40: the timeline is over", "idle"));
   Begin(50);
   loop_.set_hold_offloads(false);
   loop_.RunUntilIdle();
@@ -269,7 +269,7 @@ TEST_F(CheckpointerTest, ASupersededFenceAsksForAFreshTerm) {
   reply.mutable_fence_refused()->set_superseded(true);
   reply.mutable_fence_refused()->set_reason("why");
   checkpointer_->OnReply(1, reply);
-  EXPECT_THAT(TakeEvents(), ElementsAre("superseded", "given up 40: ps 1: why", "idle"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("superseded", "cancelled 40: ps 1: why", "idle"));
   EXPECT_THAT(errors_, IsEmpty());
 }
 
@@ -290,10 +290,10 @@ TEST_F(CheckpointerTest, OutcomesWaitUntilTheyAreTaken) {
   accepted.mutable_fence_accepted()->set_term(term_);
   accepted.mutable_fence_accepted()->set_cut_step(40);
   for (int ps = 0; ps < 2; ++ps) checkpointer_->OnReply(ps, accepted);
-  checkpointer_->GiveUp("the timeline is over");
+  checkpointer_->Cancel("the timeline is over");
   for (const Checkpointer::Outcome& each : checkpointer_->TakeOutcomes())
     outcomes.push_back(TextOf(each));
-  EXPECT_THAT(outcomes, ElementsAre("accepted 40", "given up 40: the timeline is over"));
+  EXPECT_THAT(outcomes, ElementsAre("accepted 40", "cancelled 40: the timeline is over"));
   EXPECT_THAT(checkpointer_->TakeOutcomes(), IsEmpty());
 }
 

@@ -125,7 +125,7 @@ TEST(CutPlanTest, WhoAsksIsServedAtOnce) {
 TEST(CutPlanTest, AfterAFailureItPausesAndTriesAgain) {
   CutPlan plan(Epochs(/*evaluates=*/false, /*every_steps=*/30));
   plan.Began(30, kCutTime);
-  plan.GivenUp(30, std::nullopt, {.first_unleased = 32}, kCutTime);
+  plan.Cancelled(30, std::nullopt, {.first_unleased = 32}, kCutTime);
   EXPECT_FALSE(plan.Due(kCutTime, {.first_unleased = 32}, false, false).has_value());
   EXPECT_EQ(plan.Due(kCutTime + kRetryCutAfter, {.first_unleased = 40}, false, false)->step, 40u);
   EXPECT_TRUE(plan.NeedsFreshTerm(30));
@@ -135,7 +135,7 @@ TEST(CutPlanTest, AfterAFailureItPausesAndTriesAgain) {
 TEST(CutPlanTest, AnEvaluationDoesNotWaitForADiskThatIsFull) {
   CutPlan plan(Epochs(/*evaluates=*/true, /*every_steps=*/30));
   plan.Began(90, kCutTime);
-  plan.GivenUp(90, std::nullopt, {.first_unleased = 92}, kCutTime);
+  plan.Cancelled(90, std::nullopt, {.first_unleased = 92}, kCutTime);
   const auto due = plan.Due(kCutTime, {.first_unleased = 95}, false, false);
   ASSERT_TRUE(due.has_value());
   EXPECT_TRUE(due->hold);
@@ -145,7 +145,7 @@ TEST(CutPlanTest, AnEvaluationDoesNotWaitForADiskThatIsFull) {
 TEST(CutPlanTest, AMandatoryCutThatCameTooLateGoesAboveWhatIsApplied) {
   CutPlan plan(Epochs(/*evaluates=*/true));
   plan.Began(100, kCutTime);
-  plan.GivenUp(100, /*highest_step=*/103, {.first_unleased = 100}, kCutTime);
+  plan.Cancelled(100, /*highest_step=*/103, {.first_unleased = 100}, kCutTime);
   EXPECT_EQ(plan.mandatory(), 104u);
   const auto due = plan.Due(kCutTime, {.first_unleased = 100}, false, false);
   ASSERT_TRUE(due.has_value()) << "at once";
@@ -165,21 +165,21 @@ TEST(CutPlanTest, RefusalsInARowGetPauses) {
     step = due->step;
     ++tries;
     plan.Began(step, now);
-    plan.GivenUp(step, /*highest_step=*/step, {.first_unleased = step}, now);
+    plan.Cancelled(step, /*highest_step=*/step, {.first_unleased = step}, now);
   }
   EXPECT_GT(tries, 8);
   EXPECT_LT(tries, 15);
   EXPECT_LE(plan.mandatory(), 300u);
   plan.Accepted(plan.mandatory(), now);
   plan.Began(200, now);
-  plan.GivenUp(200, /*highest_step=*/203, {.first_unleased = 200}, now);
+  plan.Cancelled(200, /*highest_step=*/203, {.first_unleased = 200}, now);
   EXPECT_TRUE(plan.Due(now, {.first_unleased = 200}, false, false).has_value()) << "at once again";
 }
 
 TEST(CutPlanTest, ACutThatFailedIsNotHeldAtOnceForAnEvaluation) {
   CutPlan plan(Epochs(/*evaluates=*/true));
   plan.Began(100, kCutTime);
-  plan.GivenUp(100, std::nullopt, {.first_unleased = 100}, kCutTime);
+  plan.Cancelled(100, std::nullopt, {.first_unleased = 100}, kCutTime);
   EXPECT_FALSE(plan.Due(kCutTime, {.first_unleased = 100}, /*asked=*/true, false).has_value());
   const auto due = plan.Due(kCutTime + kRetryCutAfter, {.first_unleased = 100}, false, false);
   ASSERT_TRUE(due.has_value());
@@ -208,7 +208,7 @@ TEST(CutPlanTest, CutsLieBetweenRounds) {
 TEST(CutPlanTest, ACutThatCameTooLateIsTriedAgainBetweenRounds) {
   CutPlan plan(Rounds(/*evaluates=*/true, /*every_steps=*/0));
   plan.Began(100, kCutTime);
-  plan.GivenUp(100, /*highest_step=*/104, {.first_unleased = 100}, kCutTime);
+  plan.Cancelled(100, /*highest_step=*/104, {.first_unleased = 100}, kCutTime);
   EXPECT_EQ(plan.mandatory(), 108u);
 }
 

@@ -91,10 +91,10 @@ TEST_F(CheckpointerTest, APsThatEndsACutWhoseRowsAreFetchedGivesItUp) {
   ended.mutable_cut_rows()->set_term(term_);
   ended.mutable_cut_rows()->clear_values();
   Reply(0, ended);
-  EXPECT_THAT(
-      TakeEvents(),
-      ElementsAre("accepted 40", "ready 40",
-                  testing::AllOf(HasSubstr("given up 40: ps 0: "), HasSubstr(" 0 bytes")), "idle"));
+  EXPECT_THAT(TakeEvents(),
+              ElementsAre("accepted 40", "ready 40",
+                          testing::AllOf(HasSubstr("cancelled 40: ps 0: "), HasSubstr(" 0 bytes")),
+                          "idle"));
   EXPECT_FALSE(std::filesystem::exists(directory));
   questions_.clear();
   WriteCheckpoint(60);
@@ -120,7 +120,7 @@ TEST_F(CheckpointerTest, WithoutADirectoryOnlyAnEvaluationGoesOn) {
   ASSERT_TRUE(std::filesystem::remove_all(directory_.path()));
   WriteAll(directory_.path(), "a file where the directory should be");
   Begin(40);
-  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("given up 40"), "idle"));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("cancelled 40"), "idle"));
   EXPECT_THAT(sent_, IsEmpty());
   EXPECT_NE(checkpointer_->last_error(), "");
   Begin(50, true);
