@@ -1,4 +1,5 @@
-// shoal-coordinator: the chief. Leases steps, makes the ps write checkpoints, ends the job.
+// shoal-coordinator: the task `chief` of TF_CONFIG. Leases steps, makes the ps write checkpoints,
+// ends the job.
 
 #include "coordinator/coordinator_process.h"
 

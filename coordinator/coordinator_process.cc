@@ -110,7 +110,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .loop = network.get(),
       .network = network.get(),
       .job = std::move(job),
-      .chief_address = cluster.chief_address().ToString(),
+      .coordinator_address = cluster.chief_address().ToString(),
       .ps_addresses = cluster.PsAddresses(),
       .listed_workers = cluster.WorkerIndices(),
       .lists_evaluator = !cluster.evaluator.empty(),

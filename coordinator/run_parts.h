@@ -40,7 +40,7 @@ struct RunOptions {
   Network* network = nullptr;
   FileSystem* files = RealFileSystem();
   Job job;
-  std::string chief_address;  // of this coordinator, for workers
+  std::string coordinator_address;  // for workers
   std::vector<std::string> ps_addresses;
   std::set<int> listed_workers;
   bool lists_evaluator = false;

@@ -31,7 +31,7 @@ uint64_t TrainingRun::MaxWrittenRanges() const {
 void TrainingRun::MakePs() {
   const Job& job = parts_.options.job;
   LeaseHolder self = parts_.options.holder;
-  self.address = parts_.options.chief_address;
+  self.address = parts_.options.coordinator_address;
   proto::Claimant claimant;
   claimant.set_run_id(parts_.options.run_id);
   claimant.set_run_directory(AbsolutePath(parts_.paths.directory));

@@ -35,7 +35,7 @@ absl::StatusOr<StreamCallbacks> OperatorRequests::Accept(const std::string& meth
 }
 
 void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drain) {
-  if (drain.type() == "chief") return DrainChief(request);
+  if (drain.type() == "chief") return DrainCoordinator(request);
   if (drained_.has_value())
     return service_.Reject(request, absl::UnavailableError("the coordinator stops"));
   if (drain.type() == "evaluator") {
@@ -77,14 +77,14 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
                                connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
 }
 
-void OperatorRequests::DrainChief(uint64_t request) {
-  if (chief_drains_.size() >= kMaxRequests) {
+void OperatorRequests::DrainCoordinator(uint64_t request) {
+  if (coordinator_drains_.size() >= kMaxRequests) {
     return service_.Reject(
         request, absl::ResourceExhaustedError(absl::StrCat(
                      kMaxRequests, " requests (the max) wait for this drain; try again later")));
   }
-  chief_drains_.push_back(request);
-  return drained_.has_value() ? AnswerChiefDrains() : options_.stop();
+  coordinator_drains_.push_back(request);
+  return drained_.has_value() ? AnswerCoordinatorDrains() : options_.stop();
 }
 
 void OperatorRequests::OnOver(const absl::Status& status, bool kept) {
@@ -101,11 +101,11 @@ void OperatorRequests::OnOver(const absl::Status& status, bool kept) {
   } else {
     drained_ = absl::UnavailableError(detail);
   }
-  AnswerChiefDrains();
+  AnswerCoordinatorDrains();
 }
 
-void OperatorRequests::AnswerChiefDrains() {
-  for (const uint64_t request : std::exchange(chief_drains_, {})) {
+void OperatorRequests::AnswerCoordinatorDrains() {
+  for (const uint64_t request : std::exchange(coordinator_drains_, {})) {
     if (drained_->ok()) {
       service_.Answer(request, **drained_);
     } else {
@@ -162,7 +162,7 @@ void OperatorRequests::Forget(uint64_t request) {
   std::erase_if(checkpoints_,
                 [request](const Checkpoint& each) { return each.request == request; });
   std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });
-  std::erase(chief_drains_, request);
+  std::erase(coordinator_drains_, request);
 }
 
 }  // namespace shoal

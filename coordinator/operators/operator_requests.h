@@ -65,8 +65,8 @@ class OperatorRequests {
     Wanted wanted;
   };
   void OnDrain(uint64_t request, const proto::DrainRequest& drain);
-  void DrainChief(uint64_t request);
-  void AnswerChiefDrains();
+  void DrainCoordinator(uint64_t request);
+  void AnswerCoordinatorDrains();
   void OnCheckpoint(uint64_t request);
   void Forget(uint64_t request);
 
@@ -74,7 +74,7 @@ class OperatorRequests {
   ClusterService service_;
   std::vector<Checkpoint> checkpoints_;
   std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // worker that leaves -> request
-  std::vector<uint64_t> chief_drains_;                         // requests to drain this coordinator
+  std::vector<uint64_t> coordinator_drains_;                   // requests to drain this coordinator
   std::optional<absl::StatusOr<proto::DrainReply>> drained_;   // the answer to those, once over
 };
 

@@ -229,11 +229,11 @@ std::vector<std::string> RunView::Waiting() const {
       known.push_back(absl::StrCat("worker ", index, ": ", StateName(record.state),
                                    record.detail.empty() ? "" : ", ", record.detail));
     }
-    lines.push_back(
-        absl::StrCat("a worker: none has been ready for ",
-                     WholeSeconds(now - parts_.scheduler->nobody_since().value_or(now)), " s (",
-                     known.empty() ? "none has connected yet" : absl::StrJoin(known, "; "),
-                     "); one more joins with shoal-worker --chief=", parts_.options.chief_address));
+    lines.push_back(absl::StrCat(
+        "a worker: none has been ready for ",
+        WholeSeconds(now - parts_.scheduler->nobody_since().value_or(now)), " s (",
+        known.empty() ? "none has connected yet" : absl::StrJoin(known, "; "),
+        "); one more joins with shoal-worker --chief=", parts_.options.coordinator_address));
   }
   const bool all_done =
       (parts_.scheduler->begun() &&

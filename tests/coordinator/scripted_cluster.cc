@@ -391,7 +391,7 @@ void ScriptedCluster::StartCoordinator() {
       TrainingRun::Create({.loop = &loop,
                            .network = &network,
                            .job = job_,
-                           .chief_address = "chief:1",
+                           .coordinator_address = "chief:1",
                            .ps_addresses = addresses,
                            .listed_workers = listed,
                            .run_dir = run_dir(),

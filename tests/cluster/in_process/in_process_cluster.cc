@@ -57,7 +57,7 @@ void InProcessCluster::StartCoordinator() {
       TrainingRun::Create({.loop = task.node.get(),
                            .network = task.node.get(),
                            .job = options_.job,
-                           .chief_address = "chief",
+                           .coordinator_address = "chief",
                            .ps_addresses = ps_names,
                            .listed_workers = listed,
                            .run_dir = options_.run_dir,

@@ -149,7 +149,7 @@ TEST_F(DrainCheckpointTest, AStopWaitsForWhoComputesAndNotForWhoStandsStill) {
   EXPECT_THAT(Message(outcome_), HasSubstr("gave up waiting for worker 0"));
 }
 
-TEST_F(DrainCheckpointTest, WithoutWorkersTheirLeasesAreCancelled) {
+TEST_F(DrainCheckpointTest, WithoutWorkersItEndsWithoutTheirSteps) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   handout_.Done(worker, 1);

@@ -42,7 +42,7 @@ class RunViewTest : public RunPartsTest {
   const RunParts& Parts() {
     GiveBackParts();
     parts_.emplace(RunOptions{.loop = &loop_,
-                              .chief_address = "chief:1",
+                              .coordinator_address = "chief:1",
                               .ps_addresses = {"ps-0:1", "ps-1:1"},
                               .run_dir = directory_.path()});
     parts_->opened = {.timeline = fleet_->timeline()};

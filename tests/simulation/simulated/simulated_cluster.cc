@@ -176,7 +176,7 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
          .network = process,
          .files = life.files.get(),
          .job = job_->workload->job,
-         .chief_address = kChief,
+         .coordinator_address = kChief,
          .ps_addresses = ps,
          .listed_workers = listed,
          .run_dir = run_dir(),
