@@ -137,7 +137,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
       }
       return;
     case proto::ControlReply::kFenceRefused:
-      if (of_this(reply.fence_refused())) OnRefused(ps, reply.fence_refused());
+      if (of_this(reply.fence_refused())) OnRejected(ps, reply.fence_refused());
       return;
     case proto::ControlReply::kCutReady:
       // A ps accepts the cut before it is ready, and repeats both on a new stream.
@@ -160,16 +160,16 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
 // Rule 6 gives a ps two reasons to reject a fence. Another process has sent a newer fence under
 // this term; a fresh term cures that. Or the ps has applied a step of the job at or above the cut.
 // Any other rejection is an error, and does not move the next cut.
-void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
-  const uint64_t highest = refused.highest_step();
+void Checkpointer::OnRejected(int ps, const proto::FenceRefused& rejected) {
+  const uint64_t highest = rejected.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
-  if (refused.superseded()) {
+  if (rejected.superseded()) {
     Keep(Superseded());
-    return Cancel(who + Printable(refused.reason(), kMaxReasonBytes));
+    return Cancel(who + Printable(rejected.reason(), kMaxReasonBytes));
   }
   const bool known = cut_->total_steps > 0;
   if (highest >= cut_->step && (!known || highest < cut_->total_steps))
-    return Cancel(who + Printable(refused.reason(), kMaxReasonBytes), highest);
+    return Cancel(who + Printable(rejected.reason(), kMaxReasonBytes), highest);
   NoteError(absl::StrCat(who, "it wrongly rejects a cut at step ", cut_->step,
                          ": it has applied step ", highest,
                          known ? absl::StrCat(" of a job with ", cut_->total_steps, " steps") : "",

@@ -223,7 +223,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   peer.claimed_now = false;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
   if (hello.promised_term() > term_)
-    return OnTermRefused(ps, hello.promised_term(), hello.claimant());
+    return OnTermRejected(ps, hello.promised_term(), hello.claimant());
   if (phase_ != Phase::kClaiming && restarted) {
     return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
   }
@@ -237,10 +237,10 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kClaimed:
       return OnClaimed(ps, reply.claimed());
     case proto::ControlReply::kTermRefused:
-      return OnTermRefused(ps, reply.term_refused().promised_term(),
-                           reply.term_refused().claimant());
+      return OnTermRejected(ps, reply.term_refused().promised_term(),
+                            reply.term_refused().claimant());
     case proto::ControlReply::kClaimRefused:
-      return OnClaimRefused(ps, reply.claim_refused());
+      return OnClaimRejected(ps, reply.claim_refused());
     case proto::ControlReply::kLoaded:
       if (phase_ == Phase::kLoading && reply.loaded().timeline() == term_) OnLoaded(ps);
       return;
@@ -286,7 +286,7 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
 // Rule 1, the coordinator's side. While claiming, a rejection is ordinary: another coordinator was
 // faster. While leading it is final. A term that no coordinator can have reached is not outbid:
 // otherwise no higher term would soon be left.
-void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by) {
+void PsFleet::OnTermRejected(int ps, uint64_t promised_term, const proto::Claimant& by) {
   if (promised_term <= term_) return;  // answers an older claim of ours
   if (!PlausibleTermNumber(TermNumber(promised_term), highest_term_number_)) {
     return Fail(PsWithImplausibleTerm(
@@ -303,16 +303,16 @@ void PsFleet::OnTermRefused(int ps, uint64_t promised_term, const proto::Claiman
 
 // Another run's coordinator holds the ps as long as it renews its claims. A killed one does not. So
 // if the ps still rejects it after kHolderPatience, its holder is alive.
-void PsFleet::OnClaimRefused(int ps, const proto::ClaimRefused& refused) {
-  if (refused.term() != term_) return;
+void PsFleet::OnClaimRejected(int ps, const proto::ClaimRefused& rejected) {
+  if (rejected.term() != term_) return;
   if (phase_ != Phase::kClaiming)
-    return Fail(FencedOff({.promised = refused.term(), .own = term_}, refused.holder()));
+    return Fail(FencedOff({.promised = rejected.term(), .own = term_}, rejected.holder()));
   Peer& peer = peers_[ps];
   const Time now = options_.loop->Now();
   if (!peer.held.has_value()) peer.held = Held{.since = now};
-  peer.held->rejection = refused;
+  peer.held->rejection = rejected;
   if (now - peer.held->since < kHolderPatience) return;
-  Fail(PsInUse(NameOf(ps), refused.holder()));
+  Fail(PsInUse(NameOf(ps), rejected.holder()));
 }
 
 void PsFleet::Decide() {

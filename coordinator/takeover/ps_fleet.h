@@ -200,8 +200,8 @@ class PsFleet {
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
   // `by`: the coordinator that got the promise.
-  void OnTermRefused(int ps, uint64_t promised_term, const proto::Claimant& by);
-  void OnClaimRefused(int ps, const proto::ClaimRefused& refused);
+  void OnTermRejected(int ps, uint64_t promised_term, const proto::Claimant& by);
+  void OnClaimRejected(int ps, const proto::ClaimRefused& rejected);
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
