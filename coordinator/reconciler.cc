@@ -63,7 +63,7 @@ void Reconciler::PlanEndOrCut() {
   if (decides && HasAllToDecide()) {
     // The checkpoint proves that all steps of the epoch are done. Their last reports may still be
     // on the way.
-    if (parts_.cuts->epoch() < parts_.history->closed_epochs()) Decide();
+    if (parts_.cuts->epoch() < parts_.history->closed_epochs()) RunCallbacks();
     return;
   }
   if (decides && EvaluatorDecides()) return;
@@ -149,17 +149,17 @@ bool Reconciler::LeftToEvaluator() const {
   return !there && parts_.evaluator->Takes(epoch);
 }
 
-void Reconciler::Decide() {
+void Reconciler::RunCallbacks() {
   const uint64_t epoch = parts_.cuts->epoch();
-  const auto asked = [this, epoch, timeline = parts_.opened->timeline] {
+  const auto still_due = [this, epoch, timeline = parts_.opened->timeline] {
     if (!parts_.training() || parts_.opened->timeline != timeline || !parts_.shutdown->working())
       return false;
     return parts_.cuts->epoch() == epoch && HasAllToDecide();
   };
-  parts_.history->Decide(epoch, asked, [this] { OnDecided(); });
+  parts_.history->RunCallbacks(epoch, still_due, [this] { OnVerdict(); });
 }
 
-void Reconciler::OnDecided() {
+void Reconciler::OnVerdict() {
   StoredCheckpoint newest = *parts_.checkpointer->last();
   newest.manifest.total_steps = parts_.plan->total_steps();  // the job may have been extended since
   const RunVerdict& verdict = parts_.history->verdict();

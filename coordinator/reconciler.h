@@ -51,11 +51,11 @@ class Reconciler {
   bool LeftToEvaluator() const;
   // Begins this cut. Requires an idle Checkpointer and an open timeline.
   void BeginCut(const CutPlan::Cut& cut);
-  // Runs the callbacks on the content of the disk; OnDecided follows.
-  void Decide();
+  // Runs the callbacks on the content of the disk; OnVerdict follows.
+  void RunCallbacks();
   // Ends the run if it has no more steps or the callbacks stop it. Otherwise the next epoch may
   // begin.
-  void OnDecided();
+  void OnVerdict();
   // A former coordinator has finished the job: `end` is in the store.
   void EndFinishedJob(const RunEnd& end);
   // Saves the values of this checkpoint as the model, which ends the run. If they are not finite,

@@ -115,20 +115,20 @@ bool RunHistory::IsEvaluated(uint64_t epoch) const {
   return result != progress_.history().end() && result->second.has_test_loss();
 }
 
-void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
-                        std::function<void()> decided) {
-  if (deciding_ || !read_ || csv_.owed_from().has_value()) return;
-  if (options_.loop->Now() < decide_again_at_) return;
-  deciding_ = true;
+void RunHistory::RunCallbacks(uint64_t epoch, std::function<bool()> still_due,
+                              std::function<void()> on_verdict) {
+  if (running_callbacks_ || !read_ || csv_.owed_from().has_value()) return;
+  if (options_.loop->Now() < run_again_at_) return;
+  running_callbacks_ = true;
   scope_.Offload(
       Lane::kFiles,
       [callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
         return ReadRunVerdict(callbacks, paths, files);
       },
-      [this, epoch, asked = std::move(asked),
-       decided = std::move(decided)](const absl::StatusOr<RunVerdict>& verdict) {
-        deciding_ = false;
-        if (asked()) OnVerdict(epoch, verdict, decided);
+      [this, epoch, still_due = std::move(still_due),
+       on_verdict = std::move(on_verdict)](const absl::StatusOr<RunVerdict>& verdict) {
+        running_callbacks_ = false;
+        if (still_due()) OnVerdict(epoch, verdict, on_verdict);
       });
 }
 
@@ -144,7 +144,7 @@ void RunHistory::ReadVerdict() {
 }
 
 void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
-                           const std::function<void()>& decided) {
+                           const std::function<void()>& on_verdict) {
   if (!verdict.ok() || !verdict->evaluated.contains(epoch)) {
     LogWarning(absl::StrCat("cannot decide whether training continues after epoch ", epoch + 1,
                             ": ",
@@ -152,11 +152,11 @@ void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& ver
                                          : std::string(verdict.status().message()),
                             "; writing the file again"));
     csv_.WriteAnewLater();
-    decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
+    run_again_at_ = options_.loop->Now() + kRetryCutAfter;
     return;
   }
   verdict_ = *verdict;
-  decided();
+  on_verdict();
 }
 
 }  // namespace shoal

@@ -60,10 +60,11 @@ class RunHistory {
                      uint64_t examples);
   bool IsEvaluated(uint64_t epoch) const;
 
-  // Runs the callbacks once the file is up to date and includes `epoch`. If `asked` still returns
-  // true then, sets verdict() and calls `decided`. Does nothing while this is in progress, while
-  // lines are owed, or for a while after a failure.
-  void Decide(uint64_t epoch, std::function<bool()> asked, std::function<void()> decided);
+  // Runs the callbacks on the files of the run, off the loop. If `still_due` returns true after
+  // that, and the file includes `epoch`, sets verdict() and calls `on_verdict`. Does nothing while
+  // callbacks run, while lines are owed, or for a while after a failure.
+  void RunCallbacks(uint64_t epoch, std::function<bool()> still_due,
+                    std::function<void()> on_verdict);
   // The verdict of the callbacks that was read last.
   const RunVerdict& verdict() const { return verdict_; }
   // Reads the verdict again: an evaluator's results may have changed the best checkpoint.
@@ -78,7 +79,7 @@ class RunHistory {
   // Adds the results of earlier coordinators if they were read after Begin.
   void TakeEarlier();
   void OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
-                 const std::function<void()>& decided);
+                 const std::function<void()>& on_verdict);
 
   const Options options_;
   Progress& progress_;
@@ -87,8 +88,8 @@ class RunHistory {
   std::vector<proto::EpochResult> earlier_;  // results of earlier coordinators
   bool read_ = false;                        // earlier_ is known
   RunVerdict verdict_;
-  bool deciding_ = false;
-  Time decide_again_at_{};        // after a failure
+  bool running_callbacks_ = false;
+  Time run_again_at_{};           // after a failure
   CsvWriter csv_;                 // a line for each epoch; held while earlier_ is being read
   std::optional<Scope> reading_;  // of the newest ReadEarlier; a new one drops the read before
   const Scope scope_{options_.loop};

@@ -172,41 +172,41 @@ TEST_F(RunHistoryTest, WhatAFullDiskDidNotTakeIsWrittenWithoutBeingAsked) {
   EXPECT_TRUE(history_->last_write().ok());
 }
 
-TEST_F(RunHistoryTest, ADecisionWaitsForTheFileAndForTheEpochInIt) {
+TEST_F(RunHistoryTest, AVerdictNeedsTheFileAndTheEpochInIt) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);
   FinishEpoch(0, 3);
-  int decided = 0;
-  const auto decide = [&] {
-    history_->Decide(
-        0, [] { return true; }, [&] { ++decided; });
+  int verdicts = 0;
+  const auto run_callbacks = [&] {
+    history_->RunCallbacks(
+        0, [] { return true; }, [&] { ++verdicts; });
     loop_.RunUntilIdle();
   };
-  decide();
-  EXPECT_EQ(decided, 0) << "it is being written";
-  decide();
-  EXPECT_EQ(decided, 0) << "it has no test result";
+  run_callbacks();
+  EXPECT_EQ(verdicts, 0) << "it is being written";
+  run_callbacks();
+  EXPECT_EQ(verdicts, 0) << "it has no test result";
   history_->SetTestResult(0, 4, {}, 5);
   loop_.RunUntilIdle();
-  decide();
-  EXPECT_EQ(decided, 0) << "not again at once";
+  run_callbacks();
+  EXPECT_EQ(verdicts, 0) << "not again at once";
   loop_.Advance(seconds(6));
-  decide();
-  EXPECT_EQ(decided, 1);
+  run_callbacks();
+  EXPECT_EQ(verdicts, 1);
   EXPECT_TRUE(history_->verdict().evaluated.contains(0));
 }
 
-TEST_F(RunHistoryTest, WhatNobodyAsksAnyMoreIsNotDecided) {
+TEST_F(RunHistoryTest, CallbacksThatAreNoLongerDueGiveNoVerdict) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);
   FinishEpoch(0, 3);
   history_->SetTestResult(0, 4, {}, 5);
   loop_.RunUntilIdle();
-  bool decided = false;
-  history_->Decide(
-      0, [] { return false; }, [&] { decided = true; });
+  bool verdict = false;
+  history_->RunCallbacks(
+      0, [] { return false; }, [&] { verdict = true; });
   loop_.RunUntilIdle();
-  EXPECT_FALSE(decided);
+  EXPECT_FALSE(verdict);
 }
 
 }  // namespace
