@@ -29,7 +29,7 @@ std::string UnfinishedText(const std::vector<std::string>& unfinished) {
   std::string text;
   for (const std::string& directory : unfinished) {
     absl::StrAppend(&text, "no checkpoint: ", directory, " has no ", kManifestName,
-                    ", which is written last: its writing is in progress, or was given up\n");
+                    ", which is written last: its writing is in progress, or was cancelled\n");
   }
   return text;
 }

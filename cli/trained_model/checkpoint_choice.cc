@@ -33,7 +33,7 @@ absl::StatusOr<FoundCheckpoints> FindOne(const std::string& directory) {
   } else if (absl::IsNotFound(manifest.status())) {
     return absl::NotFoundError(
         absl::StrCat(directory, " is not a whole checkpoint: it has no ", kManifestName,
-                     ", which is written last; it is being written, or was given up"));
+                     ", which is written last; it is being written, or was cancelled"));
   } else {
     found.problems.push_back(std::string(manifest.status().message()));
   }
