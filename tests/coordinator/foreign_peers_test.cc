@@ -188,19 +188,19 @@ TEST(ForeignWorkerTest, WhatAWorkerIsAtIsInTheStatus) {
 
 // --- ps ------------------------------------------------------------------------------------------
 
-TEST(ForeignPsTest, WhoRefusesEveryFenceIsNotAskedAsFastAsItAnswers) {
+TEST(ForeignPsTest, APsThatRejectsEveryFenceIsAskedWithPauses) {
   ScriptedCluster cluster({.test_examples = 50});
   ScriptedWorker& worker = cluster.Join(0);
-  cluster.ps[0]->refuses_fences_with = UINT64_MAX;
+  cluster.ps[0]->rejects_fences_with = UINT64_MAX;
   for (int i = 0; i < 12; ++i) cluster.FinishStep(worker);
-  const uint64_t before = cluster.ps[0]->fences_refused;
+  const uint64_t before = cluster.ps[0]->fences_rejected;
   cluster.Advance(seconds(20));
-  EXPECT_GT(cluster.ps[0]->fences_refused, before);
-  EXPECT_LE(cluster.ps[0]->fences_refused, before + 5);
+  EXPECT_GT(cluster.ps[0]->fences_rejected, before);
+  EXPECT_LE(cluster.ps[0]->fences_rejected, before + 5);
   EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(),
               AllOf(HasSubstr("ps 0: "), HasSubstr("step 18446744073709551615")));
   // A ps in its place mends it.
-  cluster.ps[0]->refuses_fences_with.reset();
+  cluster.ps[0]->rejects_fences_with.reset();
   cluster.Advance(seconds(6));
   cluster.FinishAll(worker);
   EXPECT_THAT(cluster.StoredSteps(), Contains(13));

@@ -161,13 +161,13 @@ void ScriptedPs::OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fenc
                                           : *applied.rbegin() + 1;
   const bool late = end > fence.cut_step();
   const bool newer_sent = superseded && term == timeline;
-  if (late || newer_sent || refuses_fences_with.has_value()) {
-    ++fences_refused;
+  if (late || newer_sent || rejects_fences_with.has_value()) {
+    ++fences_rejected;
     reply.mutable_fence_refused()->set_superseded(newer_sent);
     reply.mutable_fence_refused()->set_term(term);
     reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
     reply.mutable_fence_refused()->set_highest_step(
-        refuses_fences_with.value_or(late ? end - 1 : 0));
+        rejects_fences_with.value_or(late ? end - 1 : 0));
     reply.mutable_fence_refused()->set_reason(newer_sent ? "superseded" : "too late");
     return stream.Send(reply);
   }

@@ -49,9 +49,9 @@ class ScriptedPs {
   bool superseded = false;  // another process has fenced far ahead under the term of its timeline
   float value = 0;          // the value that it writes
   bool accepts_fences = true;
-  std::optional<uint64_t> refuses_fences_with;  // reported as the highest applied step
+  std::optional<uint64_t> rejects_fences_with;  // reported as the highest applied step
   uint64_t fences_heard = 0;                    // including repetitions
-  uint64_t fences_refused = 0;
+  uint64_t fences_rejected = 0;
   bool writes = true;       // false: never writes a ready cut
   std::string write_error;  // for the next cuts
   bool answers_claims = true;

@@ -266,7 +266,7 @@ TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
 
 // --- The run directory ---------------------------------------------------------------------------
 
-TEST(TrainingRunTest, ASecondCoordinatorWithOtherPsIsRefused) {
+TEST(TrainingRunTest, ASecondCoordinatorWithOtherPsIsRejected) {
   const TemporaryDirectory directory;
   ScriptedCluster first({.directory = directory.path()});
   ScriptedWorker& worker = first.Join(0);

@@ -609,7 +609,7 @@ TEST(TrainingEvaluatorTest, WhoCannotEvaluateThisJobIsToldSo) {
 }
 
 // Promise 7.
-TEST(TrainingEvaluatorTest, NonsenseIsRefusedAndHarmsNobody) {
+TEST(TrainingEvaluatorTest, NonsenseIsRejectedAndHarmsNobody) {
   ScriptedCluster cluster(WithTestSet());
   ScriptedWorker& worker = cluster.Join(0);
   for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);

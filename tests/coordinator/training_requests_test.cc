@@ -43,7 +43,7 @@ TEST(TrainingRequestsTest, ADrainedWorkerIsToldAndGetsNoMoreWork) {
   EXPECT_TRUE(other.leased.contains(1)) << "what it handed back";
 }
 
-TEST(TrainingRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
+TEST(TrainingRequestsTest, ADrainThatCannotBeIsRejectedWithTheNextStep) {
   ScriptedCluster cluster({});
   for (const int index : {2, 0, 1}) cluster.Join(index);
   Request ps = Drain(&cluster, "ps", 0);

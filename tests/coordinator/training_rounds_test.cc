@@ -61,7 +61,7 @@ TEST(TrainingRoundsTest, WithoutANumberARoundHasAStepForEachListedWorker) {
   EXPECT_THAT(again.leased, ElementsAre(1, 2)) << "the rest of the round";
 }
 
-TEST(TrainingRoundsTest, MoreGradientsThanAnEpochHasAreRefused) {
+TEST(TrainingRoundsTest, MoreGradientsThanAnEpochHasAreRejected) {
   ScriptedCluster cluster({.rounds_of = 14});
   cluster.Join(0);
   ASSERT_TRUE(cluster.over.has_value());
@@ -199,7 +199,7 @@ TEST(TrainingRoundsTest, AStopThatNobodyIsLeftForKeepsTheRoundsThatAreWhole) {
   worker.Leave("SIGTERM");
   cluster.Disconnect(worker);
   cluster.Advance(seconds(10));
-  EXPECT_EQ(cluster.ps[0]->fences_refused, 0u);
+  EXPECT_EQ(cluster.ps[0]->fences_rejected, 0u);
   const uint64_t whole = cluster.ps[0]->rounds->StartAt(*cluster.ps[0]->applied.rbegin() + 1);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(whole));
   ASSERT_TRUE(cluster.over.has_value());

@@ -208,12 +208,12 @@ TEST(TrainingRunTest, AfterASupersededFenceCutsHaveAFreshTerm) {
   for (int step = 0; step < 6; ++step) cluster.FinishStep(worker);
   cluster.Advance(seconds(6));  // a cut that failed is tried again after a pause
   cluster.FinishAll(worker);
-  EXPECT_EQ(cluster.ps[0]->fences_refused, 1u);
+  EXPECT_EQ(cluster.ps[0]->fences_rejected, 1u);
   EXPECT_THAT(cluster.ps[0]->fence_terms, AllOf(Not(IsEmpty()), Each(Gt(cluster.ps[0]->timeline))));
   EXPECT_THAT(cluster.StoredSteps(), Contains(Lt(kSteps)));
 }
 
-// Without them it refuses the first pushes.
+// Without them it rejects the first pushes.
 TEST(TrainingRunTest, APsKnowsTheExamplesBeforeAStepIsLeased) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
@@ -286,7 +286,7 @@ TEST(TrainingRunTest, ALostWorkersBatchesAreEvaluatedByOthers) {
 }
 
 // After a takeover a worker may have been further than the new coordinator knows.
-TEST(TrainingRunTest, AnEpochsCutThatIsRefusedGoesAboveWhatIsApplied) {
+TEST(TrainingRunTest, ARejectedCutOfAnEpochGoesAboveTheAppliedSteps) {
   ScriptedCluster cluster({.test_examples = 50});
   cluster.Join(0);
   for (uint64_t step = 0; step < 15; ++step) cluster.ps[0]->applied.insert(step);
@@ -415,7 +415,7 @@ TEST(TrainingRunTest, AnswersAStatusRequest) {
   EXPECT_TRUE(asker->gone());
 }
 
-TEST(TrainingRunTest, RefusesWhatIsNoRequest) {
+TEST(TrainingRunTest, RejectsWhatIsNoRequest) {
   ScriptedCluster cluster({});
   auto asker = std::make_shared<FarEnd>(&cluster.loop, "asker", kStatusMethod);
   asker->set_callbacks(*cluster.run->Accept(kStatusMethod, asker->MakeStream()));

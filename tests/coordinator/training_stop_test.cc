@@ -118,7 +118,7 @@ TEST(TrainingRunTest, AStepThatALostWorkerHadIsNotTakenBack) {
   EXPECT_THAT(worker.leased, ElementsAre(0, 1));
   worker.Leave("SIGTERM");
   cluster.Advance(seconds(10));
-  EXPECT_EQ(cluster.ps[1]->fences_refused, 0u);
+  EXPECT_EQ(cluster.ps[1]->fences_rejected, 0u);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_THAT(*cluster.over, StoppedWithCheckpoint(cluster));
@@ -133,7 +133,7 @@ TEST(TrainingRunTest, AStepThatAPsKnowsIsNotTakenBack) {
   cluster.run->Stop();
   cluster.Settle();
   cluster.FinishAll(worker);
-  EXPECT_GT(cluster.ps[1]->fences_refused, 0u);
+  EXPECT_GT(cluster.ps[1]->fences_rejected, 0u);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
   EXPECT_TRUE(cluster.over.has_value());
 }

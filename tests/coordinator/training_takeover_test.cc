@@ -273,7 +273,7 @@ TEST(TrainingTakeoverTest, WhatIsAppliedWhileItStopsIsKeptToo) {
   cluster.Advance(seconds(2));
   cluster.loop.set_hold_offloads(false);
   cluster.Advance(seconds(2));
-  EXPECT_EQ(cluster.ps[0]->fences_refused, 1u);
+  EXPECT_EQ(cluster.ps[0]->fences_rejected, 1u);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
   EXPECT_TRUE(cluster.over.has_value());
 }

@@ -104,7 +104,7 @@ class CheckpointerTest : public testing::Test {
     reply.mutable_cut_ready()->set_cut_step(step);
     Reply(ps, reply);
   }
-  void Refuse(int ps, uint64_t step, uint64_t highest) {
+  void Reject(int ps, uint64_t step, uint64_t highest) {
     proto::ControlReply reply;
     reply.mutable_fence_refused()->set_term(term_);
     reply.mutable_fence_refused()->set_cut_step(step);

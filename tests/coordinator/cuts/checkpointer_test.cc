@@ -65,7 +65,7 @@ TEST_F(CheckpointerTest, RepeatedAndForeignAnswersCountForNothing) {
   Accept(0, 40);
   Accept(0, 40);
   Accept(1, 30);  // of another cut
-  Refuse(1, 30, 99);
+  Reject(1, 30, 99);
   Ready(1, 30);
   FailToWrite(1, 30, "no");
   EXPECT_THAT(TakeEvents(), IsEmpty());
@@ -102,7 +102,7 @@ TEST_F(CheckpointerTest, LateAnswersAboutACutAtTheSameStepCountForNothing) {
     Ready(ps, 40);
     DoNotSee(ps, 40);
     FailToWrite(ps, 40, "no");
-    Refuse(ps, 40, 43);
+    Reject(ps, 40, 43);
   }
   EXPECT_THAT(TakeEvents(), IsEmpty());
   EXPECT_THAT(questions_, IsEmpty());
@@ -123,10 +123,10 @@ TEST_F(CheckpointerTest, NobodyIsReadyBeforeItHasAccepted) {
 }
 
 // Where the job ends at step 200, nobody has applied that one.
-TEST_F(CheckpointerTest, ARefusalThatCannotBeIsSaidAndGivesNoStep) {
+TEST_F(CheckpointerTest, ARejectionThatCannotBeIsLoggedAndGivesNoStep) {
   for (const uint64_t highest : {uint64_t{0}, uint64_t{39}, uint64_t{200}, UINT64_MAX}) {
     Begin(40);
-    Refuse(1, 40, highest);
+    Reject(1, 40, highest);
     EXPECT_THAT(
         TakeEvents(),
         ElementsAre(testing::AllOf(HasSubstr("cancelled 40: ps 1: "),
@@ -150,11 +150,11 @@ TEST_F(CheckpointerTest, OldCheckpointsGo) {
   EXPECT_THAT(StoredSteps(), ElementsAre(40, 30));
 }
 
-TEST_F(CheckpointerTest, ARefusalGivesTheCutUp) {
+TEST_F(CheckpointerTest, ARejectionCancelsTheCut) {
   Begin(40);
   const std::string directory = TakeFence().directory();
   Accept(0, 40);
-  Refuse(1, 40, 43);
+  Reject(1, 40, 43);
   EXPECT_THAT(TakeEvents(), ElementsAre("cancelled 40: ps 1: too late highest 43", "idle"));
   EXPECT_FALSE(std::filesystem::exists(directory));
   EXPECT_THAT(sent_, IsEmpty()) << "no message is needed: the next fence replaces it";

@@ -154,8 +154,8 @@ TEST(CutPlanTest, AMandatoryCutThatCameTooLateGoesAboveWhatIsApplied) {
   EXPECT_EQ(plan.mandatory(), 200u);
 }
 
-// A ps that refuses whatever it is asked must not be asked as fast as it answers.
-TEST(CutPlanTest, RefusalsInARowGetPauses) {
+// A ps that rejects whatever it is asked must not be asked as fast as it answers.
+TEST(CutPlanTest, RejectionsInARowGetPauses) {
   CutPlan plan(Epochs(/*evaluates=*/true));
   Time now = kCutTime;
   int tries = 0;

@@ -43,7 +43,7 @@ class OperatorRequestsTest : public testing::Test {
     checkpoint.manifest.cut_step = step;
     return checkpoint;
   }
-  static std::string Refusal(const std::shared_ptr<FarEnd>& asker) {
+  static std::string Rejection(const std::shared_ptr<FarEnd>& asker) {
     const absl::Status status = asker->finished().value_or(absl::OkStatus());
     EXPECT_FALSE(status.ok());
     return std::string(status.message());
@@ -103,18 +103,18 @@ TEST_F(OperatorRequestsTest, ACheckpointThatIsThereAlreadyIsTheAnswer) {
 
 TEST_F(OperatorRequestsTest, WhereThereWillBeNoneItSaysWhy) {
   wanted_ = absl::UnavailableError("no steps are being done now");
-  EXPECT_EQ(Refusal(Checkpoint()), "no steps are being done now");
+  EXPECT_EQ(Rejection(Checkpoint()), "no steps are being done now");
   wanted_ = OperatorRequests::Wanted{};
   const auto waiting = Checkpoint();
   requests_.RejectCheckpoints("the disk is full");
-  EXPECT_EQ(Refusal(waiting), "no checkpoint: the disk is full");
+  EXPECT_EQ(Rejection(waiting), "no checkpoint: the disk is full");
   EXPECT_FALSE(requests_.checkpoint_wanted());
 }
 
 TEST_F(OperatorRequestsTest, OnlySoManyWaitForACheckpointAndWhoGoesMakesRoom) {
   std::vector<std::shared_ptr<FarEnd>> asking;
   for (int i = 0; i < 64; ++i) asking.push_back(Checkpoint());
-  EXPECT_THAT(Refusal(Checkpoint()), HasSubstr("64 "));
+  EXPECT_THAT(Rejection(Checkpoint()), HasSubstr("64 "));
   asking[3]->Close(absl::CancelledError("Ctrl-C"));
   loop_.RunUntilIdle();
   EXPECT_FALSE(Checkpoint()->finished().has_value());
@@ -140,31 +140,31 @@ TEST_F(OperatorRequestsTest, AWorkerIsToldToLeaveAndItsEndIsTheAnswer) {
 
 TEST_F(OperatorRequestsTest, WhatCannotBeDrainedIsNamed) {
   workers_.Join(3);
-  EXPECT_THAT(Refusal(Drain("ps", 1)), HasSubstr("chief"));
-  EXPECT_THAT(Refusal(Drain("ps", 2)), HasSubstr("ps 2 ")) << "it is in no spec";
-  EXPECT_THAT(Refusal(Drain("worker", 0)), EndsWith(": 3"));
-  EXPECT_THAT(Refusal(Drain("evaluator", 0)), HasSubstr("SIGTERM"));
+  EXPECT_THAT(Rejection(Drain("ps", 1)), HasSubstr("chief"));
+  EXPECT_THAT(Rejection(Drain("ps", 2)), HasSubstr("ps 2 ")) << "it is in no spec";
+  EXPECT_THAT(Rejection(Drain("worker", 0)), EndsWith(": 3"));
+  EXPECT_THAT(Rejection(Drain("evaluator", 0)), HasSubstr("SIGTERM"));
 }
 
-TEST_F(OperatorRequestsTest, TheChiefIsStoppedAndTheEndIsTheAnswer) {
+TEST_F(OperatorRequestsTest, TheCoordinatorIsStoppedAndTheEndIsTheAnswer) {
   const auto drain = Drain("chief", 0);
   const auto checkpoint = Checkpoint();
   EXPECT_EQ(stops_, 1);
   EXPECT_FALSE(drain->finished().has_value());
   requests_.OnOver(absl::CancelledError("stopped: all is kept"), /*kept=*/true);
   EXPECT_EQ(Detail(drain), "the coordinator has stopped: all is kept");
-  EXPECT_EQ(Refusal(checkpoint), "no checkpoint: the coordinator stops");
+  EXPECT_EQ(Rejection(checkpoint), "no checkpoint: the coordinator stops");
   EXPECT_EQ(Detail(Drain("chief", 0)), "the coordinator has stopped: all is kept");
   EXPECT_EQ(stops_, 1) << "it has stopped";
-  EXPECT_EQ(Refusal(Drain("worker", 0)), "the coordinator stops");
+  EXPECT_EQ(Rejection(Drain("worker", 0)), "the coordinator stops");
 }
 
 TEST_F(OperatorRequestsTest, ADrainThatLosesStepsOrFailsIsNoSuccess) {
   const auto drain = Drain("chief", 0);
   requests_.OnOver(absl::CancelledError("stopped: no room"), /*kept=*/false);
-  EXPECT_EQ(Refusal(drain), "the coordinator has stopped: no room");
+  EXPECT_EQ(Rejection(drain), "the coordinator has stopped: no room");
   requests_.OnOver(absl::InternalError("another leads"), /*kept=*/true);
-  EXPECT_EQ(Refusal(Drain("chief", 0)), "the coordinator has failed: another leads");
+  EXPECT_EQ(Rejection(Drain("chief", 0)), "the coordinator has failed: another leads");
   requests_.OnOver(absl::OkStatus(), /*kept=*/true);
   EXPECT_THAT(Detail(Drain("chief", 0)), HasSubstr("done"));
 }

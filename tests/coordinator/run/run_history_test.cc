@@ -107,7 +107,7 @@ TEST_F(RunHistoryTest, WhatIsReadLastCounts) {
   EXPECT_EQ(turns_, 1);
 }
 
-// As that of a run which is refused, since its job has fewer epochs now.
+// As that of a run that is rejected, since its job has fewer epochs now.
 TEST_F(RunHistoryTest, WhatIsReadBeforeTrainingBeginsStaysInTheFile) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);

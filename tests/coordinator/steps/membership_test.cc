@@ -167,7 +167,7 @@ TEST_F(MembershipTest, AWorkerOfAnotherJobIsRejectedAndCounted) {
   EXPECT_EQ(membership_->of_another_job(), 2u);
 }
 
-TEST_F(MembershipTest, AnotherVersionIsRefusedNamingBoth) {
+TEST_F(MembershipTest, AnotherVersionIsRejectedNamingBoth) {
   auto worker = ConnectAs({.index = 0, .version = "9.8.7"});
   EXPECT_THAT(Rejection(*worker),
               AllOf(HasSubstr("9.8.7"), HasSubstr(kVersion), HasSubstr("10.0.0.7:4711")));
@@ -180,7 +180,7 @@ TEST_F(MembershipTest, AnotherVersionIsRefusedNamingBoth) {
   EXPECT_TRUE(worker->gone());
 }
 
-TEST_F(MembershipTest, AnIndexThatIsNotListedIsRefusedWithTheList) {
+TEST_F(MembershipTest, AnIndexThatIsNotListedIsRejectedWithTheList) {
   auto worker = ConnectAs({.index = 2});
   EXPECT_THAT(Rejection(*worker),
               AllOf(HasSubstr("worker 2"), HasSubstr("listed: 0, 1, 4"), HasSubstr("--chief")));

@@ -156,7 +156,7 @@ TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
   EXPECT_TRUE(steps.Holds(kAnn, 0));
 }
 
-// Refuses what lies beyond `end`, and says what it is told.
+// Rejects what lies beyond `end`, and says what it is told.
 class ScriptedRule : public LeaseRule {
  public:
   explicit ScriptedRule(std::vector<std::string>* told) : told_(*told) {}

@@ -106,10 +106,10 @@ TEST_F(FirstCheckpointTest, WhatIsNotLoadedBeginsAsOnAPs) {
 }
 
 // Else a crash before the first checkpoint would change what is trained.
-TEST_F(FirstCheckpointTest, AFileThatHasChangedIsRefused) {
+TEST_F(FirstCheckpointTest, AFileThatHasChangedIsRejected) {
   std::ofstream(archive_, std::ios::app) << "x";
-  const absl::Status refused = Write().status();
-  EXPECT_THAT(refused, FailsWith(absl::StatusCode::kFailedPrecondition, {"nested.keras: "}));
+  const absl::Status rejected = Write().status();
+  EXPECT_THAT(rejected, FailsWith(absl::StatusCode::kFailedPrecondition, {"nested.keras: "}));
   std::filesystem::remove(archive_);
   EXPECT_THAT(Write().status().message(), HasSubstr(archive_));
   EXPECT_TRUE(store_->List(nullptr)->empty());

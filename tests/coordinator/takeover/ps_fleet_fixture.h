@@ -140,19 +140,19 @@ class PsFleetTest : public testing::Test {
     loop_.RunUntilIdle();
   }
   void AnswerClaim(int index) { AnswerClaim(index, Applied()); }
-  void RefuseTerm(int index, uint64_t promised) {
+  void RejectTerm(int index, uint64_t promised) {
     proto::ControlReply reply;
     reply.mutable_term_refused()->set_promised_term(promised);
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
   // Rejects the claim of `term` (0: the newest one), because the ps belongs to the run of ada.
-  void RefuseClaim(int index, uint64_t silent_ms, uint64_t term = 0) {
+  void RejectClaim(int index, uint64_t silent_ms, uint64_t term = 0) {
     proto::ControlReply reply;
-    proto::ClaimRefused* refused = reply.mutable_claim_refused();
-    refused->set_term(term == 0 ? fleet_->term() : term);
-    refused->set_silent_ms(silent_ms);
-    *refused->mutable_holder() = Ada();
+    proto::ClaimRefused* rejected = reply.mutable_claim_refused();
+    rejected->set_term(term == 0 ? fleet_->term() : term);
+    rejected->set_silent_ms(silent_ms);
+    *rejected->mutable_holder() = Ada();
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }

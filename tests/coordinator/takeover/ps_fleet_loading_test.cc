@@ -275,11 +275,11 @@ TEST_F(PsFleetTest, AClaimThatIsAlwaysOutbidIsTriedMoreAndMoreRarely) {
   Start();
   SendHello(0);
   const uint32_t first = TermNumber(fleet_->term());
-  uint64_t refused = 0;
+  uint64_t rejected = 0;
   for (int i = 0; i < 1000; ++i) {
-    if (fleet_->term() != refused) {
-      refused = fleet_->term();
-      RefuseTerm(0, MakeTerm(TermNumber(refused), 999));
+    if (fleet_->term() != rejected) {
+      rejected = fleet_->term();
+      RejectTerm(0, MakeTerm(TermNumber(rejected), 999));
     }
     loop_.Advance(milliseconds(10));
   }

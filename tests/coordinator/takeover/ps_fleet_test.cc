@@ -80,8 +80,8 @@ TEST_F(PsFleetTest, OutbidWhileClaimingItTakesAHigherTerm) {
   Start();
   SendHello(0);
   SendHello(1);
-  RefuseTerm(0, MakeTerm(6, 999));
-  RefuseTerm(1, MakeTerm(4, 999));
+  RejectTerm(0, MakeTerm(6, 999));
+  RejectTerm(1, MakeTerm(4, 999));
   EXPECT_EQ(fleet_->term(), MakeTerm(1, kCoordinator)) << "after a pause";
   loop_.Advance(milliseconds(20 + kCoordinator));
   EXPECT_EQ(fleet_->term(), MakeTerm(7, kCoordinator));
@@ -98,14 +98,14 @@ TEST_F(PsFleetTest, ItWaitsForAnotherRunUntilThatIsSureToBeAlive) {
   SendHello(1);
   AnswerClaim(0);
   for (int second = 0; second < 12; ++second) {
-    RefuseClaim(1, 500);
+    RejectClaim(1, 500);
     EXPECT_THAT(TakeEvents(), IsEmpty()) << second;
     EXPECT_THAT(fleet_->Waiting(),
                 ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("ada:2222"),
                                   HasSubstr("host-of-ada"), HasSubstr("pid 7"))));
     loop_.Advance(seconds(1));
   }
-  RefuseClaim(1, 500);
+  RejectClaim(1, 500);
   EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("ada:2222"),
                                               HasSubstr("host-of-ada"), HasSubstr("pid 7"),
                                               HasSubstr("/runs/ada"), HasSubstr("--take_over"))));
@@ -118,7 +118,7 @@ TEST_F(PsFleetTest, APsThatAnotherRunHasLeftIsClaimed) {
   SendHello(1);
   AnswerClaim(0);
   for (int second = 0; second < 10; ++second) {
-    RefuseClaim(1, 1000 * second);
+    RejectClaim(1, 1000 * second);
     loop_.Advance(seconds(1));
   }
   AnswerClaim(1);
@@ -127,14 +127,14 @@ TEST_F(PsFleetTest, APsThatAnotherRunHasLeftIsClaimed) {
   EXPECT_THAT(fleet_->Waiting(), testing::Not(testing::Contains(HasSubstr("ada:2222"))));
 }
 
-TEST_F(PsFleetTest, ARefusalOfAnEarlierClaimIsNoNews) {
+TEST_F(PsFleetTest, ARejectionOfAnEarlierClaimIsNoNews) {
   Start();
   SendHello(0);
   SendHello(1);
   const uint64_t first = fleet_->term();
-  RefuseTerm(0, MakeTerm(6, 999));
+  RejectTerm(0, MakeTerm(6, 999));
   loop_.Advance(seconds(1));
-  RefuseClaim(1, 500, first);
+  RejectClaim(1, 500, first);
   EXPECT_THAT(fleet_->Waiting(), testing::Not(testing::Contains(HasSubstr("ada:2222"))));
 }
 
@@ -195,11 +195,11 @@ TEST_F(PsFleetTest, ATermThatNoCoordinatorCameToIsNotOutbid) {
 TEST_F(PsFleetTest, NorIsOneThatFarAboveItsOwn) {
   Start();
   SendHello(0);
-  RefuseTerm(0, MakeTerm(1 + kMaxTermsAhead, 1));
+  RejectTerm(0, MakeTerm(1 + kMaxTermsAhead, 1));
   EXPECT_THAT(TakeEvents(), IsEmpty());
   loop_.Advance(seconds(1));
   EXPECT_EQ(fleet_->term(), MakeTerm(2 + kMaxTermsAhead, kCoordinator));
-  RefuseTerm(0, MakeTerm(3 + 2 * kMaxTermsAhead, 1));
+  RejectTerm(0, MakeTerm(3 + 2 * kMaxTermsAhead, 1));
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: ps 0 at ps-0:1 has promised the term")));
 }
 
@@ -208,7 +208,7 @@ TEST_F(PsFleetTest, TermsNeverWrap) {
   Start();
   EXPECT_EQ(fleet_->term(), MakeTerm(kMaxTermNumber, kCoordinator));
   SendHello(0);
-  RefuseTerm(0, MakeTerm(kMaxTermNumber, kCoordinator + 1));
+  RejectTerm(0, MakeTerm(kMaxTermNumber, kCoordinator + 1));
   loop_.Advance(seconds(1));
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: there is no term above")));
   EXPECT_EQ(fleet_->term(), MakeTerm(kMaxTermNumber, kCoordinator));
@@ -229,27 +229,27 @@ TEST_F(PsFleetTest, AHelloThatHasPromisedMoreIsOutbidToo) {
   EXPECT_EQ(fleet_->term(), MakeTerm(10, kCoordinator));
 }
 
-TEST_F(PsFleetTest, ARefusalOfAnOlderClaimOfItsOwnIsNoNews) {
+TEST_F(PsFleetTest, ARejectionOfAnOlderClaimOfItsOwnIsNoNews) {
   Start();
   SendHello(0);
-  RefuseTerm(0, MakeTerm(5, 1));
+  RejectTerm(0, MakeTerm(5, 1));
   loop_.Advance(seconds(1));
   const uint64_t term = fleet_->term();
-  RefuseTerm(0, MakeTerm(5, 1));
-  RefuseTerm(0, term);
+  RejectTerm(0, MakeTerm(5, 1));
+  RejectTerm(0, term);
   loop_.Advance(seconds(1));
   EXPECT_EQ(fleet_->term(), term);
 }
 
-// Between a refusal and the next claim a ps may be started anew and accept the old claim: it is
+// Between a rejection and the next claim a ps may be started anew and accept the old claim: it is
 // void.
 TEST_F(PsFleetTest, AnOutbidClaimDoesNotCountAnyMore) {
   Start();
   SendHello(0);
   SendHello(1);
   AnswerClaim(1);
-  RefuseTerm(0, MakeTerm(6, 999));
-  AnswerClaim(0);  // of the term that was refused
+  RejectTerm(0, MakeTerm(6, 999));
+  AnswerClaim(0);  // of the term that was rejected
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
   loop_.Advance(seconds(1));
   EXPECT_EQ(fleet_->term(), MakeTerm(7, kCoordinator));
@@ -258,7 +258,7 @@ TEST_F(PsFleetTest, AnOutbidClaimDoesNotCountAnyMore) {
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLoading);
 }
 
-TEST_F(PsFleetTest, ATermRefusedWhileTheLockIsPendingNeverLeads) {
+TEST_F(PsFleetTest, ATermRejectedWhileTheLockIsPendingNeverLeads) {
   TemporaryDirectory run;
   RunLock lock({.loop = &loop_, .files = RealFileSystem(), .directory = run.path() + "/.lease"});
   lock_ = &lock;
@@ -269,7 +269,7 @@ TEST_F(PsFleetTest, ATermRefusedWhileTheLockIsPendingNeverLeads) {
   const uint64_t timeline = MakeTerm(1, 9);
   AnswerClaim(0, {.timeline = timeline});
   AnswerClaim(1, {.timeline = timeline});
-  RefuseTerm(0, MakeTerm(6, 999));
+  RejectTerm(0, MakeTerm(6, 999));
   loop_.set_hold_brief(false);
   loop_.RunUntilIdle();
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
@@ -289,7 +289,7 @@ TEST_F(PsFleetTest, AnAnswerToAnEarlierTermDoesNotCount) {
   SendHello(1);
   proto::ControlReply stale;
   stale.mutable_claimed()->set_promised_term(fleet_->term());
-  RefuseTerm(0, MakeTerm(6, 999));
+  RejectTerm(0, MakeTerm(6, 999));
   loop_.Advance(seconds(1));
   AnswerClaim(0);
   ps(1).Send(stale);
@@ -349,7 +349,7 @@ TEST_F(PsFleetTest, AdoptsAPsThatHasNothingToApply) {
   EXPECT_THAT(opened_[0].done_after_base, IsEmpty());
 }
 
-TEST_F(PsFleetTest, APsOfAnotherJobIsRefusedWithBothFingerprints) {
+TEST_F(PsFleetTest, APsOfAnotherJobIsRejectedWithBothFingerprints) {
   Start();
   SendHello(0);
   SendHello(1);
@@ -396,7 +396,7 @@ TEST_F(PsFleetTest, AClaimSaysHowManyExamplesThereAre) {
 
 TEST_F(PsFleetTest, FencedOffByANewerTermItFails) {
   Lead();
-  RefuseTerm(1, MakeTerm(8, 0xbad));
+  RejectTerm(1, MakeTerm(8, 0xbad));
   const auto events = TakeEvents();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_THAT(events[0],
@@ -503,7 +503,7 @@ TEST_F(PsFleetTest, AFreshTermInOfficeKeepsTheTimeline) {
   EXPECT_GT(fleet_->term(), term);
   EXPECT_EQ(fleet_->timeline(), timeline);
   for (int i = 0; i < kPsCount; ++i) AnswerClaim(i, {.timeline = timeline, .base = 7});
-  RefuseTerm(0, fleet_->term());  // the answer to something sent under the former one
+  RejectTerm(0, fleet_->term());  // the answer to something sent under the former one
   EXPECT_THAT(TakeEvents(), IsEmpty());
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
   // The next timeline has a term of its own again.

@@ -100,7 +100,7 @@ TEST_F(RunLockTest, TheFirstHasItAtOnceAndRenewsIt) {
   EXPECT_THAT(a->answers, ElementsAre("")) << "once";
 }
 
-TEST_F(RunLockTest, OneWithOtherPsIsRefusedWhileTheHolderLives) {
+TEST_F(RunLockTest, OneWithOtherPsIsRejectedWhileTheHolderLives) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1, 2});
   Acquire(*b, {3, 4});
@@ -272,7 +272,7 @@ TEST_F(RunLockTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
 }
 
 // It would never be otherwise: who waits for it waits for ever.
-TEST_F(RunLockTest, WhatIsNoDirectoryIsRefusedAndNamed) {
+TEST_F(RunLockTest, AFileInPlaceOfTheDirectoryIsNamed) {
   WriteAll(directory_, "not a directory");
   const auto claimant = Make("ada");
   Acquire(*claimant, {1});
@@ -328,7 +328,7 @@ TEST_F(RunLockTest, IsRenewedWhileLargeFilesAreRead) {
   Acquire(*b, {3, 4});
   loop_.Advance(seconds(15));
   EXPECT_EQ(a->lost, "");
-  EXPECT_THAT(b->answer(), HasSubstr("a:2222")) << "refused, as a renews it";
+  EXPECT_THAT(b->answer(), HasSubstr("a:2222")) << "rejected, as a renews it";
 }
 
 // What hangs is a renewal; its holder claims anew, and meanwhile somebody else has taken over.
@@ -403,7 +403,7 @@ TEST_F(RunLockTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
   EXPECT_EQ(a->lost, "");
 }
 
-TEST_F(RunLockTest, WhatWasSeenBeforeAPauseRefusesNobody) {
+TEST_F(RunLockTest, SightsFromBeforeAPauseRejectNobody) {
   auto a = Make("a");
   const auto b = Make("b");
   Acquire(*a, {1});
