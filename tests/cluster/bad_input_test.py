@@ -77,7 +77,7 @@ def test_jobs(tmp_path, change, words):
     ("train", b"a\xff", b"run"),
     ("train", b"job", b"a\xff"),
 ])
-def test_a_path_that_is_not_utf8_is_refused_at_once(tmp_path, command, job, run):
+def test_a_path_that_is_not_utf8_is_rejected_at_once(tmp_path, command, job, run):
     arguments = [] if run is None else ["--run_dir", tmp_path / os.fsdecode(run)]
     done = shoal(command, write_job(tmp_path / os.fsdecode(job)), *arguments)
     assert done.returncode == 78, done.stdout + done.stderr
@@ -149,7 +149,7 @@ def test_a_port_in_use_is_named(tmp_path):
     assert code in (78, 138) and f"127.0.0.1:{port}" in output, output
 
 
-def test_a_ps_of_another_job_is_refused(tmp_path):
+def test_a_ps_of_another_job_is_rejected(tmp_path):
     long_job = write_job(tmp_path / "one", epochs=100000)
     other_job = write_job(tmp_path / "two", epochs=100000, seed=2)
     with Cluster(tmp_path / "logs", workers=1) as cluster:
@@ -219,12 +219,12 @@ def test_garbage_and_large_messages_harm_nobody(tmp_path):
 
 
 def test_what_a_peer_says_cannot_steer_the_terminal(tmp_path):
-    class Refusing(grpc.GenericRpcHandler):
+    class Rejecting(grpc.GenericRpcHandler):
         def service(self, handler_call_details):
-            def refuse(request_iterator, context):
+            def reject(request_iterator, context):
                 context.abort(grpc.StatusCode.FAILED_PRECONDITION, "\x1b[2J\nall is well\x07" + "x" * 5000)
-            return grpc.stream_stream_rpc_method_handler(refuse)
-    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1), handlers=[Refusing()])
+            return grpc.stream_stream_rpc_method_handler(reject)
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1), handlers=[Rejecting()])
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:

@@ -102,7 +102,7 @@ def test_a_ps_with_little_address_space_shares_none_of_it(tmp_path):
             assert worker.wait() == 0, worker.output()[-3000:]
 
 
-def test_applied_sets_larger_than_the_model_are_refused(tmp_path, cluster):
+def test_applied_sets_larger_than_the_model_are_rejected(tmp_path, cluster):
     job = write_wide_job(tmp_path, strategy={"name": "async", "chunk_bytes": 1024, "window_steps": 1 << 20})
     found = shoal("validate", "--job", job)
     assert found.returncode == 78, found.stdout + found.stderr

@@ -60,7 +60,7 @@ def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
         assert drained.returncode == 0, drained.stderr
         assert "worker 1" in drained.stdout and "has left" in drained.stdout
         assert job.workers[1].wait() == 143
-        assert "by an operator" in job.workers[1].output()
+        assert "an operator" in job.workers[1].output()
         job.chief.wait_for_output("worker 1 leaves")
         job.await_steps(200)
 
@@ -183,7 +183,7 @@ def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):
         job.check_end(job.workers[1])
 
 
-def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
+def test_a_drained_coordinator_stops_with_a_checkpoint(tmp_path):
     with Job(tmp_path) as job:
         drained = shoal("drain", "chief", "--run_dir", job.run)
         assert drained.returncode == 0, drained.stderr
@@ -194,7 +194,7 @@ def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
         job.check_end(*job.workers)
 
 
-def test_a_drained_chief_says_why_there_is_no_checkpoint(tmp_path):
+def test_a_drained_coordinator_says_why_there_is_no_checkpoint(tmp_path):
     with Job(tmp_path) as job:
         job.server.signal(signal.SIGSTOP)
         drained = shoal("drain", "chief", "--run_dir", job.run)
@@ -359,7 +359,7 @@ def test_an_address_that_is_no_coordinators_is_said_to_be_none(tmp_path):
         ps = cluster.spec["ps"][0]
         http = next(line for line in server.output().splitlines() if "serving /metrics" in line).split("address=")[1].split()[0]
         for command in (["status"], ["drain", "worker:0"], ["checkpoint", "now"]):
-            refused = shoal(*command, ps)
-            assert refused.returncode == 78 and f"{ps} " in refused.stderr, refused.stderr
+            rejected = shoal(*command, ps)
+            assert rejected.returncode == 78 and f"{ps} " in rejected.stderr, rejected.stderr
         silent = shoal("status", http)
         assert silent.returncode == 138 and "--http_port" in silent.stderr, silent.stderr

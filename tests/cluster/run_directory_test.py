@@ -85,7 +85,7 @@ def files_in(run):
             for path in run.rglob("*") if path.is_file()}
 
 
-def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
+def test_who_is_rejected_leaves_the_run_directory_as_it_was(tmp_path):
     job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
         first.start("ps")
@@ -133,7 +133,7 @@ def test_the_run_directory_of_a_finished_job_commands_no_other(tmp_path):
             assert [epoch["epoch"] for epoch in found["history"]] == [0, 1], found
         check_told()
 
-        def check_refused(command, does):
+        def check_rejected(command, does):
             done = shoal(*command, "--run_dir", over)
             assert done.returncode == 78 and done.stdout == "", (command, done.stdout, done.stderr)
             said = done.stderr
@@ -147,12 +147,12 @@ def test_the_run_directory_of_a_finished_job_commands_no_other(tmp_path):
         chief = cluster.start_chief(second, run)
         wait_for(cluster.status, "a coordinator that waits for its ps")
         for command in orders:
-            check_refused(command, "waits for its ps, to lead")
+            check_rejected(command, "waits for its ps, to lead")
         cluster.start("ps")
         worker = cluster.start_worker(0)
         wait_for(steps, "steps of the second job")
         for command in orders:
-            check_refused(command, "leads")
+            check_rejected(command, "leads")
         check_told()
         done = steps()
         wait_for(lambda: steps() > done, "more of them")
@@ -170,7 +170,7 @@ def test_the_run_directory_of_a_finished_job_commands_no_other(tmp_path):
         assert chief.wait() == 143
 
 
-def test_a_job_with_fewer_epochs_than_are_done_is_refused(tmp_path):
+def test_a_job_with_fewer_epochs_than_are_done_is_rejected(tmp_path):
     job, run = write_job(tmp_path, epochs=2), tmp_path / "run"
     assert shoal("train", job, "--run_dir", run).returncode == 0
     before = files_in(run)
@@ -180,7 +180,7 @@ def test_a_job_with_fewer_epochs_than_are_done_is_refused(tmp_path):
     assert files_in(run) == before
 
 
-def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
+def test_a_second_cluster_on_one_run_directory_is_rejected(tmp_path):
     job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
         ps, chief, _ = first.start("ps"), first.start_chief(job, run), first.start_worker(0)
@@ -269,9 +269,9 @@ def test_a_run_goes_on_with_its_columns_whether_they_are_named_or_not(tmp_path):
 
 def test_a_test_set_whose_columns_are_called_otherwise_can_be_told_so(tmp_path):
     job, run = table_job(tmp_path, header=True, test_columns="A,B,price"), tmp_path / "run"
-    refused = shoal("train", job, "--run_dir", run)
-    said = refused.stdout + refused.stderr
-    assert refused.returncode == 78 and 'test.csv: ' in said and 'column "a"' in said and "--set 'data.test.features=[...]'" in said, said
+    rejected = shoal("train", job, "--run_dir", run)
+    said = rejected.stdout + rejected.stderr
+    assert rejected.returncode == 78 and 'test.csv: ' in said and 'column "a"' in said and "--set 'data.test.features=[...]'" in said, said
     named = ("--set", 'data.test.features=["A","B"]')
     assert shoal("train", job, "--run_dir", run, *named).returncode == 0
     # A run that was begun when columns were taken by place says no names of them.

@@ -117,7 +117,7 @@ def test_a_run_keeps_its_rounds_and_its_strategy(tmp_path):
         assert done.returncode == 78 and difference in done.stderr, done.stderr
 
 
-def test_more_gradients_than_an_epoch_has_are_refused(tmp_path):
+def test_more_gradients_than_an_epoch_has_are_rejected(tmp_path):
     job = write_job(tmp_path, **{**JOB, "strategy": {"name": "sync", "gradients_per_update": 27}})
     done = shoal("train", job, "--run_dir", tmp_path / "run")
     assert done.returncode == 78, done.stdout + done.stderr

@@ -60,8 +60,8 @@ def test_train_leaves_a_model_and_checkpoints_that_safetensors_opens(tmp_path):
     changed = json.loads(job.read_text())
     changed["batch_size"] = 32
     job.write_text(json.dumps(changed))
-    refused = shoal("train", job, "--run_dir", run)
-    assert refused.returncode == 78 and "batch_size" in refused.stdout + refused.stderr
+    rejected = shoal("train", job, "--run_dir", run)
+    assert rejected.returncode == 78 and "batch_size" in rejected.stdout + rejected.stderr
 
 
 def test_a_resumed_training_uses_every_example_once(tmp_path):

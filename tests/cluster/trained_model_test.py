@@ -101,8 +101,8 @@ def test_other_data_in_the_place_of_the_test_set(trained, tmp_path):
     assert evaluate(run, "--set", relative[0], "--set", relative[1]) == on_training
     # A format that the job has no data of does not say where the labels are.
     np.savez(tmp_path / "new.npz", x=np.zeros((2, 8, 8)), y=np.zeros(2))
-    refused = shoal("evaluate", run, tmp_path / "new.npz")
-    assert refused.returncode == 78 and "data.test=" in refused.stderr
+    rejected = shoal("evaluate", run, tmp_path / "new.npz")
+    assert rejected.returncode == 78 and "data.test=" in rejected.stderr
     missing = shoal("evaluate", run, tmp_path / "new.npy")
     assert missing.returncode != 0 and f"{tmp_path}/new.npy: No such file" in missing.stderr and f'"{tmp_path}/new.npz"' in missing.stderr
     described = {"format": "npz", "path": str(tmp_path / "new.npz"), "features": "x", "labels": "y"}
@@ -125,24 +125,24 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(trained, tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)["checkpoint"] == str(older)
     assert str(file) in done.stderr
     for arguments in ((run, "--checkpoint", newest.name), (newest,)):
-        refused = shoal("evaluate", *arguments)
-        assert refused.returncode == 65 and str(file) in refused.stderr and not refused.stdout
+        rejected = shoal("evaluate", *arguments)
+        assert rejected.returncode == 65 and str(file) in rejected.stderr and not rejected.stdout
     (older / "manifest.json").write_text("{")
-    refused = shoal("evaluate", run)
-    assert refused.returncode == 65 and str(file) in refused.stderr and str(older) in refused.stderr
-    refused = shoal("evaluate", run, "--checkpoint", "step-7")
-    assert refused.returncode == 78 and newest.name in refused.stderr
+    rejected = shoal("evaluate", run)
+    assert rejected.returncode == 65 and str(file) in rejected.stderr and str(older) in rejected.stderr
+    rejected = shoal("evaluate", run, "--checkpoint", "step-7")
+    assert rejected.returncode == 78 and newest.name in rejected.stderr
 
 
 def test_what_is_no_run_is_said(trained, tmp_path):
     for path, text in ((tmp_path, "there is no checkpoint"), (trained / "job.json", "give the run directory")):
-        refused = shoal("evaluate", path)
-        assert refused.returncode == 78 and text in refused.stderr, refused.stderr
+        rejected = shoal("evaluate", path)
+        assert rejected.returncode == 78 and text in rejected.stderr, rejected.stderr
     labels = bytearray((trained / "test-labels.idx").read_bytes())
     labels[8 + 3] = 9
     (tmp_path / "labels.idx").write_bytes(labels)
-    refused = shoal("evaluate", trained / "run", "--set", f"data.test.labels={tmp_path}/labels.idx")
-    assert refused.returncode != 0 and "example 3" in refused.stderr and "label 9" in refused.stderr
+    rejected = shoal("evaluate", trained / "run", "--set", f"data.test.labels={tmp_path}/labels.idx")
+    assert rejected.returncode != 0 and "example 3" in rejected.stderr and "label 9" in rejected.stderr
 
 
 def test_averaged_weights_are_what_a_model_is_evaluated_with(tmp_path):
@@ -243,13 +243,13 @@ def test_examples_without_labels_of_any_kind_of_file(trained, tmp_path):
         predict(run, tmp_path / name, "--output", tmp_path / "out.npy", "--overwrite")
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-5)
     np.savez(tmp_path / "strange.npz", a=images, b=images)
-    refused = shoal("predict", run, tmp_path / "strange.npz")
-    assert refused.returncode == 78 and "input.npy" in refused.stderr and "a.npy" in refused.stderr
+    rejected = shoal("predict", run, tmp_path / "strange.npz")
+    assert rejected.returncode == 78 and "input.npy" in rejected.stderr and "a.npy" in rejected.stderr
     np.save(tmp_path / "wide.npy", np.zeros((2, 9, 9)))
-    refused = shoal("predict", run, tmp_path / "wide.npy")
-    assert refused.returncode == 78 and "wide.npy" in refused.stderr and "9" in refused.stderr
-    refused = shoal("predict", run, tmp_path / "new.npy", tmp_path / "one.npz")
-    assert refused.returncode == 78 and "one kind" in refused.stderr
+    rejected = shoal("predict", run, tmp_path / "wide.npy")
+    assert rejected.returncode == 78 and "wide.npy" in rejected.stderr and "9" in rejected.stderr
+    rejected = shoal("predict", run, tmp_path / "new.npy", tmp_path / "one.npz")
+    assert rejected.returncode == 78 and "one kind" in rejected.stderr
 
 
 def png(image):
@@ -279,8 +279,8 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
         example, name = line.split(": ")
         assert name == sorted(classes[label] for label in labels)[int(example)]
     sheet.write_text("mine")
-    refused = shoal("dataset", "show", job, "--output", sheet)
-    assert refused.returncode == 78 and "--overwrite" in refused.stderr and sheet.read_text() == "mine"
+    rejected = shoal("dataset", "show", job, "--output", sheet)
+    assert rejected.returncode == 78 and "--overwrite" in rejected.stderr and sheet.read_text() == "mine"
     assert shoal("dataset", "show", job, "--output", sheet, "--overwrite").returncode == 0
     # A typing error in the path is no error here, as the data may be elsewhere, but it is said.
     checked = shoal("validate", job, "--set", f"data.training.path={tmp_path}/picturse")
@@ -300,8 +300,8 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     for i in (3, 1, 2):
         (flat / f"{i}.png").write_bytes(png(images[i]))
     (flat / "readme.txt").write_text("no picture")
-    refused = shoal("predict", run, flat / "readme.txt", flat / "1.png")
-    assert refused.returncode == 78 and f"{flat}/readme.txt: " in refused.stderr
+    rejected = shoal("predict", run, flat / "readme.txt", flat / "1.png")
+    assert rejected.returncode == 78 and f"{flat}/readme.txt: " in rejected.stderr
     names = [row[0] for row in rows(predict(run, flat))[1:]]
     assert names == [str(flat / f"{i}.png") for i in (1, 2, 3)]
     one, two = [json.loads(line) for line in predict(run, flat / "3.png", flat / "1.png", "--json", "--top", 1).splitlines()]
@@ -311,8 +311,8 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     assert evaluate(run, tmp_path / "pictures")["loss"] == evaluate(run)["loss"]
     # What cannot be read is named, and nothing is written.
     (flat / "2.png").write_bytes(png(images[2])[:60])
-    refused = shoal("predict", run, flat, "--output", tmp_path / "flat.csv")
-    assert refused.returncode == 65 and str(flat / "2.png") in refused.stderr
+    rejected = shoal("predict", run, flat, "--output", tmp_path / "flat.csv")
+    assert rejected.returncode == 65 and str(flat / "2.png") in rejected.stderr
     assert not list(tmp_path.glob("flat.csv*"))
     # Where the job may skip it, it has a row without values, and the others keep theirs.
     skip = ["--set", "data.test.damaged=skip"]
@@ -343,7 +343,7 @@ def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_pa
     assert right > 0  # as labels of their own, 0 and 1, few would be
     assert float(history(run)[-1]["val_accuracy"]) == pytest.approx(right)
     assert evaluate(run)["metrics"]["accuracy"] == pytest.approx(right)
-    # A folder of another class is refused, by every command that needs its number.
+    # A folder of another class is rejected, by every command that needs its number.
     (tmp_path / "other/c").mkdir(parents=True)
     (tmp_path / "other/e").mkdir()
     for name in "ce":
@@ -351,9 +351,9 @@ def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_pa
     other = ["--set", f"data.test.path={tmp_path}/other"]
     for arguments in (["evaluate", run, tmp_path / "other"], ["evaluate", run, *other], ["validate", job, *other],
                       ["train", job, "--run_dir", tmp_path / "run2", *other]):
-        refused = shoal(*arguments)
-        assert refused.returncode == 78, arguments
-        assert f"{tmp_path}/other/e: " in refused.stderr and ": a, b, c, d. " in refused.stderr
+        rejected = shoal(*arguments)
+        assert rejected.returncode == 78, arguments
+        assert f"{tmp_path}/other/e: " in rejected.stderr and ": a, b, c, d. " in rejected.stderr
     assert len(rows(predict(run, *other))) == 3
     # The run knows them without the training data.
     (tmp_path / "training").rename(tmp_path / "elsewhere")
@@ -368,13 +368,13 @@ def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_pa
 def test_an_existing_file_stays_and_no_partial_one_appears(trained, tmp_path):
     run, path = trained / "run", tmp_path / "out.csv"
     path.write_text("mine")
-    refused = shoal("predict", run, "--output", path)
-    assert refused.returncode == 78 and str(path) in refused.stderr and "--overwrite" in refused.stderr and path.read_text() == "mine"
+    rejected = shoal("predict", run, "--output", path)
+    assert rejected.returncode == 78 and str(path) in rejected.stderr and "--overwrite" in rejected.stderr and path.read_text() == "mine"
     predict(run, "--output", path, "--overwrite")
     assert len(rows(path.read_text())) == 65
     for name in ("out.txt", "out"):
-        refused = shoal("predict", run, "--output", tmp_path / name)
-        assert refused.returncode == 78 and ".jsonl" in refused.stderr
+        rejected = shoal("predict", run, "--output", tmp_path / name)
+        assert rejected.returncode == 78 and ".jsonl" in rejected.stderr
     running = Process([BIN / "shoal", "predict", run, "--output", tmp_path / "big.npy", *big_test_set(tmp_path, 20_000_000)],
                       tmp_path / "predict.log")
     try:
@@ -413,9 +413,9 @@ def test_columns_are_those_of_the_training_table_wherever_they_stand(tmp_path):
     turned = write("turned.csv", ["d", "price", "c", "b", "a"])
     assert predict(run, turned) == expected
     assert evaluate(run, turned)["loss"] == evaluate(run)["loss"]
-    refused = shoal("predict", run, write("bare.csv", ["a", "b", "c", "d"], header=False))
-    assert refused.returncode == 78 and 'column "a"' in refused.stderr and '"header": false' in refused.stderr, refused.stderr
+    rejected = shoal("predict", run, write("bare.csv", ["a", "b", "c", "d"], header=False))
+    assert rejected.returncode == 78 and 'column "a"' in rejected.stderr and '"header": false' in rejected.stderr, rejected.stderr
     # A table that has changed since is not gone on with under the old names.
     write("train.csv", ["d", "b", "c", "a", "price"])
-    refused = shoal("train", job, "--run_dir", run, "--epochs", 2)
-    assert refused.returncode == 78 and "$.data.training.features[0]" in refused.stdout + refused.stderr, refused.stderr
+    rejected = shoal("train", job, "--run_dir", run, "--epochs", 2)
+    assert rejected.returncode == 78 and "$.data.training.features[0]" in rejected.stdout + rejected.stderr, rejected.stderr

@@ -101,7 +101,7 @@ TEST_F(InProcessClusterFloat16Test, LocalStepsGoOnWithoutTheBatchesThatOverflow)
   EXPECT_LT(status.history(5).loss(), status.history(0).loss());
 }
 
-TEST_F(InProcessClusterFloat16Test, AWorkerRefusesAJobWithRounds) {
+TEST_F(InProcessClusterFloat16Test, AWorkerRejectsAJobWithRounds) {
   Job job = OverflowingJob();
   job.strategy.name = "sync";
   job.strategy.gradients_per_update = 2;
