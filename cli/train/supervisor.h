@@ -24,8 +24,8 @@ namespace shoal {
 // drained, or if its exit code says that a restart would end the same way. In kEnding, the
 // processes that remain get SIGTERM after a grace period and SIGKILL after another one. A
 // coordinator that stops reports itself which tasks it no longer waits for; a silent coordinator is
-// abandoned. So a stop takes at most 30 s, unless a checkpoint is being written. A second stop
-// signal kills all processes at once, in any phase. Loop thread only.
+// stopped like the others. So a stop takes at most 30 s, unless a checkpoint is being written. A
+// second stop signal kills all processes at once, in any phase. Loop thread only.
 class Supervisor {
  public:
   enum class Phase { kRunning, kStopping, kEnding, kEnded };

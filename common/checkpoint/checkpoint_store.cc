@@ -241,7 +241,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
   return StoredCheckpoint{directory, std::move(manifest)};
 }
 
-void CheckpointStore::RemoveUnfinished(const std::string& directory) {
+void CheckpointStore::Discard(const std::string& directory) {
   unfinished_.erase(directory);
   if (HasManifest(directory, files_)) return;
   // What cannot be removed now is no checkpoint either; RemoveOld tries again.

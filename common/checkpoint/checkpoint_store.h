@@ -31,7 +31,7 @@ class CheckpointStore {
   // does not exist.
   absl::StatusOr<std::vector<StoredCheckpoint>> List(std::vector<std::string>* problems) const;
   // Directories like those of checkpoints, without a manifest, by name: what is being written, or
-  // was cancelled.
+  // belongs to a cancelled cut.
   absl::StatusOr<std::vector<std::string>> Unfinished() const;
   // Reads everything: sizes and checksums of every file, safetensors headers, job.json against the
   // fingerprint. The error names the file, what was expected and what is there. A checkpoint that
@@ -46,7 +46,7 @@ class CheckpointStore {
   // Makes an empty directory for a cut, that no one else has: "step-000000000500-3-0badcafe" for
   // the cut at step 500 under that term, with "-2", "-3", ... appended when it is taken. Returns
   // its absolute path. A coordinator makes at most one cut at a step under a term, so that no name
-  // comes twice: a ps that was stopped while it wrote a cut, and goes on when that was cancelled,
+  // comes twice: a ps that was stopped while it wrote a cut, and resumes after that was cancelled,
   // would write into the next one.
   absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step, uint64_t term);
   // Verifies `parts` of all ps against what is in the files (each part's checksum; together they
@@ -54,14 +54,14 @@ class CheckpointStore {
   // model.json: name -> content), computes the files' checksums and commits the manifest: write
   // beside, sync, rename, sync the directory.
   // kDataLoss: what is on disk is not what the ps say; the directory is still no checkpoint, and
-  // can only be removed.
+  // can only be discarded.
   absl::StatusOr<StoredCheckpoint> Commit(const std::string& directory,
                                           const CheckpointLayout& layout,
                                           const std::vector<WrittenPart>& parts,
                                           const std::map<std::string, std::string>& texts,
                                           Manifest manifest);
   // Removes a directory without a manifest (a cancelled cut). Does nothing to a checkpoint.
-  void RemoveUnfinished(const std::string& directory);
+  void Discard(const std::string& directory);
   // Keeps the newest `keep` checkpoints that are finite and whole, two at least, and deletes older
   // ones: whole is what this object has committed or verified, which it does now where that
   // decides; also removes directories without manifest that are older than the newest two of those.
@@ -81,8 +81,8 @@ class CheckpointStore {
   const std::string root_;
   FileSystem* const files_;
   mutable std::set<std::string> verified_;  // directories found whole, or committed, by this object
-  std::set<std::string> unfinished_;        // directories created and neither committed nor removed
-  std::set<std::string> links_;             // that RemoveOld has come upon
+  std::set<std::string> unfinished_;  // directories created and neither committed nor discarded
+  std::set<std::string> links_;       // that RemoveOld has come upon
   std::vector<std::string> new_links_;
 };
 

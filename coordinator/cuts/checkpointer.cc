@@ -78,7 +78,7 @@ void Checkpointer::Begin(const Cut& cut) {
         absl::Status created = CreateCheckpointFiles(*layout, directory, store->files());
         if (created.ok()) created = WriteNewFile(directory + "/" + marker, "", store->files());
         if (created.ok()) return directory;
-        store->RemoveUnfinished(directory);
+        store->Discard(directory);
         return created;
       },
       [this, attempt = attempt_](const absl::StatusOr<std::string>& directory) {
@@ -254,7 +254,7 @@ void Checkpointer::Commit() {
         (void)store->files()->RemoveFile(directory + "/" + marker);
         auto stored = store->Commit(directory, *layout, parts, texts, manifest);
         if (!stored.ok()) {
-          store->RemoveUnfinished(directory);
+          store->Discard(directory);
         } else if (const absl::Status removed = RemoveOld(store, keep, pinned()); !removed.ok()) {
           LogWarning("old checkpoints stay: " + std::string(removed.message()));
         }
@@ -357,8 +357,7 @@ std::string Checkpointer::Waiting(Time now) const {
 
 void Checkpointer::RemoveDirectory(const std::string& directory) {
   options_.loop->Offload(
-      Lane::kFiles, [store = options_.store, directory] { store->RemoveUnfinished(directory); },
-      [] {});
+      Lane::kFiles, [store = options_.store, directory] { store->Discard(directory); }, [] {});
 }
 
 void Checkpointer::Cancel(const std::string& why, std::optional<uint64_t> highest_step) {

@@ -102,12 +102,12 @@ absl::StatusOr<StoredCheckpoint> WriteFirstCheckpoint(const FirstCheckpoint& fir
   absl::StatusOr<std::vector<WrittenPart>> parts =
       WriteAll(first, weights, directory, store->files());
   if (!parts.ok()) {
-    store->RemoveUnfinished(directory);
+    store->Discard(directory);
     return parts.status();
   }
   absl::StatusOr<StoredCheckpoint> stored =
       store->Commit(directory, *first.layout, *parts, first.texts, first.manifest);
-  if (!stored.ok()) store->RemoveUnfinished(directory);
+  if (!stored.ok()) store->Discard(directory);
   return stored;
 }
 

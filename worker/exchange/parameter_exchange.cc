@@ -267,9 +267,9 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   peer.stream->OpenLater();
   // A ps rejects a step beyond its window, and a version whose steps are not all in. An earlier
   // step must be done first. This worker may hold that step, or may be the only one to take it. So
-  // it gives up the timeline's work and begins again with the earliest steps.
+  // it cancels the timeline's work and begins again with the earliest steps.
   if (status.code() == absl::StatusCode::kOutOfRange && timeline_ != 0)
-    AbandonTimeline(peer.last_error);
+    EndTimeline(peer.last_error);
 }
 
 void ParameterExchange::OnMessage(int ps, Message message) {
@@ -298,7 +298,7 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
   peer.hello_seen = true;
   if (timeline_ == 0) return;
   if (hello.timeline() != timeline_)
-    return AbandonTimeline(absl::StrCat("ps ", ps, " is in another timeline"));
+    return EndTimeline(absl::StrCat("ps ", ps, " is in another timeline"));
   // Requests and answers on the old stream may be lost. The ps recognises a repeated push.
   peer.waiting.clear();
   for (const int chunk : peer.pushes) peer.waiting.push_back({RequestKind::kPush, chunk});
@@ -380,7 +380,7 @@ void ParameterExchange::OnAnswered(int ps) {
 void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
   // Ignores a late answer to a request of a former timeline.
   if (timeline_ == 0 || refused.requested_timeline() != timeline_) return;
-  if (refused.timeline() != timeline_) return AbandonTimeline(refused.reason());
+  if (refused.timeline() != timeline_) return EndTimeline(refused.reason());
   if (refused.round_complete()) return OnVersionRefused(refused);
   // The timeline is right, but the ps no longer holds the cut. The pull still waits for the answers
   // of the other ps. Otherwise these could arrive during a later pull of the same cut.
@@ -414,7 +414,7 @@ void ParameterExchange::MaybeFinishCut() {
       cut_refusal_.has_value() ? absl::FailedPreconditionError(*cut_refusal_) : absl::OkStatus());
 }
 
-void ParameterExchange::AbandonTimeline(const std::string& why) {
+void ParameterExchange::EndTimeline(const std::string& why) {
   SetTimeline(0);
   options_.on_timeline_lost(why);
 }

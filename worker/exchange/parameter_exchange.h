@@ -160,7 +160,7 @@ class ParameterExchange {
   // Whether the answers to the step's pushes bring values.
   bool WantsValues() const { return step_ >= options_.pulls_below && !round_.has_value(); }
   // Cancels the work of this timeline, because it is over.
-  void AbandonTimeline(const std::string& why);
+  void EndTimeline(const std::string& why);
   // Returns the chunk's part of the gradients, without a copy.
   std::vector<Slice> GradientSlices(const Chunk& chunk) const;
   // Whether the payload has the size of the chunk's values in float32. Calls on_failed if not.

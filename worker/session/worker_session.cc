@@ -286,7 +286,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
   evaluations_.clear();
   unreported_.Clear();
   Begin(Activity::kIdle);
-  options_.computer->Abandon();
+  options_.computer->CancelAll();
 }
 
 // --- The end ---

@@ -151,7 +151,7 @@ class WorkerSession {
   // Ends a halt and pushes the chunks that it held back.
   void EndHalt();
   // Cancels the current step, which nobody needs. Requires that none of its chunks was pushed.
-  void AbandonStep();
+  void CancelCurrentStep();
   // Reports the leased steps of the round that begins with `version` as done, and of earlier
   // rounds. Requires that this round is complete on all ps.
   void OnRoundComplete(uint64_t version);

@@ -68,7 +68,7 @@ void WorkerSession::OnResume(const proto::Resume& resume) {
       pulled_for_->step >= resume.below())
     pulled_for_.reset();
   if (activity_ == Activity::kTraining && !step_.begun() && step_.number() >= resume.below()) {
-    AbandonStep();
+    CancelCurrentStep();
   } else if (dropped > 0) {
     PrefetchLeases();
   }
@@ -80,14 +80,14 @@ void WorkerSession::EndHalt() {
   Next();
 }
 
-void WorkerSession::AbandonStep() {
+void WorkerSession::CancelCurrentStep() {
   ++work_;
   step_.Cancel();
   parameters_fresh_ = false;
   // The pull itself is not cancelled.
   pulled_for_.reset();
   Begin(exchange_->pulling() ? Activity::kPulling : Activity::kIdle);
-  options_.computer->Abandon();
+  options_.computer->CancelAll();
   PrefetchLeases();
   for (const EvaluationOrder& order : evaluations_)
     options_.computer->PrefetchEvaluation(order.batch);
@@ -159,7 +159,7 @@ void WorkerSession::OnPulled(const std::optional<uint64_t>& version, const absl:
     if (begun) {
       ++work_;
       activity_ = Activity::kPulling;  // all time of the step counts as pull
-      options_.computer->GiveUpStep();
+      options_.computer->CancelStep();
       leases_.push_front(*pulled_for);
     }
     Begin(Activity::kIdle);
@@ -304,7 +304,7 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
     if (status.ok()) {
       cut_here_ = order.cut_step;
     } else {
-      // The coordinator gave up this evaluation; its other batches are void.
+      // The coordinator cancelled this evaluation; its other batches are void.
       std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
         return each.cut_step == order.cut_step;
       });

@@ -44,7 +44,7 @@ ComputeThread::ComputeThread(Options options)
 
 ComputeThread::~ComputeThread() {
   ++timeline_;
-  GiveUpStep();
+  CancelStep();
   {
     MutexLock lock(&mutex_);
     ending_ = true;
@@ -102,7 +102,7 @@ void ComputeThread::CancelPrefetch() {
   training_->Prefetch(batches_left_.first, batches_left_.count);
 }
 
-void ComputeThread::Abandon() {
+void ComputeThread::CancelAll() {
   {
     MutexLock lock(&mutex_);
     ++timeline_;
@@ -110,14 +110,14 @@ void ComputeThread::Abandon() {
     batches_of_step_ = 0;
     answers_.clear();
   }
-  GiveUpStep();
+  CancelStep();
   steps_expected_ = 0;
   if (training_ != nullptr) training_->CancelPrefetch();
   CancelEvaluationPrefetch();
 }
 
-void ComputeThread::GiveUpStep() {
-  if (arrivals_ != nullptr) std::exchange(arrivals_, nullptr)->GiveUp();
+void ComputeThread::CancelStep() {
+  if (arrivals_ != nullptr) std::exchange(arrivals_, nullptr)->Cancel();
 }
 
 void ComputeThread::Arrived(int ps, int chunk) {
@@ -153,8 +153,8 @@ void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
   if (!here) return Enqueue(std::move(train_there));
   options_.loop->Post(
       scope_.Guard([this, step, train = std::move(train), train_there = std::move(train_there)] {
-        // If the timeline has ended since then, Abandon() has dropped the batch. The loop's thread
-        // must not wait until it is read again.
+        // If the timeline has ended since then, CancelAll() has dropped the batch. The loop's
+        // thread must not wait until it is read again.
         if (!training_->IsPrepared(step)) return Enqueue(train_there);
         train(/*on_loop=*/true);
       }));

@@ -70,7 +70,7 @@ class ComputeThread : public StepComputer {
                std::function<void(absl::StatusOr<Prepared>)> done) override;
   void Prefetch(uint64_t first_step, uint64_t count) override;
   void CancelPrefetch() override;
-  void Abandon() override;
+  void CancelAll() override;
   void PrefetchEvaluation(uint64_t batch) override;
   void CancelEvaluationPrefetch() override;
   bool BeginsEarly() const override { return inner_ == nullptr && !ComputesOnLoop(); }
@@ -78,7 +78,7 @@ class ComputeThread : public StepComputer {
              std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
   void Arrived(int ps, int chunk) override;
-  void GiveUpStep() override;
+  void CancelStep() override;
   Progress progress() const override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
@@ -173,7 +173,7 @@ class ComputeThread : public StepComputer {
   // Pins these buffers for copies from and to a device. The compute thread releases it at its end.
   std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
 
-  std::atomic<uint64_t> timeline_ = 0;        // number of Abandon() calls, plus 1 at the end
+  std::atomic<uint64_t> timeline_ = 0;        // number of CancelAll() calls, plus 1 at the end
   std::atomic<uint64_t> steps_expected_ = 0;  // prefetched steps that are not yet trained
 
   mutable Mutex mutex_;

@@ -26,10 +26,10 @@ void ParameterArrivals::Arrived(const ChunkId& id) {
   arrived_.NotifyAll();
 }
 
-void ParameterArrivals::GiveUp() {
+void ParameterArrivals::Cancel() {
   {
     MutexLock lock(&mutex_);
-    given_up_ = true;
+    cancelled_ = true;
   }
   arrived_.NotifyAll();
 }
@@ -52,12 +52,12 @@ absl::Status ParameterArrivals::AwaitAll() {
 }
 
 absl::Status ParameterArrivals::AwaitNone(const int& missing) {
-  if (missing > 0 && !given_up_) {
+  if (missing > 0 && !cancelled_) {
     if (waiting_++ == 0) waiting_since_ = std::chrono::steady_clock::now();
-    while (missing > 0 && !given_up_) arrived_.Wait(&mutex_);
+    while (missing > 0 && !cancelled_) arrived_.Wait(&mutex_);
     if (--waiting_ == 0) waited_ += std::chrono::steady_clock::now() - waiting_since_;
   }
-  return given_up_
+  return cancelled_
              ? absl::CancelledError("the worker has stopped waiting for the step's parameters")
              : absl::OkStatus();
 }

@@ -28,7 +28,7 @@ class ParameterArrivals : public ArrivingParameters {
   // Reports that this thread has written the values of a missing chunk into the buffer.
   void Arrived(const ChunkId& id);
   // Cancels all current and future waits with kCancelled, because the other chunks will not arrive.
-  void GiveUp();
+  void Cancel();
   // --- For the threads that compute ---
 
   absl::Status Await(int variable) override;
@@ -49,7 +49,7 @@ class ParameterArrivals : public ArrivingParameters {
   CondVar arrived_;
   std::vector<int> of_variable_ ABSL_GUARDED_BY(mutex_);  // missing chunks, by variable
   int missing_ ABSL_GUARDED_BY(mutex_) = 0;               // chunks
-  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   int waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
   std::chrono::steady_clock::time_point waiting_since_ ABSL_GUARDED_BY(mutex_);
   Duration waited_ ABSL_GUARDED_BY(mutex_){};

@@ -74,7 +74,7 @@ class StepComputer {
   virtual void CancelPrefetch() = 0;
   // Cancels the current computation, which may end early with an error, and all prefetches,
   // including those of evaluations. The next step begins without state from earlier steps.
-  virtual void Abandon() = 0;
+  virtual void CancelAll() = 0;
   // Prefetches a batch of the test set that will be evaluated.
   virtual void PrefetchEvaluation(uint64_t batch) = 0;
   // Cancels all prefetches of evaluations.
@@ -99,7 +99,7 @@ class StepComputer {
   virtual void Arrived(int /*ps*/, int /*chunk*/) {}
   // Cancels the current step, because its missing chunks will not arrive. It ends soon with
   // kCancelled. Nothing else changes.
-  virtual void GiveUpStep() {}
+  virtual void CancelStep() {}
   // Returns the progress of a step with several batches, for logs; else 0 of 0.
   struct Progress {
     uint64_t batches_done = 0;

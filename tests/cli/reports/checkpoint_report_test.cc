@@ -82,7 +82,7 @@ TEST_F(CheckpointReportTest, DamagedManifestIsShown) {
   EXPECT_EQ(ShowCheckpoint(newest_).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// One that a ps still writes, or that was given up, is no damage.
+// One that a ps still writes, or whose writing was cancelled, is no damage.
 TEST_F(CheckpointReportTest, ADirectoryWithoutManifestIsNamed) {
   const std::string unfinished = run_.path() + "/checkpoints/step-000000000200-1-00000abc";
   std::filesystem::create_directory(unfinished);

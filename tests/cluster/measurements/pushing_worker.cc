@@ -93,7 +93,7 @@ class FileComputer : public StepComputer {
   }
   void Prefetch(uint64_t, uint64_t) override {}
   void CancelPrefetch() override {}
-  void Abandon() override {}
+  void CancelAll() override {}
   void PrefetchEvaluation(uint64_t) override {}
   void CancelEvaluationPrefetch() override {}
   void Train(uint64_t, std::vector<ChunkId>, std::function<void(int ps, int chunk)> on_chunk,

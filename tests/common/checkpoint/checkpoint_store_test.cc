@@ -255,12 +255,12 @@ TEST_F(CheckpointStoreTest, CommitChecksTheJob) {
   EXPECT_THAT(Steps(), IsEmpty());
 }
 
-TEST_F(CheckpointStoreTest, AbandonTakesOnlyWhatIsNoCheckpoint) {
-  const std::string given_up = MakeLaidOutDirectory(20);
+TEST_F(CheckpointStoreTest, DiscardKeepsACheckpoint) {
+  const std::string unfinished = MakeLaidOutDirectory(20);
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 1, 10);
-  store_.RemoveUnfinished(given_up);
-  store_.RemoveUnfinished(stored.directory);
-  store_.RemoveUnfinished(root_ + "/step-never-there");
+  store_.Discard(unfinished);
+  store_.Discard(stored.directory);
+  store_.Discard(root_ + "/step-never-there");
   EXPECT_THAT(NamesIn(root_), ElementsAre("step-000000000010-0-00000001"));
 }
 

@@ -74,7 +74,7 @@ TEST_F(OutputFileTest, SomebodyElseMayWriteIt) {
   EXPECT_FALSE(std::filesystem::exists(Path("runs/new/a.partial")));
 }
 
-TEST_F(OutputFileTest, WhatIsGivenUpLeavesNothing) {
+TEST_F(OutputFileTest, ADroppedFileLeavesNothing) {
   { ASSERT_TRUE((*OutputFile::Create(Path("a"), /*replace=*/false))->Append("x").ok()); }
   EXPECT_THAT(Names(), IsEmpty());
 }

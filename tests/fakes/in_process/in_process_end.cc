@@ -203,7 +203,7 @@ void InProcessEnd::Deliver(Message message) {
   Call([&] { callbacks_.on_message(std::move(message)); });
 }
 
-void InProcessEnd::Abandon() {
+void InProcessEnd::Detach() {
   handle_ = nullptr;
   ended_ = true;
   const auto dropped = std::exchange(sources_, {});

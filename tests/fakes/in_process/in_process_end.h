@@ -40,7 +40,7 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   // Fails later with `error`, because the other end does not exist.
   void FailLater(absl::Status error);
   // Stops all callbacks, because the node has ended.
-  void Abandon();
+  void Detach();
 
  private:
   class Handle;

@@ -172,7 +172,7 @@ void NodeImpl::End() {
   offload_brief_.Stop();
   // Streams that were opened to this node and not accepted yet are broken by being dropped here.
   mailbox_->Close();
-  for (const auto& [end, owner] : std::exchange(ends_, {})) owner->Abandon();
+  for (const auto& [end, owner] : std::exchange(ends_, {})) owner->Detach();
   timers_.Clear();
 }
 

@@ -48,8 +48,8 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
       });
 }
 
-void SimulatedComputer::Abandon() {
-  GiveUpStep();
+void SimulatedComputer::CancelAll() {
+  CancelStep();
   expected_ = 0;
   unanswered_.clear();
   ++timelines_;
@@ -77,12 +77,12 @@ void SimulatedComputer::Arrived(int ps, int chunk) {
   Compute(waiting.step, waiting.on_chunk, std::move(waiting.done));
 }
 
-void SimulatedComputer::GiveUpStep() {
+void SimulatedComputer::CancelStep() {
   if (!waiting_.has_value()) return;
   Waiting waiting = *std::exchange(waiting_, std::nullopt);
   options_.process->CallAfter(
       options_.process->world().random().Between(Time(0), job_.workload->step_time),
-      [done = std::move(waiting.done)] { done(absl::CancelledError("given up")); });
+      [done = std::move(waiting.done)] { done(absl::CancelledError("cancelled")); });
 }
 
 size_t SimulatedComputer::AllChunks() const {

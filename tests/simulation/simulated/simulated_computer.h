@@ -37,7 +37,7 @@ class SimulatedComputer : public StepComputer {
                std::function<void(absl::StatusOr<Prepared>)> done) override;
   void Prefetch(uint64_t, uint64_t count) override { expected_ += count; }
   void CancelPrefetch() override { expected_ = 0; }
-  void Abandon() override;
+  void CancelAll() override;
   void PrefetchEvaluation(uint64_t) override {}
   void CancelEvaluationPrefetch() override {}
   bool BeginsEarly() const override;
@@ -45,7 +45,7 @@ class SimulatedComputer : public StepComputer {
              std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
   void Arrived(int ps, int chunk) override;
-  void GiveUpStep() override;
+  void CancelStep() override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
  private:
@@ -73,7 +73,7 @@ class SimulatedComputer : public StepComputer {
   std::optional<Waiting> waiting_;
   std::vector<ChunkId> unanswered_;  // of fragments
   uint64_t expected_ = 0;            // steps beyond the requested ones
-  uint64_t timelines_ = 0;           // number of abandoned timelines
+  uint64_t timelines_ = 0;           // number of CancelAll() calls
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
   // Shared with messages in flight.

@@ -57,9 +57,9 @@ class WorkerSessionArrivalTest : public WorkerSessionTest {
     SendOne();
     ASSERT_THAT(computer_.TakeCalls(), Contains("train 6"));
   }
-  // What ends a step that was given up.
-  void EndGivenUp() {
-    computer_.Finish(absl::CancelledError("given up"));
+  // Ends a cancelled step.
+  void EndCancelled() {
+    computer_.Finish(absl::CancelledError("cancelled"));
     loop_.RunUntilIdle();
   }
   std::vector<uint64_t> TakeWasIn() {
@@ -124,13 +124,13 @@ TEST_F(WorkerSessionArrivalTest, ARefusedVersionDropsTheStep) {
   loop_.Advance(seconds(2));
   ExchangePeer::RefuseVersion(ps(1), kTimeline, 6);
   EXPECT_THAT(TakeWasIn(), ElementsAre(6));
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("give up", "cancel prefetch"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel step", "cancel prefetch"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_phase_seconds_total", {"pull"}), 2);
   LeaseOfRound(9, 1, 9, 3);
   asked_.clear();
   TakePulls();
   EXPECT_THAT(asked_, IsEmpty()) << "the computer may still read the parameters";
-  EndGivenUp();
+  EndCancelled();
   TakePulls();
   EXPECT_THAT(asked_, Not(IsEmpty()));
   SendAll();
@@ -143,14 +143,14 @@ TEST_F(WorkerSessionArrivalTest, ALostTimelineDropsIt) {
   BeginEarly();
   ExchangePeer::Refuse(ps(1), {.timeline = kTimeline}, kTimeline + 1, "another timeline");
   loop_.RunUntilIdle();
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"));
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
   EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
   Open(kTimeline + 1);
   LeaseOfRound(6, 1, 6, 3);
   asked_.clear();
-  EndGivenUp();
+  EndCancelled();
   TakePulls();
   EXPECT_THAT(pushes_, IsEmpty());
   SendAll();
@@ -178,7 +178,7 @@ TEST_F(WorkerSessionArrivalTest, ADrainDoesNotWaitForAPsForEver) {
 }
 
 // What was asked for comes all the same, and is of use where it is known to be of the version.
-TEST_F(WorkerSessionArrivalTest, AStepThatIsGivenUpAfterAHaltIsPulledForAnew) {
+TEST_F(WorkerSessionArrivalTest, AStepCancelledAfterAHaltIsPulledAgain) {
   for (const bool of_round : {true, false}) {
     SCOPED_TRACE(of_round);
     Open(of_round ? kTimeline + 1 : kTimeline);
@@ -190,9 +190,9 @@ TEST_F(WorkerSessionArrivalTest, AStepThatIsGivenUpAfterAHaltIsPulledForAnew) {
     order.mutable_resume()->set_timeline(timeline_);
     order.mutable_resume()->set_below(6);
     Order(order);
-    EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "cancel prefetch"));
+    EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all", "cancel prefetch"));
     of_round ? LeaseOfRound(6, 1, 6, 3) : Lease(6, 1);
-    EndGivenUp();
+    EndCancelled();
     while (!asked_.empty()) {
       EXPECT_FALSE(computer_.busy());
       SendOne();

@@ -60,9 +60,9 @@ TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
   EXPECT_EQ(BegunBelow(), 0u);
   computer_.FinishChunks();
   Resume(7);
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "cancel prefetch"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all", "cancel prefetch"));
   EXPECT_THAT(computer_.expected_evaluations, ElementsAre(2)) << "that goes on";
-  computer_.Finish(absl::CancelledError("abandoned"));
+  computer_.Finish(absl::CancelledError("cancelled"));
   ServePs();
   EXPECT_THAT(pushes_, IsEmpty());
   EXPECT_THAT(TakeEvents(), IsEmpty());
@@ -73,7 +73,7 @@ TEST_F(WorkerSessionTest, ComputesAStepAnewThatItGaveUp) {
   Halt();
   computer_.FinishChunks();
   Resume(7);
-  computer_.Finish(absl::CancelledError("abandoned"));
+  computer_.Finish(absl::CancelledError("cancelled"));
   Lease(7, 1);
   ServePs();
   EXPECT_TRUE(computer_.busy());

@@ -42,8 +42,8 @@ class FakeComputer : public StepComputer {
     calls.push_back(absl::StrCat("prefetch ", first_step, " ", count));
   }
   void CancelPrefetch() override { calls.push_back("cancel prefetch"); }
-  void Abandon() override {
-    calls.push_back("abandon");
+  void CancelAll() override {
+    calls.push_back("cancel all");
     expected_evaluations.clear();
   }
   void PrefetchEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
@@ -87,7 +87,7 @@ class FakeComputer : public StepComputer {
     ++arrived;
     std::erase(missing_now, ChunkId{ps, chunk});
   }
-  void GiveUpStep() override { calls.push_back("give up"); }
+  void CancelStep() override { calls.push_back("cancel step"); }
   Progress progress() const override { return progress_now; }
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {

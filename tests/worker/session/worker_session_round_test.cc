@@ -70,7 +70,7 @@ TEST_F(WorkerSessionRoundTest, EachRoundIsPulled) {
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 9"));
 }
 
-// A step that is begun early, and given up, goes back to the leases.
+// A cancelled early step goes back to the leases.
 TEST_F(WorkerSessionRoundTest, AWorkerTakesNoMoreLeasesThanItMayHold) {
   constexpr uint64_t kMaxLeases = 1 << 14;
   computer_.begins_early = true;
@@ -91,7 +91,7 @@ TEST_F(WorkerSessionRoundTest, AWorkerTakesNoMoreLeasesThanItMayHold) {
   LeaseOfRound(3, 1, 3, kTotalSteps - 3);
   EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "it is not taken";
   ServePs();  // the other one keeps the version no more
-  EXPECT_THAT(computer_.TakeCalls(), Contains("give up"));
+  EXPECT_THAT(computer_.TakeCalls(), Contains("cancel step"));
   LeaseOfRound(3, 1, 3, kTotalSteps - 3);
   EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "nor is this one, with step 0 given back";
 }

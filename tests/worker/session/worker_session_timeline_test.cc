@@ -21,7 +21,7 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
   order.mutable_timeline_opened()->set_timeline(kTimeline + 1);
   Order(order);
   timeline_ = kTimeline + 1;
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"));
   Lease(5, 1);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 5 1")) << "the computer is still busy";
@@ -48,7 +48,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
   EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
   computer_.Finish();
   ServePs();
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"))
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"))
       << "there is nothing to do until another is open";
   EXPECT_THAT(TakeEvents(), IsEmpty());
   Open(kTimeline + 1);
@@ -56,7 +56,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
   const uint64_t pulls = pulls_;
   ServePs();
   EXPECT_GT(pulls_, pulls) << "of another timeline, nothing is known";
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "prefetch 2 1", "train 2"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all", "prefetch 2 1", "train 2"));
 }
 
 // The coordinator opens the same timeline again for a worker that was misled.
@@ -133,7 +133,7 @@ TEST_F(WorkerSessionTest, EvaluatesBeforeItTrainsOn) {
   EXPECT_EQ(pulls_, with_cut) << "nor are the live parameters lost";
 }
 
-TEST_F(WorkerSessionTest, AnEvaluationThatWasGivenUpIsDropped) {
+TEST_F(WorkerSessionTest, AnEvaluationThatTheCoordinatorCancelsIsDropped) {
   held_cut_ = 26;
   GetReady();
   OrderEvaluation(13, 0);

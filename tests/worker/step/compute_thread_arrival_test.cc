@@ -149,7 +149,7 @@ TEST_F(ComputeThreadArrivalTest, TheFirstLayerIsComputedBeforeTheLastHasArrived)
   EXPECT_TRUE(Train(2).ok());
 }
 
-TEST_F(ComputeThreadArrivalTest, AStepWhoseParametersDoNotComeIsGivenUp) {
+TEST_F(ComputeThreadArrivalTest, AStepWhoseParametersDoNotArriveIsCancelled) {
   PrepareSmallJob();
   for (const bool with_timeline : {false, true}) {
     for (const bool computing : {false, true}) {
@@ -160,7 +160,7 @@ TEST_F(ComputeThreadArrivalTest, AStepWhoseParametersDoNotComeIsGivenUp) {
         Arrive(OfLastLayer(false));
         loop_.RunUntil([this] { return computed_ > 0; });
       }
-      with_timeline ? computer_->Abandon() : computer_->GiveUpStep();
+      with_timeline ? computer_->CancelAll() : computer_->CancelStep();
       AwaitOutcome();
       EXPECT_TRUE(absl::IsCancelled(outcome_->status())) << outcome_->status();
       EXPECT_THAT(chunks_, IsEmpty());
@@ -189,7 +189,7 @@ TEST_F(ComputeThreadArrivalTest, NothingIsSaidOfAStepBeforeAllIsThere) {
   PrepareSmallJob();
   Begin(all_);
   loop_.RunUntil([&begun] { return begun; });
-  computer_->GiveUpStep();
+  computer_->CancelStep();
   AwaitOutcome();
   EXPECT_TRUE(absl::IsCancelled(outcome_->status())) << outcome_->status();
   EXPECT_THAT(chunks_, IsEmpty());
@@ -200,7 +200,7 @@ TEST_F(ComputeThreadArrivalTest, NothingIsSaidOfAStepBeforeAllIsThere) {
   EXPECT_THAT(chunks_, testing::UnorderedElementsAreArray(all_));
 }
 
-// The loop brings what they would wait for; and one that was given up says nothing of the next.
+// The loop brings what they would wait for; and a cancelled step says nothing of the next.
 TEST_F(ComputeThreadArrivalTest, WhatIsComputedOnTheLoopDoesNotBeginEarly) {
   short_step_ = std::chrono::hours(1);
   create_runner_ = ModelRunner::Create;
@@ -208,7 +208,7 @@ TEST_F(ComputeThreadArrivalTest, WhatIsComputedOnTheLoopDoesNotBeginEarly) {
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
   EXPECT_TRUE(computer_->BeginsEarly());
   Begin({{0, 0}});
-  computer_->GiveUpStep();
+  computer_->CancelStep();
   AwaitOutcome();
   EXPECT_TRUE(computer_->BeginsEarly());
   ASSERT_TRUE(Train(0).ok());

@@ -159,7 +159,7 @@ TEST_F(ComputeThreadDeviceTest, TheNextBatchIsOnTheDeviceWhenItsTurnComes) {
     computer_->Prefetch(step, 12);
     EXPECT_FALSE(train(step, &ready));
   } while (ready == 0);
-  computer_->Abandon();
+  computer_->CancelAll();
   computer_->Prefetch(step + 1, 5);
   EXPECT_FALSE(train(step + 1, &ready));
 }

@@ -145,7 +145,7 @@ TEST_F(ComputeThreadLocalTest, FragmentsAreExchangedWhileTheStepIsComputed) {
     EXPECT_EQ(chunks, fragment_of.size()) << "each once";
   }
   // Another timeline begins with what is pulled.
-  computer_->Abandon();
+  computer_->CancelAll();
   std::copy(after[0].begin(), after[0].end(), prepared->parameters.begin());
   ASSERT_TRUE(Train(0).ok());
   for (const ModelLayout::Extent& extent : prepared->layout->variables) {
@@ -187,7 +187,7 @@ TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases)
       Initialize(job, *prepared->layout, prepared->parameters);
       ASSERT_TRUE(Train(0).ok());
       if (between == "other leases") computer_->CancelPrefetch();
-      if (between == "another timeline") computer_->Abandon();
+      if (between == "another timeline") computer_->CancelAll();
       ASSERT_TRUE(Train(1).ok());
       second[between] = Pushed(*prepared);
     }
@@ -220,7 +220,7 @@ class CountingRunner : public PassingRunner {
 };
 
 // Nobody waits for the rest of 500 batches.
-TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsGivenUp) {
+TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsCancelled) {
   int batches = 0;
   create_runner_ = [&](ModelRunner::Options options) {
     absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
@@ -229,7 +229,7 @@ TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsGivenUp) {
         if (++batches == 2) {
           EXPECT_EQ(computer_->progress().batches_done, 1u);
           EXPECT_EQ(computer_->progress().batches, 13u);
-          computer_->Abandon();
+          computer_->CancelAll();
           EXPECT_EQ(computer_->progress().batches, 0u);
         }
       });
@@ -271,7 +271,7 @@ TEST_F(ComputeThreadLocalTest, AStepThatWaitsWhenItsTimelineEndsIsNotBegun) {
         [&ends](absl::StatusOr<BatchOutcome> outcome) { ends.push_back(outcome.status()); });
   }
   began.get_future().wait();
-  computer_->Abandon();
+  computer_->CancelAll();
   go_on.set_value();
   loop_.RunUntil([&] { return ends.size() == 2; });
   EXPECT_TRUE(absl::IsCancelled(ends[0]) && absl::IsCancelled(ends[1])) << ends[0] << ends[1];

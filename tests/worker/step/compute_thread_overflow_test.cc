@@ -179,7 +179,7 @@ TEST_F(ComputeThreadOverflowTest, TheLossScaleEndsWithTheTimeline) {
   computer_->CancelPrefetch();
   ASSERT_TRUE(Train(1).ok());
   EXPECT_EQ(times_forgotten_, 0);
-  computer_->Abandon();
+  computer_->CancelAll();
   ASSERT_TRUE(Train(1).ok());
   EXPECT_EQ(times_forgotten_, 1);
 }

@@ -31,20 +31,20 @@ class ParameterArrivalsTest : public testing::Test {
 
 // As replicas do, and who adds up what they have computed.
 TEST_F(ParameterArrivalsTest, SeveralMayWait) {
-  for (const bool given_up : {false, true}) {
+  for (const bool cancelled : {false, true}) {
     for (int i = 0; i < 100; ++i) {
       ParameterArrivals arrivals(model_.shard_map, all_);
       std::atomic<int> begun = 0;
       const auto wait = [&](bool for_all) {
         ++begun;
         const absl::Status status = for_all ? arrivals.AwaitAll() : arrivals.Await(0);
-        EXPECT_EQ(status.ok(), !given_up) << status;
+        EXPECT_EQ(status.ok(), !cancelled) << status;
       };
       std::thread one([&] { wait(false); }), other([&] { wait(true); });
       while (begun < 2) std::this_thread::yield();
       for (int turn = 0; turn < 100; ++turn) std::this_thread::yield();  // mostly they sleep then
-      if (given_up) {
-        arrivals.GiveUp();
+      if (cancelled) {
+        arrivals.Cancel();
       } else {
         for (const ChunkId& id : all_) arrivals.Arrived(id);
       }
@@ -98,7 +98,7 @@ TEST_F(ParameterArrivalsTest, WhatIsNotMissingIsNotWaitedFor) {
 TEST_F(ParameterArrivalsTest, WhoeverWaitsHearsThatTheyDoNotCome) {
   ParameterArrivals arrivals(model_.shard_map, all_);
   std::thread computes([&] { EXPECT_TRUE(absl::IsCancelled(arrivals.Await(0))); });
-  arrivals.GiveUp();
+  arrivals.Cancel();
   computes.join();
   EXPECT_TRUE(absl::IsCancelled(arrivals.Await(1)));
   EXPECT_TRUE(absl::IsCancelled(arrivals.AwaitAll()));
