@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   shoal::AddDatasetCommand(&app, &chosen);
   shoal::AddBenchCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);
-  shoal::RefuseEmptyValues(&app);
+  shoal::RejectEmptyValues(&app);
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());

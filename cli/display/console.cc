@@ -73,8 +73,8 @@ Console::~Console() { Finish().IgnoreError(); }
 absl::Status Console::Finish() {
   ClearLive();
   Flush(kPatience);
-  if (out_->refusal() == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(out_->refusal(), "cannot write to standard output");
+  if (out_->write_error() == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(out_->write_error(), "cannot write to standard output");
 }
 
 void Console::Print(const std::string& text) { PrintTo(out_.get(), text); }

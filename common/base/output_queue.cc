@@ -61,12 +61,12 @@ struct OutputQueue::State {
   size_t begin ABSL_GUARDED_BY(mutex) = 0;      // start of the queued bytes
   size_t size ABSL_GUARDED_BY(mutex) = 0;       // bytes queued or being written
   bool gap ABSL_GUARDED_BY(mutex) = false;      // a line did not fit; takes no lines
-  bool refused ABSL_GUARDED_BY(mutex) = false;  // the last write failed
+  bool failing ABSL_GUARDED_BY(mutex) = false;  // the last write failed
   uint64_t untold ABSL_GUARDED_BY(mutex) = 0;   // lost lines not reported yet
   bool telling ABSL_GUARDED_BY(mutex) = false;  // the line that reports them is being made
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::atomic<uint64_t> lost = 0;
-  std::atomic<int> refusal = 0;
+  std::atomic<int> write_error = 0;
   std::atomic<size_t> unwritten = 0;  // = size; for readers without the lock
 
   void Lose(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -75,7 +75,7 @@ struct OutputQueue::State {
   }
 
   bool to_tell() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return untold > 0 && !refused && size <= capacity / 2;
+    return untold > 0 && !failing && size <= capacity / 2;
   }
 
   bool all_written() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -140,9 +140,9 @@ struct OutputQueue::State {
       }
       const int error = WriteAll(options.descriptor, piece);
       MutexLock lock(&mutex);
-      refused = error != 0;
-      if (refused) {
-        if (refusal == 0) refusal = error;
+      failing = error != 0;
+      if (failing) {
+        if (write_error == 0) write_error = error;
         gap = false;  // tries again with later lines
         Lose(CountLines(piece));
       }
@@ -186,6 +186,6 @@ void OutputQueue::FlushInSignalHandler(std::chrono::milliseconds patience) const
 
 uint64_t OutputQueue::lost() const { return state_->lost; }
 
-int OutputQueue::refusal() const { return state_->refusal; }
+int OutputQueue::write_error() const { return state_->write_error; }
 
 }  // namespace shoal

@@ -44,7 +44,7 @@ class OutputQueue {
   // The number of lines lost so far.
   uint64_t lost() const;
   // The errno of the descriptor's first failed write; 0 if none failed.
-  int refusal() const;
+  int write_error() const;
 
  private:
   struct State;

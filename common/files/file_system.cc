@@ -189,24 +189,24 @@ class RealFiles : public FileSystem {
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {
-    bool refused = false;
-    return SyncDirectory(directory, &refused);
+    bool unsupported = false;
+    return SyncDirectory(directory, &unsupported);
   }
 
   bool SyncsDirectories(const std::string& directory) override {
-    bool refused = false;
-    (void)SyncDirectory(directory, &refused);
-    return !refused;
+    bool unsupported = false;
+    (void)SyncDirectory(directory, &unsupported);
+    return !unsupported;
   }
 
  private:
-  static absl::Status SyncDirectory(const std::string& directory, bool* refused) {
+  static absl::Status SyncDirectory(const std::string& directory, bool* unsupported) {
     const int descriptor = open(directory.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) return FileError(errno, "open", directory);
     const int error = fsync(descriptor) == 0 ? 0 : errno;
     close(descriptor);
-    *refused = error == EINVAL || error == ENOTSUP || error == ENOSYS;
-    if (error == 0 || *refused) return absl::OkStatus();
+    *unsupported = error == EINVAL || error == ENOTSUP || error == ENOSYS;
+    if (error == 0 || *unsupported) return absl::OkStatus();
     return FileError(error, "sync", directory);
   }
 };

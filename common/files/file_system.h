@@ -84,7 +84,7 @@ class FileSystem {
   // Makes entries that were created, renamed or removed in a directory last. OK, too, where the
   // file system does not sync directories (SyncsDirectories).
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
-  // False where the file system refuses to sync `directory`, as some of networks and of FUSE do:
+  // False where the file system cannot sync `directory`, as some of networks and of FUSE do:
   // what it holds lasts when that file system sees to it.
   virtual bool SyncsDirectories(const std::string&) { return true; }
 };

@@ -85,7 +85,7 @@ class Overrides {
   }
 
   // Where both of two of which a job has one are given: an error, of the second alone.
-  void RefuseBoth(const char* one, const char* other) {
+  void RejectBoth(const char* one, const char* other) {
     const auto first = flags_.find(JsonPath("$", one));
     if (first == flags_.end() || !flags_.contains(JsonPath("$", other))) return;
     errors_->Add(JsonPath("$", other), absl::StrCat("is given, and ", first->first, " by ",
@@ -130,7 +130,7 @@ std::vector<std::string> ApplyJobOverrides(const std::vector<JobOverride>& overr
     if (!line.empty()) lines.push_back(std::move(line));
   };
   for (const JobOverride& each : overrides) add(applied.Apply(each));
-  applied.RefuseBoth("epochs", "steps");
+  applied.RejectBoth("epochs", "steps");
   add(applied.Replace("steps", "epochs"));
   add(applied.Replace("epochs", "steps"));
   return lines;

@@ -70,7 +70,7 @@ class JobReader {
     top.ReadInteger("stop_after_nan_steps", {0, kSteps.max}, &job_.stop_after_nan_steps);
     if (const json* value = top.Find("strategy"))
       job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
-    RefuseRateOfOneUpdate();
+    RejectRateOfOneUpdate();
     CheckMomentum();
     CheckLookAhead();
     CheckLocalSteps();
@@ -314,7 +314,7 @@ class JobReader {
 
   // Rejects learning_rate_by_staleness for optimizers that scale all variables by the learning
   // rate. An update with an old gradient would scale all updates by others.
-  void RefuseRateOfOneUpdate() {
+  void RejectRateOfOneUpdate() {
     if (!job_.strategy.learning_rate_by_staleness || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
     if (!optimizer.ok() || !(*optimizer)->scales_all_by_its_rate()) return;
@@ -393,13 +393,13 @@ class JobReader {
     };
     read("push", Direction::kPush, &job_.compression.push);
     read("pull", Direction::kPull, &job_.compression.pull);
-    RefuseResiduals(compression);
+    RejectResiduals(compression);
     compression.RejectUnknownKeys();
   }
 
   // Rejects codecs with a residual in rounds. A worker adds the residual of a step's gradient to
   // its next step's. The variables would then depend on which worker computed a step.
-  void RefuseResiduals(JsonObject& compression) {
+  void RejectResiduals(JsonObject& compression) {
     if (!job_.strategy.in_rounds() || job_.compression.push.empty()) return;
     const auto codec = MakeCodec(job_.compression.push, Direction::kPush);
     if (!codec.ok() || !(*codec)->leaves_residual()) return;

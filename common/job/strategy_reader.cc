@@ -51,7 +51,7 @@ Job::Strategy DefaultsOf(const std::string& name) {
 }
 
 // Rejects options about old parameters under strategies that have none or handle them otherwise.
-void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
+void RejectStaleness(JsonObject& object, const Job::Strategy& strategy) {
   const bool in_rounds = strategy.in_rounds();
   const std::string of_no_old =
       absl::StrCat("absent under \"", strategy.name, "\"",
@@ -79,7 +79,7 @@ std::string ReadScale(JsonObject& object) {
 
 // Rejects options that depend on the number of workers or gradients, under strategies that do not
 // use them.
-void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
+void RejectScales(JsonObject& object, const Job::Strategy& strategy) {
   const std::string of_async =
       absl::StrCat("absent under \"", strategy.name, "\": it is an option of \"async\"");
   for (const char* field : {"momentum_by_workers", "look_ahead", "worker_momentum", "workers"}) {
@@ -106,24 +106,24 @@ void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
 
 // Rejects fragments if all values of a step must have one version. Each fragment gets the latest
 // values at the time of its exchange.
-void RefuseFragments(JsonObject& object, const Job::Strategy& strategy) {
+void RejectFragments(JsonObject& object, const Job::Strategy& strategy) {
   if (strategy.fragments <= 1 || !strategy.local()) return;
-  const auto refuse = [&](const std::string& must) {
+  const auto reject = [&](const std::string& must) {
     object.AddWrong("fragments", strategy.fragments, must);
   };
   if (strategy.in_rounds()) {
-    refuse(
+    reject(
         "absent with $.strategy.gradients_per_update, where a step uses one version of all values");
   } else if (strategy.max_staleness.has_value()) {
-    refuse("absent with $.strategy.max_staleness, where a step begins by pulling all values");
+    reject("absent with $.strategy.max_staleness, where a step begins by pulling all values");
   }
 }
 
 // Rejects options that belong to another strategy.
-void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
-  RefuseStaleness(object, strategy);
-  RefuseScales(object, strategy);
-  RefuseFragments(object, strategy);
+void RejectFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
+  RejectStaleness(object, strategy);
+  RejectScales(object, strategy);
+  RejectFragments(object, strategy);
   const bool async = !strategy.sync() && !strategy.local();
   if (async && strategy.gradients_per_update > 0) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
@@ -206,7 +206,7 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   if (object.Find("gradients_per_update") != nullptr)
     object.ReadInteger("gradients_per_update", kGradientsPerUpdate, &strategy.gradients_per_update);
   strategy.outer_optimizer = ReadOuter(object, strategy, errors);
-  RefuseFieldsOfOthers(object, strategy);
+  RejectFieldsOfOthers(object, strategy);
   object.RejectUnknownKeys();
   return strategy;
 }

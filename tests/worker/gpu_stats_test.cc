@@ -57,7 +57,7 @@ TEST(GpuStatsTest, TheDriverSaysHowMuchMemoryIsFree) {
   EXPECT_THAT(status.message(), HasSubstr("GPU-1234"));
 }
 
-TEST(GpuStatsTest, ALibraryWithoutADriverIsRefused) {
+TEST(GpuStatsTest, ALibraryWithoutADriverIsRejected) {
   setenv("FAKE_NVML_INIT", "9", 1);
   const absl::Status status = cuda::Nvml::LoadFrom(kLibrary).status();
   unsetenv("FAKE_NVML_INIT");

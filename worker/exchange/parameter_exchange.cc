@@ -117,7 +117,7 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
   cut_done_ = std::move(done);
   cut_step_ = cut_step;
   cut_out_ = out;
-  cut_refusal_.reset();
+  cut_rejection_.reset();
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     Peer& peer = peers_[ps];
     for (int i = 0; i < static_cast<int>(peer.versions.size()); ++i) {
@@ -287,7 +287,7 @@ void ParameterExchange::OnMessage(int ps, Message message) {
     case proto::ExchangeReply::kValues:
       return OnValues(ps, reply.values(), message);
     case proto::ExchangeReply::kRefused:
-      return OnRefused(ps, reply.refused());
+      return OnRejected(ps, reply.refused());
     case proto::ExchangeReply::KIND_NOT_SET:
       return;
   }
@@ -377,27 +377,27 @@ void ParameterExchange::OnAnswered(int ps) {
 }
 
 // Rule 4.
-void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
+void ParameterExchange::OnRejected(int ps, const proto::Refused& rejected) {
   // Ignores a late answer to a request of a former timeline.
-  if (timeline_ == 0 || refused.requested_timeline() != timeline_) return;
-  if (refused.timeline() != timeline_) return EndTimeline(refused.reason());
-  if (refused.round_complete()) return OnVersionRefused(refused);
+  if (timeline_ == 0 || rejected.requested_timeline() != timeline_) return;
+  if (rejected.timeline() != timeline_) return EndTimeline(rejected.reason());
+  if (rejected.round_complete()) return OnVersionRejected(rejected);
   // The timeline is right, but the ps no longer holds the cut. The pull still waits for the answers
   // of the other ps. Otherwise these could arrive during a later pull of the same cut.
   Peer& peer = peers_[ps];
-  if (refused.requested_cut_step() != cut_step_ || peer.cut_pulls.empty()) return;
+  if (rejected.requested_cut_step() != cut_step_ || peer.cut_pulls.empty()) return;
   cut_pulls_missing_ -= static_cast<int>(peer.cut_pulls.size());
   peer.cut_pulls.clear();
   std::erase_if(peer.waiting,
                 [](const Request& request) { return request.kind == RequestKind::kCutPull; });
-  cut_refusal_ = refused.reason();
+  cut_rejection_ = rejected.reason();
   MaybeFinishCut();
 }
 
 // OnValues() recognises late values of the other ps by their version.
-void ParameterExchange::OnVersionRefused(const proto::Refused& refused) {
-  if (pull_done_ == nullptr || !refused.has_requested_version() ||
-      pull_version_ != refused.requested_version())
+void ParameterExchange::OnVersionRejected(const proto::Refused& rejected) {
+  if (pull_done_ == nullptr || !rejected.has_requested_version() ||
+      pull_version_ != rejected.requested_version())
     return;
   for (Peer& peer : peers_) {
     peer.pulls.clear();
@@ -405,13 +405,14 @@ void ParameterExchange::OnVersionRefused(const proto::Refused& refused) {
                   [](const Request& request) { return request.kind == RequestKind::kPull; });
   }
   pulls_missing_ = 0;
-  std::exchange(pull_done_, nullptr)(absl::OutOfRangeError(refused.reason()));
+  std::exchange(pull_done_, nullptr)(absl::OutOfRangeError(rejected.reason()));
 }
 
 void ParameterExchange::MaybeFinishCut() {
   if (cut_pulls_missing_ > 0) return;
-  std::exchange(cut_done_, nullptr)(
-      cut_refusal_.has_value() ? absl::FailedPreconditionError(*cut_refusal_) : absl::OkStatus());
+  std::exchange(cut_done_, nullptr)(cut_rejection_.has_value()
+                                        ? absl::FailedPreconditionError(*cut_rejection_)
+                                        : absl::OkStatus());
 }
 
 void ParameterExchange::EndTimeline(const std::string& why) {

@@ -145,8 +145,8 @@ class ParameterExchange {
   // Handles the end of a push: its answer is here, and its values are copied.
   void OnPushAnswered(int ps, int chunk);
   void OnAnswered(int ps);
-  void OnRefused(int ps, const proto::Refused& refused);
-  void OnVersionRefused(const proto::Refused& refused);
+  void OnRejected(int ps, const proto::Refused& rejected);
+  void OnVersionRejected(const proto::Refused& rejected);
   void Pull(std::optional<uint64_t> version, std::function<void(absl::Status)> done);
   void MaybeFinishPull();
   void MaybeFinishCut();
@@ -188,7 +188,7 @@ class ParameterExchange {
   uint64_t cut_step_ = 0;
   std::span<float> cut_out_;
   int cut_pulls_missing_ = 0;
-  std::optional<std::string> cut_refusal_;  // why a ps rejected the cut
+  std::optional<std::string> cut_rejection_;  // why a ps rejected the cut
 
   std::function<void()> step_done_;
   uint64_t step_ = 0;

@@ -88,14 +88,14 @@ std::string DescribeLeftOver(const CLI::App& app) {
 
 }  // namespace
 
-void RefuseEmptyValues(CLI::App* app) {
+void RejectEmptyValues(CLI::App* app) {
   for (CLI::Option* option : app->get_options()) {
     if (option->get_items_expected_max() == 0) continue;
     option->check([](const std::string& value) {
       return value.empty() ? "is empty; give it a value, or leave it out" : std::string();
     });
   }
-  for (CLI::App* command : app->get_subcommands(kAll)) RefuseEmptyValues(command);
+  for (CLI::App* command : app->get_subcommands(kAll)) RejectEmptyValues(command);
 }
 
 std::string DescribeMistake(const CLI::App& app, const CLI::Error& error) {

@@ -16,7 +16,7 @@ namespace shoal {
 
 // Makes every option of `app` and of its commands reject an empty value. Such a value comes from an
 // unset variable in a script.
-void RefuseEmptyValues(CLI::App* app);
+void RejectEmptyValues(CLI::App* app);
 
 // Describes for the user what is wrong with the arguments that `app` parsed. Names the nearest flag
 // for an unknown one. Adds an example of the command for a missing one.

@@ -202,7 +202,7 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
     arguments.push_back(argument);
   }
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
-  RefuseEmptyValues(&self.app);
+  RejectEmptyValues(&self.app);
   try {
     self.app.parse(std::move(arguments));
     return std::nullopt;

@@ -21,7 +21,7 @@ bool IsNothing(const JsonNode& json) {
 
 // Rejects arguments that change a layer's computation. Ignores Keras 3's `training`. Keras writes
 // the layer's default there, but a model passes its own value to all its layers when it is called.
-absl::Status RefuseArguments(const JsonNode& arguments, bool keras3) {
+absl::Status RejectArguments(const JsonNode& arguments, bool keras3) {
   for (const std::string& key : arguments.keys()) {
     if (keras3 && key == "training") continue;
     const JsonNode argument = arguments[key];
@@ -48,7 +48,7 @@ absl::StatusOr<TensorReference> ReadReference(const JsonNode& json) {
   }
   if (json.size() == 4) {
     if (!json.at(3).is_null()) SHOAL_RETURN_IF_ERROR(json.at(3).ExpectObject());
-    SHOAL_RETURN_IF_ERROR(RefuseArguments(json.at(3), false));
+    SHOAL_RETURN_IF_ERROR(RejectArguments(json.at(3), false));
   }
   return TensorReference{.layer = std::move(layer), .call = call, .json = json};
 }
@@ -114,7 +114,7 @@ absl::StatusOr<References> ReadInboundNode(const JsonNode& json) {
   SHOAL_RETURN_IF_ERROR(json.ExpectObject());
   SHOAL_RETURN_IF_ERROR(json["args"].ExpectArray());
   SHOAL_RETURN_IF_ERROR(CollectTensors(json["args"], &references));
-  SHOAL_RETURN_IF_ERROR(RefuseArguments(json["kwargs"], true));
+  SHOAL_RETURN_IF_ERROR(RejectArguments(json["kwargs"], true));
   return references;
 }
 

@@ -26,7 +26,7 @@ bool IsOperation(const JsonNode& json) {
 }
 
 // Rejects operations that compute something else than the layer of the same name.
-absl::Status RefuseOtherOperation(const JsonNode& json, const std::string& class_name) {
+absl::Status RejectOtherOperation(const JsonNode& json, const std::string& class_name) {
   for (const char* alike :
        {"Add", "Concatenate", "Maximum", "Minimum", "Multiply", "Softmax", "Subtract"}) {
     if (class_name == alike) return absl::OkStatus();
@@ -39,7 +39,7 @@ absl::Status RefuseOtherOperation(const JsonNode& json, const std::string& class
 absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
   SHOAL_RETURN_IF_ERROR(json.ExpectKerasOwn());
-  if (IsOperation(json)) SHOAL_RETURN_IF_ERROR(RefuseOtherOperation(json, class_name));
+  if (IsOperation(json)) SHOAL_RETURN_IF_ERROR(RejectOtherOperation(json, class_name));
   // Keras before 2.4 called Functional models "Model".
   const LayerType* type = FindLayerType(class_name == "Model" ? "Functional" : class_name);
   if (type != nullptr) return type;

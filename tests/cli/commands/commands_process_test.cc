@@ -308,7 +308,7 @@ TEST_F(CommandsTest, BenchModelSaysWhatEachOpTakes) {
   EXPECT_THAT(job.output, HasSubstr("shoal bench model " + example + "model.json"));
 }
 
-TEST_F(CommandsTest, BenchModelRefusesWhatDoesNotFitInMemory) {
+TEST_F(CommandsTest, BenchModelRejectsWhatDoesNotFitInMemory) {
   const Result result =
       RunProgram("/bin/bash", {"-c", "ulimit -v 4000000; exec \"$@\"", "-", SHOAL_BINARY, "bench",
                                "model", kSource + "/examples/fashion_mnist/model.json",

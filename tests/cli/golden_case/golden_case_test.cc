@@ -120,7 +120,7 @@ TEST_F(ChangedCaseTest, AnUnknownLossIsUnimplementedByName) {
 }
 
 // As `shoal validate` does for a job.
-TEST_F(ChangedCaseTest, AMeanByWeightsIsRefusedWhereThereAreWeights) {
+TEST_F(ChangedCaseTest, AMeanByWeightsIsRejectedWhereThereAreWeights) {
   Replace("case.json", "\"from_logits\": false",
           "\"from_logits\": false, \"reduction\": \"mean_with_sample_weight\"");
   EXPECT_TRUE(Verify().ok()) << Verify();

@@ -105,7 +105,7 @@ TEST_F(RunDirectoryTest, PassesOverADamagedCheckpointAndSaysSo) {
                                                     EndsWith("; skipped"))));
 }
 
-TEST_F(RunDirectoryTest, OneInWhichNoCheckpointCanBeReadIsRefused) {
+TEST_F(RunDirectoryTest, OneInWhichNoCheckpointCanBeReadIsRejected) {
   const auto run = Open();
   WriteAll(WriteCheckpoint(50, 100).directory + "/manifest.json", "torn");
   const absl::Status status = run->Decide(SmallJob()).status();
@@ -202,7 +202,7 @@ TEST_F(RunDirectoryTest, EarlyStoppingEndsAJobHoweverLongItIsToBe) {
   EXPECT_EQ(run->Decide(without)->state, State::kResumed);
 }
 
-TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
+TEST_F(RunDirectoryTest, RejectsAnotherJobAndNamesTheFields) {
   const auto run = Open();
   ASSERT_TRUE(run->Prepare(SmallJob()).ok());
   Job changed = SmallJob();
@@ -214,7 +214,7 @@ TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
                                            {"$.batch_size: 32 ", " 64 ", "--run_dir"}));
 }
 
-TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
+TEST_F(RunDirectoryTest, RejectsAJobOfWhichMoreThanAllIsDone) {
   const auto run = Open();
   const StoredCheckpoint newest = WriteCheckpoint(75, 100);
   Job shorter = SmallJob();
@@ -282,7 +282,7 @@ TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
 }
 
 // Peers are told of it in strings, which are UTF-8.
-TEST_F(RunDirectoryTest, APathThatIsNotUtf8IsRefusedAndNotMade) {
+TEST_F(RunDirectoryTest, APathThatIsNotUtf8IsRejectedAndNotMade) {
   const std::string bad = path() + "/a\xff";
   const absl::Status status = RunDirectory::Open(bad).status();
   EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument, {"a\\xff"}));

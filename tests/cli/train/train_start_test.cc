@@ -1,4 +1,4 @@
-// What `shoal train` refuses before it starts anything, and with which fields of the job it does.
+// What `shoal train` rejects before it starts anything, and with which fields of the job it does.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
+TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRejected) {
   Behave("chief-0", "exit 0");
   Behave("ps-0", "exit 0");
   Behave("worker-0", "exit 0");
@@ -124,7 +124,7 @@ TEST_F(TrainProcessTest, EveryErrorOfTheJobIsShown) {
 }
 
 // As `shoal validate` finds them, before a process is started that would.
-TEST_F(TrainProcessTest, DataThatDoNotSuitTheModelAreRefused) {
+TEST_F(TrainProcessTest, DataThatDoNotSuitTheModelAreRejected) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
   WriteArray(/*units=*/3);
   Start({"--workers", "1"});

@@ -47,7 +47,7 @@ class ValidationTest : public JobFilesTest {
   std::string spec_;
 };
 
-TEST_F(ValidationTest, RefusesASlotWithTheNameOfAVariable) {
+TEST_F(ValidationTest, RejectsASlotWithTheNameOfAVariable) {
   json model = DenseModel(6);
   json& layers = model["config"]["layers"];
   layers.push_back(layers[1]);
@@ -64,7 +64,7 @@ TEST_F(ValidationTest, RefusesASlotWithTheNameOfAVariable) {
                     HasSubstr("variable \"d/kernel\"")));
 }
 
-TEST_F(ValidationTest, RefusesToExcludeFromWeightDecayWhatIsNotThere) {
+TEST_F(ValidationTest, AnExclusionThatMatchesNoVariableIsRejected) {
   json root = MinimalJob();
   const auto validate = [&](const char* excluded) {
     root["optimizer"] = {{"class_name", "AdamW"},
@@ -85,7 +85,7 @@ TEST_F(ValidationTest, WeightsThatAreMissingAreNamedByTheirField) {
               AllOf(HasSubstr("$.initial_weights: "), HasSubstr("nope.keras")));
 }
 
-TEST_F(ValidationTest, RefusesWhatDoesNotGoWithTheModelsOutput) {
+TEST_F(ValidationTest, RejectsWhatDoesNotGoWithTheModelsOutput) {
   json root = MinimalJob();
   const auto error = [&] {
     const auto validated = ValidateFiles(spec_, WriteJob(root));
@@ -104,7 +104,7 @@ TEST_F(ValidationTest, RefusesWhatDoesNotGoWithTheModelsOutput) {
   EXPECT_THAT(error(), HasSubstr("metric \"auc\""));
 }
 
-TEST_F(ValidationTest, RefusesAModelWithNothingToTrain) {
+TEST_F(ValidationTest, RejectsAModelWithNothingToTrain) {
   json model = DenseModel(6);
   model["config"]["layers"].erase(1);
   model["config"]["layers"].push_back({{"class_name", "Flatten"}, {"config", {{"name", "f"}}}});
@@ -275,7 +275,7 @@ TEST_F(ValidationTest, SumsTheMemoryOfTasksOfOneMachine) {
   EXPECT_THAT(three.ToText(), AllOf(HasSubstr(", 3 workers "), HasSubstr("the programs ")));
 }
 
-TEST_F(ValidationTest, RefusesAppliedSetsThatTakeMoreThanTheVariables) {
+TEST_F(ValidationTest, RejectsAppliedSetsThatTakeMoreThanTheVariables) {
   Write("model.json", DenseModel(1 << 19).dump());
   json root = MinimalJob();
   root["strategy"] = {{"name", "async"}, {"chunk_bytes", 64}, {"window_steps", 1 << 20}};

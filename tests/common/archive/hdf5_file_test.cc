@@ -21,8 +21,8 @@ using testing::Pair;
 
 class Hdf5FileTest : public testing::Test {
  protected:
-  // The message for these bytes, which must be refused, by the name of the file.
-  std::string Refused(const std::string& bytes) {
+  // The message for these bytes, which must be rejected, by the name of the file.
+  std::string Rejected(const std::string& bytes) {
     WriteAll(path_, bytes);
     const auto file = OpenHdf5(path_);
     EXPECT_EQ(file.status().code(), absl::StatusCode::kDataLoss) << file.status();
@@ -31,9 +31,9 @@ class Hdf5FileTest : public testing::Test {
   }
   // The same with a field of `bytes` changed.
   template <typename T>
-  std::string RefusedWith(std::string bytes, size_t at, T value) {
+  std::string RejectedWith(std::string bytes, size_t at, T value) {
     std::memcpy(bytes.data() + at, &value, sizeof(value));
-    return Refused(bytes);
+    return Rejected(bytes);
   }
 
   const TemporaryDirectory directory_;
@@ -83,22 +83,22 @@ TEST_F(Hdf5FileTest, ReadsNumbersOfSeveralTypesAsFloats) {
   }
 }
 
-TEST_F(Hdf5FileTest, WhatIsCutOffIsRefused) {
-  Refused("");
-  EXPECT_THAT(Refused(whole_.substr(0, 40)), HasSubstr("at byte 40"));
-  EXPECT_THAT(Refused(whole_.substr(0, whole_.size() - 1)),
+TEST_F(Hdf5FileTest, WhatIsCutOffIsRejected) {
+  Rejected("");
+  EXPECT_THAT(Rejected(whole_.substr(0, 40)), HasSubstr("at byte 40"));
+  EXPECT_THAT(Rejected(whole_.substr(0, whole_.size() - 1)),
               HasSubstr(absl::StrCat(whole_.size() - 1, " bytes")));
   // One that does not say that it is shorter now.
   for (size_t size = 100; size < whole_.size() - 8; size += 97) {
     std::string cut = whole_.substr(0, size);
     const uint64_t end = size;
     std::memcpy(cut.data() + 40, &end, sizeof(end));
-    EXPECT_THAT(Refused(cut), HasSubstr("at byte "));
+    EXPECT_THAT(Rejected(cut), HasSubstr("at byte "));
   }
 }
 
-TEST_F(Hdf5FileTest, AnyChangedByteIsReadOrRefusedByName) {
-  size_t refused = 0;
+TEST_F(Hdf5FileTest, AnyChangedByteIsReadOrRejectedByName) {
+  size_t rejected = 0;
   for (size_t at = 0; at < whole_.size(); at += 3) {
     for (const uint8_t flip : {0x01, 0x80, 0xFF}) {
       std::string changed = whole_;
@@ -117,14 +117,14 @@ TEST_F(Hdf5FileTest, AnyChangedByteIsReadOrRefusedByName) {
         }
         continue;
       }
-      ++refused;
+      ++rejected;
       EXPECT_THAT(file.status().message(), HasSubstr("changed.h5: "));
     }
   }
-  EXPECT_GT(refused, 1000u);
+  EXPECT_GT(rejected, 1000u);
 }
 
-TEST_F(Hdf5FileTest, ASizeThatIsALieIsRefused) {
+TEST_F(Hdf5FileTest, ASizeThatIsALieIsRejected) {
   // The layout of 24 bytes of values, which stands in one place.
   const std::string layout("\x03\x01", 2);
   size_t at = 0;
@@ -132,31 +132,31 @@ TEST_F(Hdf5FileTest, ASizeThatIsALieIsRefused) {
     at = whole_.find(layout, at + 1);
     ASSERT_NE(at, std::string::npos);
   }
-  EXPECT_THAT(RefusedWith<uint64_t>(whole_, at + 10, 28), HasSubstr("28 bytes"));
-  EXPECT_THAT(RefusedWith<uint64_t>(whole_, at + 2, whole_.size() - 8),
+  EXPECT_THAT(RejectedWith<uint64_t>(whole_, at + 10, 28), HasSubstr("28 bytes"));
+  EXPECT_THAT(RejectedWith<uint64_t>(whole_, at + 2, whole_.size() - 8),
               HasSubstr(absl::StrCat("bytes ", whole_.size() - 8)));
-  RefusedWith<uint64_t>(whole_, at + 2, ~uint64_t{0});
+  RejectedWith<uint64_t>(whole_, at + 2, ~uint64_t{0});
 }
 
-TEST_F(Hdf5FileTest, AGroupInItselfIsRefused) {
+TEST_F(Hdf5FileTest, AGroupInItselfIsRejected) {
   uint64_t root = 0;
   std::memcpy(&root, whole_.data() + 64, 8);
   const size_t symbols = whole_.find("SNOD");
-  EXPECT_THAT(RefusedWith<uint64_t>(whole_, symbols + 8 + 8, root),
+  EXPECT_THAT(RejectedWith<uint64_t>(whole_, symbols + 8 + 8, root),
               HasSubstr(absl::StrCat("at byte ", root)));
 }
 
-TEST_F(Hdf5FileTest, WhatLiesElsewhereIsRefused) {
-  const auto refused = [](const std::string& name) {
+TEST_F(Hdf5FileTest, WhatLiesElsewhereIsRejected) {
+  const auto rejected = [](const std::string& name) {
     const auto file = OpenHdf5(ArchivePath(name));
     EXPECT_FALSE(file.ok()) << name;
     EXPECT_THAT(file.status().message(), HasSubstr(name));
     return std::string(file.status().message());
   };
-  EXPECT_THAT(refused("soft_link.h5"), HasSubstr("\"layers/dense/vars/0\""));
-  refused("external_link.h5");
-  EXPECT_THAT(refused("external_data.h5"), HasSubstr("\"layers/dense/vars/0\""));
-  EXPECT_THAT(refused("latest.h5"), HasSubstr("libver=\"latest\""));
+  EXPECT_THAT(rejected("soft_link.h5"), HasSubstr("\"layers/dense/vars/0\""));
+  rejected("external_link.h5");
+  EXPECT_THAT(rejected("external_data.h5"), HasSubstr("\"layers/dense/vars/0\""));
+  EXPECT_THAT(rejected("latest.h5"), HasSubstr("libver=\"latest\""));
 }
 
 TEST_F(Hdf5FileTest, ValuesInPiecesAreNamedWhenTheyAreRead) {

@@ -58,7 +58,7 @@ TEST_F(KerasArchiveTest, ReadsWhatKerasWrote) {
                                       Contains(Pair("layers/sequential/vars", "tower"))));
 }
 
-TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRefused) {
+TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRejected) {
   WriteAll(path_, "PK\x03\x04 and no more");
   EXPECT_THAT(ModelError(), HasSubstr(path_));
   Zip({{"metadata.json", "{}"}}, ZIP_CM_STORE);
@@ -68,7 +68,7 @@ TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRefused) {
   EXPECT_TRUE(absl::IsNotFound(ReadArchivedModel(path_).status()));
 }
 
-TEST_F(KerasArchiveTest, AnArchiveThatIsCutOffIsRefused) {
+TEST_F(KerasArchiveTest, AnArchiveThatIsCutOffIsRejected) {
   const std::string whole = ReadAll(ArchivePath("nested.keras"));
   for (size_t size = 0; size < whole.size(); size += 331) {
     WriteAll(path_, whole.substr(0, size));
@@ -77,7 +77,7 @@ TEST_F(KerasArchiveTest, AnArchiveThatIsCutOffIsRefused) {
 }
 
 // Found by the fuzz target: libzip crashed.
-TEST_F(KerasArchiveTest, WeightsWithoutAByteAreRefused) {
+TEST_F(KerasArchiveTest, WeightsWithoutAByteAreRejected) {
   Zip({{"model.weights.h5", ""}}, ZIP_CM_STORE);
   const auto weights = OpenArchivedWeights(path_);
   ASSERT_TRUE(weights.ok()) << weights.status();
@@ -94,7 +94,7 @@ TEST_F(KerasArchiveTest, ADamagedValueIsFoundByTheChecksum) {
   EXPECT_THAT(WeightsError(), HasSubstr("a.keras: model.weights.h5: "));
 }
 
-TEST_F(KerasArchiveTest, AMemberOutsideIsRefused) {
+TEST_F(KerasArchiveTest, AMemberOutsideIsRejected) {
   for (const std::string name : {"../evil", "assets/../../evil", "/etc/evil", "a\\..\\evil"}) {
     Zip({{"config.json", "{}"}, {"model.weights.h5", ""}, {name, "x"}}, ZIP_CM_STORE);
     EXPECT_EQ(ReadArchivedModel(path_).status().code(), absl::StatusCode::kDataLoss) << name;
@@ -103,14 +103,14 @@ TEST_F(KerasArchiveTest, AMemberOutsideIsRefused) {
   }
 }
 
-TEST_F(KerasArchiveTest, MembersThatNobodyCountsAreRefused) {
+TEST_F(KerasArchiveTest, MembersThatNobodyCountsAreRejected) {
   std::map<std::string, std::string> members;
   for (int i = 0; i < 1001; ++i) members[std::to_string(i)] = "";
   Zip(members, ZIP_CM_STORE);
   EXPECT_THAT(ModelError(), HasSubstr("1000 members"));
 }
 
-TEST_F(KerasArchiveTest, EmptyWeightsAreRefused) {
+TEST_F(KerasArchiveTest, EmptyWeightsAreRejected) {
   Zip({{"config.json", "{}"}, {"model.weights.h5", ""}}, ZIP_CM_STORE);
   const auto weights = OpenArchivedWeights(path_);
   ASSERT_TRUE(weights.ok()) << weights.status();
@@ -120,14 +120,14 @@ TEST_F(KerasArchiveTest, EmptyWeightsAreRefused) {
               HasSubstr("a.keras: model.weights.h5: "));
 }
 
-TEST_F(KerasArchiveTest, WeightsOfAnotherSizeThanTheyTakeAreRefused) {
+TEST_F(KerasArchiveTest, WeightsOfAnotherSizeThanTheyTakeAreRejected) {
   const absl::Status status =
       OpenArchivedWeights(SHOAL_SOURCE_DIR "/tests/fuzz/corpus/keras_archive/lying_size").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_THAT(status.message(), HasSubstr("lying_size: model.weights.h5: "));
 }
 
-TEST_F(KerasArchiveTest, ABombIsRefused) {
+TEST_F(KerasArchiveTest, ABombIsRejected) {
   // 80 MB in 80 KB.
   Zip({{"config.json", std::string(80 << 20, ' ')}}, ZIP_CM_DEFLATE);
   EXPECT_LT(std::filesystem::file_size(path_), 200'000u);

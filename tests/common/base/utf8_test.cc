@@ -11,13 +11,13 @@ TEST(Utf8Test, TakesWhatRfc3629Has) {
   EXPECT_TRUE(IsUtf8(std::string("nul\0", 4)));
 }
 
-TEST(Utf8Test, RefusesAllElse) {
+TEST(Utf8Test, RejectsAllElse) {
   for (const char* text : {"\xff", "\xc3", "\xc0\x9b", "\xed\xa0\x80", "\xe0\x80\x80",
                            "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "a\x80", "\xe6\x97"})
     EXPECT_FALSE(IsUtf8(text)) << testing::PrintToString(text);
 }
 
-TEST(Utf8Test, APathThatIsNotUtf8IsRefused) {
+TEST(Utf8Test, APathThatIsNotUtf8IsRejected) {
   EXPECT_TRUE(CheckUtf8Path("/tmp/Größe/日本語").ok());
   const absl::Status status = CheckUtf8Path("/tmp/a\xff/b");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

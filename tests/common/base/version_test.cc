@@ -10,7 +10,7 @@ namespace {
 
 TEST(VersionTest, OwnVersionIsAccepted) { EXPECT_TRUE(CheckVersion(kVersion, "worker 1").ok()); }
 
-TEST(VersionTest, OtherVersionIsRefusedNamingBoth) {
+TEST(VersionTest, OtherVersionIsRejectedNamingBoth) {
   EXPECT_THAT(CheckVersion("9.9.9", "worker 1 at host:2222"),
               FailsWith(absl::StatusCode::kFailedPrecondition,
                         {"worker 1 at host:2222", "9.9.9", kVersion}));

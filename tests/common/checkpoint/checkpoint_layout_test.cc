@@ -91,7 +91,7 @@ TEST_F(CheckpointWriterTest, AdjoiningWritesAreOnePart) {
   EXPECT_EQ((*parts)[2].size_bytes, 8u);
 }
 
-TEST_F(CheckpointWriterTest, RefusesWhatIsNotLaidOut) {
+TEST_F(CheckpointWriterTest, RejectsWhatIsNotLaidOut) {
   const float value = 0;
   CheckpointWriter writer(&layout_, directory_.path());
   const absl::Status unknown = writer.Write("dense/kernal", 0, &value, 4);

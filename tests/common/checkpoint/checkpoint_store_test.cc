@@ -113,7 +113,7 @@ TEST_F(CheckpointStoreTest, ReaderKeepsNoFileOpen) {
   EXPECT_EQ(OpenFiles(), before);
 }
 
-TEST_F(CheckpointStoreTest, ReaderRefusesWhatTheModelDoesNotHave) {
+TEST_F(CheckpointStoreTest, ReaderRejectsWhatTheModelDoesNotHave) {
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
   const auto reader = CheckpointReader::Open(stored.directory);
   ASSERT_TRUE(reader.ok()) << reader.status();

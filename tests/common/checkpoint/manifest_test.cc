@@ -134,7 +134,7 @@ TEST(ManifestTest, WrongContentUnderARightChecksum) {
   Message(Replaced(text, "\"ps\": [", "\"ps\": " + std::string(40, '[')));
 }
 
-TEST(ManifestTest, MoreFilesThanAnyCheckpointHasAreRefused) {
+TEST(ManifestTest, MoreFilesThanAnyCheckpointHasAreRejected) {
   Manifest manifest = FullManifest();
   manifest.files.clear();
   while (manifest.files.size() < 10'000)
@@ -144,7 +144,7 @@ TEST(ManifestTest, MoreFilesThanAnyCheckpointHasAreRefused) {
   EXPECT_THAT(Message(manifest.ToText()), HasSubstr("$.files has 10001 "));
 }
 
-TEST(ManifestFuzzTest, MutatedTextsAreRefusedOrSound) {
+TEST(ManifestFuzzTest, MutatedTextsAreRejectedOrSound) {
   const std::string original = FullManifest().ToText();
   const std::vector<std::string> pieces = {
       "{",         "}",  "[",   "]", ",", ":", "\"", "null", "-1", "1e9", "18446744073709551616",

@@ -31,8 +31,8 @@ class SafetensorsTest : public testing::Test {
     WriteAll(path_, text);
     return SafetensorsFile::Open(path_);
   }
-  // The message for a header that must be refused; it names the file.
-  std::string Refused(const std::string& json, size_t data_size) {
+  // The message for a header that must be rejected; it names the file.
+  std::string Rejected(const std::string& json, size_t data_size) {
     const auto file = OpenText(FileText(json, data_size));
     EXPECT_FALSE(file.ok()) << json;
     if (file.ok()) return "";
@@ -115,64 +115,65 @@ TEST_F(SafetensorsTest, EveryRuleOfTheFormat) {
   EXPECT_TRUE(OpenText(FileText(absl::StrCat("{", a, "}  "), 8)).ok());
   EXPECT_TRUE(OpenText(FileText("{}", 0)).ok());
 
-  Refused(absl::StrCat(" {", a, "}"), 8);
-  Refused(absl::StrCat("\xEF\xBB\xBF{", a, "}"), 8);
-  Refused(absl::StrCat("{", a), 8);
-  Refused(absl::StrCat("{", a, "} x"), 8);
-  EXPECT_THAT(Refused(absl::StrCat("{", a, ",", a, "}"), 8), HasSubstr("\"a\""));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8),
-              HasSubstr("\"dtype\""));
-  EXPECT_THAT(Refused(R"({"__metadata__":{"k":"1","k":"2"}})", 0), HasSubstr("\"k\""));
-  EXPECT_THAT(Refused(R"({"__metadata__":{"k":1}})", 0), HasSubstr("\"k\""));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}})", 8),
+  Rejected(absl::StrCat(" {", a, "}"), 8);
+  Rejected(absl::StrCat("\xEF\xBB\xBF{", a, "}"), 8);
+  Rejected(absl::StrCat("{", a), 8);
+  Rejected(absl::StrCat("{", a, "} x"), 8);
+  EXPECT_THAT(Rejected(absl::StrCat("{", a, ",", a, "}"), 8), HasSubstr("\"a\""));
+  EXPECT_THAT(
+      Rejected(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8),
+      HasSubstr("\"dtype\""));
+  EXPECT_THAT(Rejected(R"({"__metadata__":{"k":"1","k":"2"}})", 0), HasSubstr("\"k\""));
+  EXPECT_THAT(Rejected(R"({"__metadata__":{"k":1}})", 0), HasSubstr("\"k\""));
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}})", 8),
               HasSubstr("\"x\""));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"F32","shape":[2]}})", 8), HasSubstr("data_offsets"));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", 8),
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":"F32","shape":[2]}})", 8), HasSubstr("data_offsets"));
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", 8),
               HasSubstr("\"F33\""));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":32,"shape":[2],"data_offsets":[0,8]}})", 8),
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":32,"shape":[2],"data_offsets":[0,8]}})", 8),
               HasSubstr("\"a\": dtype"));
-  EXPECT_THAT(Refused(R"({"a":[1]})", 8), HasSubstr("\"a\""));
-  EXPECT_THAT(Refused(R"({"a":7})", 8), HasSubstr("\"a\""));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[-2]", "[0,8]"), "}"), 8),
+  EXPECT_THAT(Rejected(R"({"a":[1]})", 8), HasSubstr("\"a\""));
+  EXPECT_THAT(Rejected(R"({"a":7})", 8), HasSubstr("\"a\""));
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[-2]", "[0,8]"), "}"), 8),
               AllOf(HasSubstr("shape"), HasSubstr("-2")));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[2.0]", "[0,8]"), "}"), 8), HasSubstr("2.0"));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[[2]]", "[0,8]"), "}"), 8),
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[2.0]", "[0,8]"), "}"), 8), HasSubstr("2.0"));
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[[2]]", "[0,8]"), "}"), 8),
               HasSubstr("\"a\": shape"));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[2]", "[0,8,9]"), "}"), 8),
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[2]", "[0,8,9]"), "}"), 8),
               HasSubstr("data_offsets"));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[2]", "[0]"), "}"), 8),
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[2]", "[0]"), "}"), 8),
               HasSubstr("data_offsets"));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[2]", "[8,0]"), "}"), 8),
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[2]", "[8,0]"), "}"), 8),
               HasSubstr("data_offsets"));
-  EXPECT_THAT(Refused(absl::StrCat("{", tensor("a", "[3]", "[0,8]"), "}"), 8),
+  EXPECT_THAT(Rejected(absl::StrCat("{", tensor("a", "[3]", "[0,8]"), "}"), 8),
               HasSubstr("12 bytes"));
-  EXPECT_THAT(Refused(absl::StrCat("{", a, "}"), 7), HasSubstr(" 7"));
-  EXPECT_THAT(Refused(absl::StrCat("{", a, "}"), 9), HasSubstr("byte 8 "));
-  EXPECT_THAT(Refused(absl::StrCat("{", a, ",", tensor("b", "[1]", "[12,16]"), "}"), 16),
+  EXPECT_THAT(Rejected(absl::StrCat("{", a, "}"), 7), HasSubstr(" 7"));
+  EXPECT_THAT(Rejected(absl::StrCat("{", a, "}"), 9), HasSubstr("byte 8 "));
+  EXPECT_THAT(Rejected(absl::StrCat("{", a, ",", tensor("b", "[1]", "[12,16]"), "}"), 16),
               HasSubstr("byte 12 "));
-  EXPECT_THAT(Refused(absl::StrCat("{", a, ",", tensor("b", "[1]", "[4,8]"), "}"), 8),
+  EXPECT_THAT(Rejected(absl::StrCat("{", a, ",", tensor("b", "[1]", "[4,8]"), "}"), 8),
               HasSubstr("byte 4 "));
 }
 
 TEST_F(SafetensorsTest, NumbersThatOverflow) {
   const std::string huge =
       R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})";
-  EXPECT_THAT(Refused(huge, 0), HasSubstr("\"a\""));
+  EXPECT_THAT(Rejected(huge, 0), HasSubstr("\"a\""));
   EXPECT_THAT(
-      Refused(R"({"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]}})", 8),
+      Rejected(R"({"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]}})", 8),
       HasSubstr("\"a\""));
   EXPECT_THAT(
-      Refused(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,99999999999999999999999]}})", 8),
+      Rejected(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,99999999999999999999999]}})", 8),
       HasSubstr("data_offsets"));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"U8","shape":[9223372036854775807],)"
-                      R"("data_offsets":[9223372036854775807,18446744073709551614]}})",
-                      8),
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":"U8","shape":[9223372036854775807],)"
+                       R"("data_offsets":[9223372036854775807,18446744073709551614]}})",
+                       8),
               HasSubstr("byte 9223372036854775807 "));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"U8","shape":[9223372036854775807],)"
-                      R"("data_offsets":[0,9223372036854775807]}})",
-                      8),
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":"U8","shape":[9223372036854775807],)"
+                       R"("data_offsets":[0,9223372036854775807]}})",
+                       8),
               HasSubstr(" 8"));
-  EXPECT_THAT(Refused(R"({"a":{"dtype":"F32","shape":[1e999],"data_offsets":[0,8]}})", 8),
+  EXPECT_THAT(Rejected(R"({"a":{"dtype":"F32","shape":[1e999],"data_offsets":[0,8]}})", 8),
               HasSubstr("a.safetensors"));
 }
 
@@ -189,9 +190,9 @@ TEST_F(SafetensorsTest, HeadersOfWrongLength) {
   EXPECT_EQ(SafetensorsFile::Open(path_ + "x").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(SafetensorsTest, DeepNestingIsRefusedAtOnce) {
+TEST_F(SafetensorsTest, DeepNestingIsRejectedAtOnce) {
   const std::string deep = R"({"a":{"shape":)" + std::string(1'000'000, '[');
-  EXPECT_THAT(Refused(deep, 0), HasSubstr("\"a\": shape"));
+  EXPECT_THAT(Rejected(deep, 0), HasSubstr("\"a\": shape"));
 }
 
 TEST_F(SafetensorsTest, FileThatIsCutOffAfterOpeningIsAnError) {
@@ -217,7 +218,7 @@ void ExpectSound(const std::vector<TensorEntry>& tensors, uint64_t data_begin, u
   ASSERT_EQ(end, file_size);
 }
 
-TEST(SafetensorsFuzzTest, MutatedHeadersAreRefusedOrSound) {
+TEST(SafetensorsFuzzTest, MutatedHeadersAreRejectedOrSound) {
   const std::string original =
       LayOutSafetensors({{"ab", {2, 3}}, {"c", {4}}, {"d", {}}}, {{"k", "v"}}).header.substr(8);
   const uint64_t data_size = 4 * 11;

@@ -38,7 +38,7 @@ TEST(AddressTest, SaysWhatIsWrong) {
   ExpectRejected(" host:2222", {"\" \"", "\"-\"", "\".\"", "\"_\""});
 }
 
-TEST(AddressTest, RefusesPortsOutOfRange) {
+TEST(AddressTest, RejectsPortsOutOfRange) {
   for (const char* port : {"0", "65536", "-1", "99999999999999999999", "22a", "+5", " 5"}) {
     ExpectRejected(std::string("host:") + port, {"1", "65535"});
   }

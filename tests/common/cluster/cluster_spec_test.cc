@@ -96,7 +96,7 @@ TEST(ClusterSpecTest, EvaluatorMayBeListedOrNot) {
       "TF_CONFIG: $.cluster.evaluator: has 2 addresses; a cluster has one evaluator");
 }
 
-TEST(ClusterSpecTest, RefusesWhatIsNotJson) {
+TEST(ClusterSpecTest, RejectsWhatIsNotJson) {
   EXPECT_THAT(ParseError("cluster: chief"),
               StartsWith("TF_CONFIG: is not JSON: parse error at line 1"));
   EXPECT_EQ(ParseError("[1]"), "TF_CONFIG: $: is [1], an array; must be an object");
@@ -134,7 +134,7 @@ TEST(ClusterSpecTest, NamesMissingPsAndWorker) {
   EXPECT_THAT(ParseError("{}"), HasSubstr("$.cluster: is missing"));
 }
 
-TEST(ClusterSpecTest, RefusesMasterWithAWordAboutChief) {
+TEST(ClusterSpecTest, RejectsMasterWithAWordAboutChief) {
   const std::string message =
       ClusterError(R"({"master": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]})");
   EXPECT_THAT(message,
@@ -156,14 +156,14 @@ TEST(ClusterSpecTest, NamesTheNearestTaskType) {
       "Known: chief, ps, worker, evaluator");
 }
 
-TEST(ClusterSpecTest, RefusesMoreThanOneChief) {
+TEST(ClusterSpecTest, RejectsMoreThanOneChief) {
   EXPECT_EQ(ClusterError(R"({"chief": ["a:1", "b:1"], "ps": ["c:1"], "worker": ["d:1"]})"),
             "TF_CONFIG: $.cluster.chief: has 2 addresses; a cluster has one chief");
   EXPECT_EQ(ClusterError(R"({"chief": {"1": "a:1"}, "ps": ["c:1"], "worker": ["d:1"]})"),
             "TF_CONFIG: $.cluster.chief: has the index 1; the one chief has the index 0");
 }
 
-TEST(ClusterSpecTest, RefusesDuplicateAddresses) {
+TEST(ClusterSpecTest, RejectsDuplicateAddresses) {
   EXPECT_EQ(
       ClusterError(R"({"chief": ["a:1"], "ps": ["A:1"], "worker": ["d:1", "d:1"]})"),
       "TF_CONFIG: $.cluster.ps[0]: is \"A:1\", as $.cluster.chief[0] is; every task needs an "
@@ -181,7 +181,7 @@ TEST(ClusterSpecTest, PsIndicesHaveNoGap) {
       "indices must be 0 to n-1 without a gap");
 }
 
-TEST(ClusterSpecTest, RefusesWhatIsNoAddressOrIndex) {
+TEST(ClusterSpecTest, RejectsWhatIsNoAddressOrIndex) {
   EXPECT_EQ(
       ClusterError(R"({"chief": ["a"], "ps": [7], "worker": {"01": "d:1", "0": "e:1"}})"),
       "TF_CONFIG: $.cluster.chief[0]: is \"a\"; has no port; append one, for example \":2222\"\n"
@@ -201,7 +201,7 @@ TEST(ClusterSpecTest, RefusesWhatIsNoAddressOrIndex) {
   EXPECT_EQ(ClusterError("7"), "TF_CONFIG: $.cluster: is 7, an integer; must be an object");
 }
 
-TEST(ClusterSpecTest, RefusesIndicesOutOfRange) {
+TEST(ClusterSpecTest, RejectsIndicesOutOfRange) {
   EXPECT_EQ(TaskError(R"({"type": "ps", "index": 2})"),
             "TF_CONFIG: $.task.index: is 2, which is out of range; $.cluster.ps has 0 to 1");
   EXPECT_EQ(TaskError(R"({"type": "worker", "index": -1})"),
@@ -215,7 +215,7 @@ TEST(ClusterSpecTest, RefusesIndicesOutOfRange) {
       "TF_CONFIG: $.task.index: is 2, which is out of range; $.cluster.worker has 1, 4");
 }
 
-TEST(ClusterSpecTest, RefusesTasksOfWrongTypes) {
+TEST(ClusterSpecTest, RejectsTasksOfWrongTypes) {
   EXPECT_EQ(TaskError(R"({"type": "worker", "index": "0"})"),
             "TF_CONFIG: $.task.index: is \"0\", a string; must be an integer, from 0");
   EXPECT_EQ(
@@ -227,7 +227,7 @@ TEST(ClusterSpecTest, RefusesTasksOfWrongTypes) {
               HasSubstr("$.task: is missing"));
 }
 
-TEST(ClusterSpecTest, RefusesUnknownKeysAndOtherRpcLayers) {
+TEST(ClusterSpecTest, RejectsUnknownKeysAndOtherRpcLayers) {
   EXPECT_EQ(ParseError(R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]},
                            "task": {"type": "chief", "index": 0, "idx": 0}, "rpclayer": "grpc"})"),
             "TF_CONFIG: $.task.idx: is not a known key; known: type, index, trial, cloud\n"

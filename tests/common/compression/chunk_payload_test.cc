@@ -60,7 +60,7 @@ TEST_F(ChunkPayloadTest, SlicesMayCutItAnywhere) {
   }
 }
 
-TEST_F(ChunkPayloadTest, AWrongSizeIsRefusedAndChangesNothing) {
+TEST_F(ChunkPayloadTest, AWrongSizeIsRejectedAndChangesNothing) {
   const Slice slice = Encoded();
   EXPECT_THAT(std::string(Decode({{slice.data, 117, nullptr}}).message()),
               AllOf(HasSubstr("117 bytes as int8"), HasSubstr(" 118")));

@@ -185,7 +185,7 @@ TEST_P(CodecTest, ALongArrayTakesAsFewBytesAsPromised) {
   EXPECT_GE(ratio, GetParam().least_ratio);
 }
 
-TEST_P(CodecTest, AnotherNumberOfBytesIsRefused) {
+TEST_P(CodecTest, AnotherNumberOfBytesIsRejected) {
   for (const size_t count : kSizes) {
     const size_t size = codec_->EncodedBytes(count);
     for (const size_t wrong : {size - 1, size + 1, size + 4, 2 * size + 3, size_t{0}}) {
@@ -199,7 +199,7 @@ TEST_P(CodecTest, AnotherNumberOfBytesIsRefused) {
 }
 
 // Sanitizers see whether anything outside is touched; tests/fuzz goes on where this ends.
-TEST_P(CodecTest, AnyBytesAreReadOrRefused) {
+TEST_P(CodecTest, AnyBytesAreReadOrRejected) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 2000; ++round) {
     const size_t count = kSizes[random() % std::size(kSizes)];

@@ -95,7 +95,7 @@ TEST(Int8Test, MeanSquaredErrorOfTheNormalDistribution) {
   EXPECT_LT(sum / static_cast<double>(values.size()), 8e-4);
 }
 
-TEST(Int8Test, RefusesWhatNoEncoderWrites) {
+TEST(Int8Test, RejectsWhatNoEncoderWrites) {
   Values out(2);
   const absl::Status status = Decode("int8", BytesOf<float>({1.0f}) + Bytes({1, -128}), &out);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -127,7 +127,7 @@ TEST(E3m0Test, TwoCodesAByte) {
             BytesOf<float>({4.0f}) + Bytes({0x07, 0x9f, 0x06}));
 }
 
-TEST(E3m0Test, RefusesAHalfByteThatIsNobodys) {
+TEST(E3m0Test, RejectsAHalfByteThatIsNobodys) {
   Values out(1);
   EXPECT_FALSE(Decode("e3m0", BytesOf<float>({1.0f}) + Bytes({0x17}), &out).ok());
   EXPECT_TRUE(Decode("e3m0", BytesOf<float>({1.0f}) + Bytes({0x07}), &out).ok());
@@ -167,7 +167,7 @@ TEST(TopKTest, KeepsTheLargest) {
   }
 }
 
-TEST(TopKTest, RefusesIndicesOutOfOrderOrRange) {
+TEST(TopKTest, RejectsIndicesOutOfOrderOrRange) {
   Values out(20);
   const std::string values = BytesOf<float>({1, 2});
   EXPECT_TRUE(Decode(kTenth, BytesOf<uint32_t>({0, 19}) + values, &out).ok());

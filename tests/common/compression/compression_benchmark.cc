@@ -41,7 +41,7 @@ void Decode(benchmark::State& state, const char* config) {
   std::string bytes(codec->EncodedBytes(kValues), '\0');
   codec->Encode(values, bytes.data());
   for (auto unused : state) {
-    if (!codec->Decode(bytes, values).ok()) state.SkipWithError("refused");
+    if (!codec->Decode(bytes, values).ok()) state.SkipWithError("rejected");
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) << 20);

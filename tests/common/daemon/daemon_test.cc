@@ -87,7 +87,7 @@ TEST_F(DaemonTest, ReadsItsClusterSpecAndNamesItsTaskInTheLog) {
                           HasSubstr(" from=TF_CONFIG chief=a:1 ps=1 workers=1")));
 }
 
-TEST_F(DaemonTest, RefusesATaskOfAnotherType) {
+TEST_F(DaemonTest, RejectsATaskOfAnotherType) {
   setenv("TF_CONFIG", (std::string(kSpec) + R"({"type": "ps", "index": 0}})").c_str(), 1);
   EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }),
             kExitBadConfiguration);

@@ -154,7 +154,7 @@ TEST(LinkTest, NothingIsOverwrittenOrRemovedBehindOne) {
   EXPECT_FALSE(files->Exists(directory / "nowhere"));
 }
 
-TEST(WriteNewFileTest, RefusesAFileThatIsThere) {
+TEST(WriteNewFileTest, RejectsAFileThatIsThere) {
   SimulatedDisk disk;
   ASSERT_TRUE(WriteNewFile("/file", "first", &disk).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(WriteNewFile("/file", "second", &disk)));
@@ -216,7 +216,7 @@ TEST(ReadSmallFileTest, ReadsAgainWhatIsShortenedMeanwhile) {
 }
 
 // Opening a pipe that nobody writes to waits for a writer.
-TEST(ReadSmallFileTest, RefusesAPipeWithoutWaitingForItsWriter) {
+TEST(ReadSmallFileTest, RejectsAPipeWithoutWaitingForItsWriter) {
   const TemporaryDirectory directory;
   const std::string path = directory / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -255,7 +255,7 @@ TEST(MakeDirectoriesTest, SaysWhatIsInTheWay) {
   EXPECT_TRUE(absl::IsNotFound(MakeDirectories("/a/b", &bare)));
 }
 
-// /proc stands for the file systems that refuse it with EINVAL.
+// /proc stands for the file systems that reject it with EINVAL.
 TEST(SyncDirectoryTest, AFileSystemThatDoesNotSyncThemIsNoError) {
   FileSystem* const files = RealFileSystem();
   EXPECT_TRUE(files->SyncDirectory("/proc/self").ok());

@@ -81,9 +81,9 @@ TEST_F(OutputFileTest, ADroppedFileLeavesNothing) {
 
 TEST_F(OutputFileTest, AFileThatIsThereIsReplacedOnlyWhereThatIsWanted) {
   Write(Path("a"), "old");
-  const absl::Status refused = OutputFile::Create(Path("a"), /*replace=*/false).status();
-  EXPECT_TRUE(absl::IsAlreadyExists(refused));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(Path("a")));
+  const absl::Status rejected = OutputFile::Create(Path("a"), /*replace=*/false).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(rejected));
+  EXPECT_THAT(std::string(rejected.message()), HasSubstr(Path("a")));
   auto file = *OutputFile::Create(Path("a"), /*replace=*/true);
   ASSERT_TRUE(file->Append("new").ok());
   EXPECT_EQ(Content("a"), "old");

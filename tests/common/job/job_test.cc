@@ -35,7 +35,7 @@ TEST_F(JobTest, FillsDefaults) {
 }
 
 // The job's text names its files, and is JSON that other tasks read.
-TEST_F(JobTest, AFolderWhosePathIsNotUtf8IsRefused) {
+TEST_F(JobTest, AFolderWhosePathIsNotUtf8IsRejected) {
   const std::filesystem::path folder = directory_ / "a\xff";
   std::filesystem::create_directory(folder);
   WriteJob(MinimalJob());
@@ -172,7 +172,7 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "seed");
 }
 
-TEST_F(JobTest, RefusesWhatIsNoJob) {
+TEST_F(JobTest, RejectsWhatIsNoJob) {
   EXPECT_EQ(LoadError(json::array()), "$: is [], an array; must be an object");
   const std::string path = Write("job.json", "{\"name\": ");
   EXPECT_THAT(std::string(LoadJob(path, false).status().message()),
@@ -181,7 +181,7 @@ TEST_F(JobTest, RefusesWhatIsNoJob) {
               StartsWith(path + "x: No such file"));
 }
 
-TEST_F(JobTest, RefusesWrongValuesByPath) {
+TEST_F(JobTest, RejectsWrongValuesByPath) {
   EXPECT_EQ(ErrorWith("/data/training/image", "x"),
             "$.data.training.image: is not a known key; did you mean \"images\"? Known: "
             "format, images, features, labels, weights, validation_split, test_split, subset, "
@@ -369,7 +369,7 @@ TEST_F(JobTest, PartsOfTheSameDataAreChosenAlike) {
   EXPECT_THAT(LoadError(root), HasSubstr("$.data.test: "));
 }
 
-TEST_F(JobTest, RefusesWrongDataByPath) {
+TEST_F(JobTest, RejectsWrongDataByPath) {
   const auto error = [this](const json& changes) {
     json root = MinimalJob();
     root["data"]["training"].merge_patch(changes);

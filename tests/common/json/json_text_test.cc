@@ -45,13 +45,13 @@ TEST(ParseJsonTest, MessageIsShortWhateverTheText) {
   EXPECT_LT(ParseError("\"" + std::string(100000, 'x')).size(), 400u);
 }
 
-TEST(ParseJsonTest, RefusesAKeyThatComesTwice) {
+TEST(ParseJsonTest, RejectsAKeyThatComesTwice) {
   EXPECT_THAT(ParseError(R"({"a": {"b": 1, "c": 2, "b": 3}})"), StartsWith("f.json: $.a.b: "));
   EXPECT_THAT(ParseError(R"({"a": [{"b": 1}, {"b": 1, "b": {}}], "a": 2})"),
               StartsWith("f.json: $.a.b: "));
 }
 
-TEST(ParseJsonTest, RefusesDeepNesting) {
+TEST(ParseJsonTest, RejectsDeepNesting) {
   const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_TRUE(ParseJson(nested(kMaxJsonDepth), "f.json").ok());
   EXPECT_THAT(ParseError(nested(kMaxJsonDepth + 1)), HasSubstr(" 100 levels"));
@@ -100,7 +100,7 @@ TEST_F(ReadJsonFileTest, NamesTheFileInErrors) {
               FailsWith(absl::StatusCode::kInvalidArgument, {directory_.path() + ": "}));
 }
 
-TEST_F(ReadJsonFileTest, RefusesAFileAboveTheCap) {
+TEST_F(ReadJsonFileTest, RejectsAFileAboveTheCap) {
   std::ofstream(directory_ / "large").close();
   std::filesystem::resize_file(directory_ / "large", kMaxJsonBytes + 1);  // sparse
   EXPECT_THAT(ReadJsonFile(directory_ / "large").status(),

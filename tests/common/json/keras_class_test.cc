@@ -65,7 +65,7 @@ TEST(KerasClassTest, TakesANameAlone) {
   EXPECT_THAT(Error(json::object()), IsEmpty());
 }
 
-TEST(KerasClassTest, RefusesClassesOfOnesOwn) {
+TEST(KerasClassTest, RejectsClassesOfOnesOwn) {
   EXPECT_THAT(Error(Class(nullptr, "Dense", "Dense")), HasSubstr("$.x.registered_name: "));
   EXPECT_THAT(Error({{"class_name", "Dense"}, {"registered_name", "Dense"}}),
               HasSubstr("$.x.registered_name: "));

@@ -66,7 +66,7 @@ TEST(LossConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
             "$.loss.config: is missing: the name of the function");
 }
 
-TEST(LossConfigTest, ALossOfOnesOwnIsRefused) {
+TEST(LossConfigTest, ALossOfOnesOwnIsRejected) {
   const auto error = [](const std::string& identity) {
     return Error(R"({"class_name": "Huber", "config": {"name": "huber"}, )" + identity + "}",
                  absl::StatusCode::kUnimplemented);
@@ -88,7 +88,7 @@ TEST(LossConfigTest, ALossOfOnesOwnIsRefused) {
               AllOf(HasSubstr("$.loss.config"), HasSubstr("\"mine>huber\"")));
 }
 
-TEST(LossConfigTest, AWrappedFunctionOfOnesOwnIsRefused) {
+TEST(LossConfigTest, AWrappedFunctionOfOnesOwnIsRejected) {
   for (const char* fn : {R"("mine")", R"({"class_name": "function", "config": "mine"})", "3"}) {
     const std::string error =
         Error(std::string(R"({"class_name": "MeanSquaredError", "config": {"fn": )") + fn + "}}",
@@ -160,7 +160,7 @@ TEST(LossConfigTest, UnknownClassIsUnimplementedAndNamesTheNearest) {
               HasSubstr("$.loss.class_name: is \"CTC\""));
 }
 
-TEST(LossConfigTest, RefusesOptionsThatChangeNumbers) {
+TEST(LossConfigTest, RejectsOptionsThatChangeNumbers) {
   const auto error = [](const std::string& option) {
     return Error(R"({"class_name": "SparseCategoricalCrossentropy", "config": {)" + option + "}}",
                  absl::StatusCode::kUnimplemented);
@@ -176,7 +176,7 @@ TEST(LossConfigTest, RefusesOptionsThatChangeNumbers) {
   EXPECT_THAT(error(R"("dtype": "float16")"), HasSubstr("$.loss.config.dtype: is \"float16\"; "));
 }
 
-TEST(LossConfigTest, RefusesWrongTypesAndUnknownOptions) {
+TEST(LossConfigTest, RejectsWrongTypesAndUnknownOptions) {
   constexpr auto kWrong = absl::StatusCode::kInvalidArgument;
   EXPECT_EQ(Error(R"({"class_name": "MeanSquaredError", "config": {"from_logits": true}})", kWrong),
             "$.loss.config.from_logits: is not a known key; known: fn, reduction, dtype, name");

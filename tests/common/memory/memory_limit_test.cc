@@ -80,7 +80,7 @@ TEST_F(MemoryLimitTest, IsThatOfAResourceLimit) {
 const MemoryNeeds kNeeds{
     .task = "ps 1", .held = {{"variables", 50 * kGiB}}, .at_times = {{"sending", 10 * kGiB}}};
 
-TEST(CheckMemoryTest, WhatDoesNotFitIsRefusedByNameAndSize) {
+TEST(CheckMemoryTest, WhatDoesNotFitIsRejectedByNameAndSize) {
   const absl::Status status =
       CheckMemory(kNeeds, {.bytes = 24 * kGiB, .text = "this machine has 24.0 GiB"}, "Add ps.");
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -74,7 +74,7 @@ TEST(KerasDtypeTest, InputsMayBeOfWhatTheFirstLayerComputesIn) {
   }
 }
 
-TEST(KerasDtypeTest, PoliciesThatChangeVariablesAreRefusedByName) {
+TEST(KerasDtypeTest, PoliciesThatChangeVariablesAreRejectedByName) {
   const auto error = [](const Json& dtype) {
     const Json json = SequentialJson({nullptr, 4}, {Dense("dense", dtype)});
     const absl::Status status = ParseKerasModel(json.dump()).status();
@@ -126,7 +126,7 @@ TEST(KerasDtypeTest, AnInputSaysWhichWholeNumbersItTakes) {
 }
 
 // Keras rounds what these layers make of integers.
-TEST(KerasDtypeTest, LayersThatRoundWholeNumbersAreRefused) {
+TEST(KerasDtypeTest, LayersThatRoundWholeNumbersAreRejected) {
   const Json resize = LayerJson("Resizing", "resize", {{"height", 3}, {"width", 4}});
   const Json nearest =
       LayerJson("Resizing", "resize", {{"height", 3}, {"width", 4}, {"interpolation", "nearest"}});
@@ -162,7 +162,7 @@ TEST(KerasDtypeTest, LayersThatRoundWholeNumbersAreRefused) {
 }
 
 // Layers that Keras computes in uint8, where it wraps around.
-TEST(KerasDtypeTest, LayersThatWouldOverflowAreRefused) {
+TEST(KerasDtypeTest, LayersThatWouldOverflowAreRejected) {
   const Json rescale = LayerJson("Rescaling", "rescale", Json::object());
   const Json flatten = LayerJson("Flatten", "flatten", Json::object());
   const Json penalty = {{"class_name", "L2"}, {"config", {{"l2", 0.1}}}};

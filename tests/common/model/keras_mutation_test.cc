@@ -7,7 +7,7 @@
 #include "tests/common/model/test_models.h"
 
 // Damaged model files: whatever comes in, a Status comes out, and what is accepted can be trained
-// or is refused with a Status too.
+// or is rejected with a Status too.
 
 namespace shoal {
 namespace {

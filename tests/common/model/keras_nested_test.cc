@@ -146,8 +146,9 @@ TEST(KerasNestedTest, OpenExtentsAreThoseOfTheCall) {
             "inner");
   EXPECT_EQ(OutputShape(Parse(SequentialJson({nullptr, 9, 8, 3}, {inner}))),
             (Shape{kBatch, 7, 6, 4}));
-  ExpectRejected(SequentialJson({nullptr, 9, 8, 4}, {inner}),
-              {"$.config.layers[1].config.layers[0]", "(None, None, None, 3)", "(None, 9, 8, 4)"});
+  ExpectRejected(
+      SequentialJson({nullptr, 9, 8, 4}, {inner}),
+      {"$.config.layers[1].config.layers[0]", "(None, None, None, 3)", "(None, 9, 8, 4)"});
 }
 
 TEST(KerasNestedTest, ErrorsInside) {
@@ -175,8 +176,8 @@ TEST(KerasNestedTest, ErrorsInside) {
 }
 
 // A model of several outputs, and one that takes its inputs by name.
-TEST(KerasNestedTest, OutputsAndDictsAreRefusedInTheirWords) {
-  const auto refused = [](const Json& json) {
+TEST(KerasNestedTest, OutputsAndDictsAreRejectedInTheirWords) {
+  const auto rejected = [](const Json& json) {
     const absl::Status status = ParseKerasModel(json.dump()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
     return std::string(status.message());
@@ -190,9 +191,9 @@ TEST(KerasNestedTest, OutputsAndDictsAreRefusedInTheirWords) {
   const Json before = *call;
   Json& tensor = call->is_array() ? (*call)[0] : *call;
   tensor["config"]["keras_history"][2] = 1;
-  EXPECT_THAT(refused(json), AllOf(HasSubstr(".keras_history[2]: "), HasSubstr("number 1 ")));
+  EXPECT_THAT(rejected(json), AllOf(HasSubstr(".keras_history[2]: "), HasSubstr("number 1 ")));
   *call = {{"a", before}};
-  EXPECT_THAT(refused(json), AllOf(HasSubstr(".args[0]: "), HasSubstr("dict")));
+  EXPECT_THAT(rejected(json), AllOf(HasSubstr(".args[0]: "), HasSubstr("dict")));
 }
 
 TEST(KerasNestedTest, CallsAreCapped) {
@@ -211,14 +212,14 @@ TEST(KerasNestedTest, CallsAreCapped) {
 TEST(KerasNestedTest, NoTwoVariablesHaveOneName) {
   const Json inner = Named(SequentialJson({nullptr, 4}, {Dense("dense", 4)}), "inner");
   ExpectRejected(SequentialJson({nullptr, 4}, {Dense("inner/dense", 4), inner}),
-              {"$.config.layers[2].config.layers[1].config.name", "\"inner/dense/kernel\""});
+                 {"$.config.layers[2].config.layers[1].config.name", "\"inner/dense/kernel\""});
 }
 
 TEST(KerasNestedTest, PathsAreCapped) {
   const Json inner =
       Named(SequentialJson({nullptr, 4}, {Dense(std::string(600, 'a'), 4)}), std::string(600, 'b'));
   ExpectRejected(SequentialJson({nullptr, 4}, {inner}),
-              {"$.config.layers[1].config.layers[1].config.name", "1000 bytes"});
+                 {"$.config.layers[1].config.layers[1].config.name", "1000 bytes"});
 }
 
 }  // namespace

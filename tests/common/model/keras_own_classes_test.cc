@@ -33,7 +33,7 @@ Json Normalized() {
                                        LayerJson("ReLU", "relu", Json::object())});
 }
 
-TEST(KerasOwnClassesTest, ALayerOfOnesOwnIsRefused) {
+TEST(KerasOwnClassesTest, ALayerOfOnesOwnIsRejected) {
   const Json model = Normalized();
   for (size_t layer = 1; layer <= 3; ++layer) {
     Json own = OfMain(model["config"]["layers"][layer]);
@@ -51,7 +51,7 @@ TEST(KerasOwnClassesTest, ALayerOfOnesOwnIsRefused) {
   }
 }
 
-TEST(KerasOwnClassesTest, AModelOfOnesOwnIsRefused) {
+TEST(KerasOwnClassesTest, AModelOfOnesOwnIsRejected) {
   for (const char* name : {"Sequential", "Functional", "Model"}) {
     SCOPED_TRACE(name);
     Json model = Normalized();
@@ -71,7 +71,7 @@ TEST(KerasOwnClassesTest, AModelOfOnesOwnIsRefused) {
   }
 }
 
-TEST(KerasOwnClassesTest, APartOfALayerOfOnesOwnIsRefused) {
+TEST(KerasOwnClassesTest, APartOfALayerOfOnesOwnIsRejected) {
   const std::string path = "$.config.layers[1].config.";
   const Json own_seed = OfMain(Object("SeedGenerator", {{"seed", 3}}));
   ExpectErrors(Normalized(),
@@ -106,7 +106,7 @@ TEST(KerasOwnClassesTest, APartOfALayerOfOnesOwnIsRefused) {
 }
 
 // Keras writes the names of its own activations alone.
-TEST(KerasOwnClassesTest, AFunctionOfOnesOwnIsRefused) {
+TEST(KerasOwnClassesTest, AFunctionOfOnesOwnIsRejected) {
   for (const std::string name : {"swish", "hard_swish", "celu", "mine>tanh"}) {
     ExpectErrors(Normalized(), {{"/config/layers/1/config/activation",
                                  Function(name),

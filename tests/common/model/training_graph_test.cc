@@ -222,7 +222,7 @@ TEST(TrainingGraphTest, ASharedLayerIsPenalisedOnce) {
   EXPECT_EQ(signs, 1);
 }
 
-TEST(TrainingGraphTest, RefusesWhatHasNoLoss) {
+TEST(TrainingGraphTest, RejectsWhatHasNoLoss) {
   Graph graph;
   const ValueId x = graph.AddInput("x", {kBatch});
   graph.SetOutputs({x, x});

@@ -71,7 +71,7 @@ TEST_F(HttpServerTest, WhatIsNoRequestEndsItsConnectionOnly) {
   EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
 }
 
-TEST_F(HttpServerTest, ARequestThatIsTooLongIsRefused) {
+TEST_F(HttpServerTest, ARequestThatIsTooLongIsRejected) {
   HttpClient client(server_->address());
   client.Send("GET /page HTTP/1.1\r\nX: " + std::string(9000, 'x') + "\r\n\r\n");
   EXPECT_THAT(client.Receive(), Not(HasSubstr("hello")));

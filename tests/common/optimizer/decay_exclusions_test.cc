@@ -1,4 +1,4 @@
-// Which variables an optimizer's "exclude_from_weight_decay" means, and what is refused.
+// Which variables an optimizer's "exclude_from_weight_decay" means, and what is rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,29 +69,30 @@ TEST(DecayExclusionsTest, IsCanonical) {
   EXPECT_EQ(resolved(Config({"bias"}, nullptr)), resolved("\"sgd\""));
 }
 
-std::string Refusal(const json& excluded) {
+std::string Rejection(const json& excluded) {
   const auto optimizer = MakeOptimizer(Config(excluded));
   EXPECT_TRUE(absl::IsInvalidArgument(optimizer.status())) << excluded << optimizer.status();
   return std::string(optimizer.status().message());
 }
 
-TEST(DecayExclusionsTest, WhatIsNoListOfPatternsIsRefused) {
+TEST(DecayExclusionsTest, WhatIsNoListOfPatternsIsRejected) {
   const std::string path = "$.optimizer.config.exclude_from_weight_decay";
-  EXPECT_THAT(Refusal("bias"), AllOf(StartsWith(path + ": is \"bias\""), HasSubstr(" 4096 ")));
-  EXPECT_THAT(Refusal({{"var_names", {"bias"}}}), StartsWith(path + ": is {"));
-  EXPECT_THAT(Refusal({"bias", 3}), StartsWith(path + "[1]: is 3"));
-  EXPECT_THAT(Refusal({""}), StartsWith(path + "[0]: is \"\"; must be"));
-  EXPECT_THAT(Refusal({std::string(1001, 'a')}), HasSubstr("exclude_from_weight_decay[0]: "));
-  EXPECT_THAT(Refusal(std::vector<std::string>(4097, "a")), StartsWith(path + ": is 4097; must"));
-  EXPECT_THAT(Refusal({"gamma", "*bias"}),
+  EXPECT_THAT(Rejection("bias"), AllOf(StartsWith(path + ": is \"bias\""), HasSubstr(" 4096 ")));
+  EXPECT_THAT(Rejection({{"var_names", {"bias"}}}), StartsWith(path + ": is {"));
+  EXPECT_THAT(Rejection({"bias", 3}), StartsWith(path + "[1]: is 3"));
+  EXPECT_THAT(Rejection({""}), StartsWith(path + "[0]: is \"\"; must be"));
+  EXPECT_THAT(Rejection({std::string(1001, 'a')}), HasSubstr("exclude_from_weight_decay[0]: "));
+  EXPECT_THAT(Rejection(std::vector<std::string>(4097, "a")), StartsWith(path + ": is 4097; must"));
+  EXPECT_THAT(Rejection({"gamma", "*bias"}),
               AllOf(StartsWith(path + "[1]: is \"*bias\""), HasSubstr("RE2")));
-  EXPECT_THAT(Refusal({"(?=b)ias"}), HasSubstr("exclude_from_weight_decay[0]: "));
+  EXPECT_THAT(Rejection({"(?=b)ias"}), HasSubstr("exclude_from_weight_decay[0]: "));
 }
 
 // What takes std::regex, or Python, for ever, or much memory.
 TEST(DecayExclusionsTest, NoPatternTakesLongOrMuch) {
-  EXPECT_THAT(Refusal({"((((x{30}){30}){30}){30})"}), HasSubstr("exclude_from_weight_decay[0]: "));
-  EXPECT_THAT(Refusal({"(\\pN{100}){10}"}), HasSubstr("too large"));
+  EXPECT_THAT(Rejection({"((((x{30}){30}){30}){30})"}),
+              HasSubstr("exclude_from_weight_decay[0]: "));
+  EXPECT_THAT(Rejection({"(\\pN{100}){10}"}), HasSubstr("too large"));
   const auto optimizer = MakeOptimizer(Config({"^(a+)+$"}));
   ASSERT_TRUE(optimizer.ok()) << optimizer.status();
   EXPECT_FALSE((*optimizer)->decay_exclusions().Excludes(std::string(100'000, 'a') + "b"));
@@ -100,7 +101,7 @@ TEST(DecayExclusionsTest, NoPatternTakesLongOrMuch) {
                    .Excludes(std::string(100'000, 'b')));
 }
 
-TEST(DecayExclusionsTest, WhatMatchesNoVariableIsRefusedWithWhatThereIs) {
+TEST(DecayExclusionsTest, WhatMatchesNoVariableIsRejectedWithWhatThereIs) {
   const auto check = [](const json& excluded) {
     return (*MakeOptimizer(Config(excluded)))->decay_exclusions().Check(kVariables);
   };

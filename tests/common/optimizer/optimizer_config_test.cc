@@ -72,7 +72,7 @@ TEST(OptimizerConfigTest, ReadsWhatKeras2Writes) {
   EXPECT_THAT(config, HasSubstr(R"("nesterov":true)"));
 }
 
-TEST(OptimizerConfigTest, AnOptimizerOrScheduleOfOnesOwnIsRefused) {
+TEST(OptimizerConfigTest, AnOptimizerOrScheduleOfOnesOwnIsRejected) {
   constexpr auto kLacking = absl::StatusCode::kUnimplemented;
   EXPECT_THAT(ParseError(R"({"module": null, "class_name": "Adam", "config": {"name": "adam"},
                              "registered_name": "Adam"})",
@@ -102,7 +102,7 @@ TEST(OptimizerConfigTest, IsCanonicalAndReadsBack) {
             Resolved("\"sgd\""));
 }
 
-TEST(OptimizerConfigTest, RefusesWhatChangesNumbersByName) {
+TEST(OptimizerConfigTest, RejectsWhatChangesNumbersByName) {
   const auto error = [](const std::string& option) {
     return ParseError(R"({"class_name": "Adam", "config": {)" + option + "}}",
                       absl::StatusCode::kUnimplemented);
@@ -125,7 +125,7 @@ TEST(OptimizerConfigTest, UnknownClassIsUnimplementedAndNamesTheNearest) {
               HasSubstr("give its inner_optimizer"));
 }
 
-TEST(OptimizerConfigTest, RefusesImpossibleValues) {
+TEST(OptimizerConfigTest, RejectsImpossibleValues) {
   const auto error = [](const std::string& name, const std::string& option) {
     return ParseError(R"({"class_name": ")" + name + R"(", "config": {)" + option + "}}",
                       absl::StatusCode::kInvalidArgument);

@@ -138,7 +138,7 @@ TEST_F(InitialWeightsTest, ALayerOfOtherVariablesIsNotTakenInPart) {
               HasSubstr("shared/kernel: its layer has 2 variables there, 1 here"));
 }
 
-TEST_F(InitialWeightsTest, WeightsOfAnotherModelAreRefused) {
+TEST_F(InitialWeightsTest, WeightsOfAnotherModelAreRejected) {
   model_ = absl::StrReplaceAll(
       model_, {{"\"answer\"", "\"a\""}, {"\"shared\"", "\"b\""}, {"\"tower\"", "\"c\""}});
   EXPECT_THAT(Text(ArchivePath("nested.keras")), HasSubstr("nested.keras: "));
@@ -158,7 +158,7 @@ TEST_F(InitialWeightsTest, TensorsOfSafetensorsAreKnownByName) {
               HasSubstr("weights: answer/kernel: value number 0 is nan, not a finite number"));
 }
 
-TEST_F(InitialWeightsTest, AModelOfAMillionLevelsIsRefused) {
+TEST_F(InitialWeightsTest, AModelOfAMillionLevelsIsRejected) {
   ASSERT_TRUE(WriteKerasArchive(
                   path_,
                   "{\"config\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}",
@@ -167,7 +167,7 @@ TEST_F(InitialWeightsTest, AModelOfAMillionLevelsIsRefused) {
   EXPECT_THAT(Text(path_), HasSubstr("weights: config.json"));
 }
 
-TEST_F(InitialWeightsTest, WhatIsNoWeightsIsRefused) {
+TEST_F(InitialWeightsTest, WhatIsNoWeightsIsRejected) {
   EXPECT_THAT(Text(path_), HasSubstr("No such file"));
   WriteAll(path_, "");
   EXPECT_THAT(Text(path_), HasSubstr(" .keras "));

@@ -15,7 +15,7 @@ std::vector<Variable> Variables(int64_t mebibytes) {
   return {{.name = "w", .shape = {mebibytes << 18}}};
 }
 
-std::string Refusal(int64_t mebibytes, int64_t chunk_bytes, uint64_t window_steps) {
+std::string Rejection(int64_t mebibytes, int64_t chunk_bytes, uint64_t window_steps) {
   const absl::Status status =
       CheckChunks(Variables(mebibytes), {.chunk_bytes = chunk_bytes}, window_steps);
   EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
@@ -24,46 +24,46 @@ std::string Refusal(int64_t mebibytes, int64_t chunk_bytes, uint64_t window_step
 
 TEST(ChunkLimitsTest, DefaultsSuitModelsOfAnySizeThatTrains) {
   for (const int64_t mebibytes : {0, 1, 61, 6 << 10, 256 << 10}) {
-    EXPECT_EQ(Refusal(mebibytes, 1 << 20, 4096), "") << mebibytes;
+    EXPECT_EQ(Rejection(mebibytes, 1 << 20, 4096), "") << mebibytes;
   }
 }
 
 TEST(ChunkLimitsTest, TheSmallestChunksSuitASmallModel) {
-  EXPECT_EQ(Refusal(4, 64, 4096), "");
-  EXPECT_EQ(Refusal(16, 64, 4096), "");
+  EXPECT_EQ(Rejection(4, 64, 4096), "");
+  EXPECT_EQ(Rejection(16, 64, 4096), "");
 }
 
-TEST(ChunkLimitsTest, TooManyChunksAreRefusedWithTheSizeThatIsRight) {
-  EXPECT_EQ(Refusal(61, 64, 4096),
+TEST(ChunkLimitsTest, TooManyChunksAreRejectedWithTheSizeThatIsRight) {
+  EXPECT_EQ(Rejection(61, 64, 4096),
             "$.strategy.chunk_bytes: is 64, which cuts the 61.0 MiB of variables into 999424 "
             "chunks; at most 262144 are possible, so it must be at least 256");
-  EXPECT_EQ(Refusal(61, 256, 4096), "");
-  EXPECT_THAT(Refusal(int64_t{5} << 20, 16 << 20, 64),
+  EXPECT_EQ(Rejection(61, 256, 4096), "");
+  EXPECT_THAT(Rejection(int64_t{5} << 20, 16 << 20, 64),
               HasSubstr("$.strategy.chunk_bytes: is 16777216"));
 }
 
 // 16 MiB of variables that took 32 GiB of the ps.
-TEST(ChunkLimitsTest, AppliedSetsThatTakeMoreThanTheVariablesAreRefused) {
-  EXPECT_EQ(Refusal(16, 64, 1 << 20),
+TEST(ChunkLimitsTest, AppliedSetsThatTakeMoreThanTheVariablesAreRejected) {
+  EXPECT_EQ(Rejection(16, 64, 1 << 20),
             "$.strategy.window_steps: is 1048576, for which the ps keep 128.0 KiB for each of "
             "262144 chunks, 32.0 GiB in all, for 16.0 MiB of variables; it must be at most 32768, "
             "or $.strategy.chunk_bytes at least 2048");
-  EXPECT_EQ(Refusal(16, 64, 32768), "");
-  EXPECT_NE(Refusal(16, 64, 32769), "");
-  EXPECT_EQ(Refusal(16, 2048, 1 << 20), "");
-  EXPECT_NE(Refusal(16, 1984, 1 << 20), "");
+  EXPECT_EQ(Rejection(16, 64, 32768), "");
+  EXPECT_NE(Rejection(16, 64, 32769), "");
+  EXPECT_EQ(Rejection(16, 2048, 1 << 20), "");
+  EXPECT_NE(Rejection(16, 1984, 1 << 20), "");
 }
 
-TEST(ChunkLimitsTest, AVariableThatMustBeOneChunkIsRefusedWhereItIsLarger) {
-  const auto refusal = [](int64_t floats, UpdateRule rule) {
+TEST(ChunkLimitsTest, AVariableThatMustBeOneChunkIsRejectedWhereItIsLarger) {
+  const auto rejection = [](int64_t floats, UpdateRule rule) {
     const std::vector<Variable> variables = {
         {.name = "b", .shape = {10}}, {.name = "fc/kernel", .shape = {floats}, .rule = rule}};
     return std::string(CheckChunks(variables, {.whole_variables = true}, 4096).message());
   };
-  EXPECT_EQ(refusal(4 << 20, UpdateRule::kOptimizer), "");
-  EXPECT_EQ(refusal((4 << 20) + 1, UpdateRule::kFrozen), "");
+  EXPECT_EQ(rejection(4 << 20, UpdateRule::kOptimizer), "");
+  EXPECT_EQ(rejection((4 << 20) + 1, UpdateRule::kFrozen), "");
   EXPECT_THAT(
-      refusal(8 << 20, UpdateRule::kOptimizer),
+      rejection(8 << 20, UpdateRule::kOptimizer),
       AllOf(HasSubstr("$.optimizer: "), HasSubstr(" 16.0 MiB"),
             HasSubstr("\"fc/kernel\" of shape (8388608,) has 32.0 MiB"), HasSubstr("AdamW")));
 }

@@ -55,7 +55,7 @@ TEST(MetricConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
               HasSubstr("$.metrics[0].config: is \"f1\""));
 }
 
-TEST(MetricConfigTest, AMetricOfOnesOwnIsRefused) {
+TEST(MetricConfigTest, AMetricOfOnesOwnIsRejected) {
   const json own = {{"module", nullptr},
                     {"class_name", "AUC"},
                     {"config", {{"name", "auc"}}},
@@ -107,7 +107,7 @@ TEST(MetricForTest, WhatIsPickedKeepsItsNameAndItsWeights) {
   EXPECT_THAT((*picked)->config(), HasSubstr("SparseCategoricalAccuracy"));
 }
 
-TEST(MetricForTest, RefusesWhatTheTargetDoesNotFit) {
+TEST(MetricForTest, RejectsWhatTheTargetDoesNotFit) {
   const auto error = [](const std::string& name, const std::string& loss) {
     return MetricFor(Named(name), *LossOf(loss), {kBatch, 10}).status().ToString();
   };

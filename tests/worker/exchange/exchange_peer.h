@@ -72,7 +72,7 @@ struct ExchangePeer {
     uint64_t timeline = 0;
     uint64_t cut_step = 0;
   };
-  static void Refuse(FarEnd& stream, const Request& request, uint64_t timeline,
+  static void Reject(FarEnd& stream, const Request& request, uint64_t timeline,
                      const std::string& reason) {
     proto::ExchangeReply reply;
     reply.mutable_refused()->set_requested_timeline(request.timeline);
@@ -82,7 +82,7 @@ struct ExchangePeer {
     stream.Send(reply);
   }
   // Reports that the ps no longer keeps the version.
-  static void RefuseVersion(FarEnd& stream, uint64_t timeline, uint64_t version) {
+  static void RejectVersion(FarEnd& stream, uint64_t timeline, uint64_t version) {
     proto::ExchangeReply reply;
     reply.mutable_refused()->set_requested_timeline(timeline);
     reply.mutable_refused()->set_requested_version(version);

@@ -25,8 +25,8 @@ class ExchangeRoundTest : public ParameterExchangeTest {
   void SendAll(int index, float value, uint64_t version) {
     for (int k = 0; k < ChunkCount(index); ++k) SendValues(index, k, value, version);
   }
-  void RefuseVersion(int index, uint64_t version) {
-    ExchangePeer::RefuseVersion(ps(index), kTimeline, version);
+  void RejectVersion(int index, uint64_t version) {
+    ExchangePeer::RejectVersion(ps(index), kTimeline, version);
     loop_.RunUntilIdle();
   }
 };
@@ -86,25 +86,25 @@ TEST_F(ExchangeRoundTest, APushNamesItsRoundAndWantsNoValues) {
             kRound.first);
 }
 
-TEST_F(ExchangeRoundTest, OneRefusalEndsThePullAtEveryPs) {
+TEST_F(ExchangeRoundTest, OneRejectionEndsThePullAtEveryPs) {
   Connect();
   PullVersion(10);
   SendValues(0, 0, 5, 10);
-  RefuseVersion(1, 10);
+  RejectVersion(1, 10);
   EXPECT_THAT(TakeEvents(), ElementsAre("OUT_OF_RANGE"));
   EXPECT_EQ(exchange_->Waiting(), "");
-  RefuseVersion(0, 10);
+  RejectVersion(0, 10);
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "once";
 }
 
-TEST_F(ExchangeRoundTest, LateAnswersOfAVersionThatWasRefusedAreNotTakenForTheNext) {
+TEST_F(ExchangeRoundTest, LateAnswersOfAVersionThatWasRejectedAreNotTakenForTheNext) {
   Connect();
   PullVersion(10);
-  RefuseVersion(1, 10);
+  RejectVersion(1, 10);
   EXPECT_THAT(TakeEvents(), ElementsAre("OUT_OF_RANGE"));
   PullVersion(14);
   SendAll(0, 5, 10);
-  RefuseVersion(1, 10);
+  RejectVersion(1, 10);
   EXPECT_THAT(TakeEvents(), IsEmpty());
   // Frozen values are what they are in every version.
   for (const auto& [i, k] : PushedChunks()) {
@@ -123,7 +123,7 @@ TEST_F(ExchangeRoundTest, ANewTimelineEndsThePullOfAVersion) {
   Connect();
   PullVersion(10);
   exchange_->SetTimeline(kTimeline + 1);
-  RefuseVersion(1, 10);
+  RejectVersion(1, 10);
   SendAll(0, 5, 10);
   EXPECT_THAT(TakeEvents(), IsEmpty());
   EXPECT_THAT(parameters_, Each(-1));

@@ -13,14 +13,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST_F(ParameterExchangeTest, ARefusalOfAnotherTimelineLosesIt) {
+TEST_F(ParameterExchangeTest, ARejectionOfAnotherTimelineLosesIt) {
   Connect();
   PullAll(0, 7);
   BeginStep();
   const auto chunks = PushedChunks();
   for (const auto& [i, k] : chunks) exchange_->PushChunk(i, k);
-  ExchangePeer::Refuse(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
-  ExchangePeer::Refuse(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
+  ExchangePeer::Reject(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
+  ExchangePeer::Reject(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("lost: ps 1 is in timeline 5")) << "once";
   // All of it is over, on every ps.
@@ -33,14 +33,14 @@ TEST_F(ParameterExchangeTest, ARefusalOfAnotherTimelineLosesIt) {
   EXPECT_EQ(exchange_->Waiting(), "");
 }
 
-TEST_F(ParameterExchangeTest, ALateRefusalOfAnOlderTimelineSaysNothing) {
+TEST_F(ParameterExchangeTest, ALateRejectionOfAnOlderTimelineSaysNothing) {
   Connect();
   exchange_->SetTimeline(kTimeline + 1);
   BeginStep();
-  ExchangePeer::Refuse(ps(1), {kTimeline}, 0, "ps 1 is empty");
+  ExchangePeer::Reject(ps(1), {kTimeline}, 0, "ps 1 is empty");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), IsEmpty());
-  ExchangePeer::Refuse(ps(1), {kTimeline + 1}, 0, "ps 1 is empty");
+  ExchangePeer::Reject(ps(1), {kTimeline + 1}, 0, "ps 1 is empty");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("lost: ps 1 is empty"));
 }
@@ -60,7 +60,7 @@ TEST_F(ParameterExchangeTest, AHelloOfAnotherTimelineLosesIt) {
 
 TEST_F(ParameterExchangeTest, WithoutATimelineThereIsNoneToLose) {
   for (int i = 0; i < 2; ++i) ExchangePeer::SendHello(ps(i), 0);
-  ExchangePeer::Refuse(ps(0), {}, 3, "of whatever");
+  ExchangePeer::Reject(ps(0), {}, 3, "of whatever");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
@@ -133,14 +133,14 @@ TEST_F(ParameterExchangeTest, ACutThatIsNotHeldAnyMoreIsAFailedPrecondition) {
   const auto done = [this](absl::Status status) { events_.push_back(status.ToString()); };
   exchange_->PullCut(40, cut_, done);
   ExchangePeer::SendValues(ps(0), kTimeline, 0, 5, 40, model_.Filled(0, 0, 9));
-  ExchangePeer::Refuse(ps(0), {kTimeline, 30}, kTimeline, "the cut at step 30 is not held");
-  ExchangePeer::Refuse(ps(1), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
-  ExchangePeer::Refuse(ps(1), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
+  ExchangePeer::Reject(ps(0), {kTimeline, 30}, kTimeline, "the cut at step 30 is not held");
+  ExchangePeer::Reject(ps(1), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
+  ExchangePeer::Reject(ps(1), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), IsEmpty())
-      << "the other one's refusal could be taken for one of the next cut, and another cut's says "
+      << "the other one's rejection could be taken for one of the next cut, and another cut's says "
          "nothing";
-  ExchangePeer::Refuse(ps(0), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
+  ExchangePeer::Reject(ps(0), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("FAILED_PRECONDITION: the cut at step 40 is not held"))
       << "the timeline goes on";
@@ -159,15 +159,15 @@ TEST_F(ParameterExchangeTest, ACutThatIsNotHeldAnyMoreIsAFailedPrecondition) {
   EXPECT_EQ(model_.Gather(0, 0, cut_), model_.Filled(0, 0, 6));
 }
 
-TEST_F(ParameterExchangeTest, ARefusalWithoutAReasonIsOneToo) {
+TEST_F(ParameterExchangeTest, ARejectionWithoutAReasonIsOneToo) {
   Connect();
   exchange_->PullCut(40, cut_, [this](absl::Status status) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    events_.push_back("refused");
+    events_.push_back("rejected");
   });
-  for (int i = 0; i < 2; ++i) ExchangePeer::Refuse(ps(i), {kTimeline, 40}, kTimeline, "");
+  for (int i = 0; i < 2; ++i) ExchangePeer::Reject(ps(i), {kTimeline, 40}, kTimeline, "");
   loop_.RunUntilIdle();
-  EXPECT_THAT(TakeEvents(), ElementsAre("refused"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("rejected"));
 }
 
 TEST_F(ParameterExchangeTest, ACutEndsWithItsTimeline) {

@@ -27,7 +27,7 @@ Json KnownPictures() {
   return Json::parse(file)["pictures"];
 }
 
-// What TensorFlow refuses: a JPEG has no alpha, which is opaque, and CMYK is no grey.
+// What TensorFlow rejects: a JPEG has no alpha, which is opaque, and CMYK is no grey.
 void ExpectBeyondTensorFlow(const Json& known, int channels) {
   Picture picture;
   const absl::Status status =

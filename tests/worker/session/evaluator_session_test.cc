@@ -313,7 +313,7 @@ TEST_F(EvaluatorSessionTest, AFileWhoseNameIsNotUtf8IsNamedInItsReason) {
   EXPECT_THAT(reports.back().leaving().reason(), HasSubstr("a\\xff.png"));
 }
 
-TEST_F(EvaluatorSessionTest, OneThatIsRefusedForNowTriesAgain) {
+TEST_F(EvaluatorSessionTest, OneThatIsRejectedForNowTriesAgain) {
   proto::EvaluatorOrder order;
   order.mutable_rejected()->set_reason("there is an evaluator already");
   Order(order);
@@ -328,7 +328,7 @@ TEST_F(EvaluatorSessionTest, OneThatIsRefusedForNowTriesAgain) {
 }
 
 // Promise 7.
-TEST_F(EvaluatorSessionTest, NonsenseOfACoordinatorIsRefused) {
+TEST_F(EvaluatorSessionTest, NonsenseOfACoordinatorIsRejected) {
   Evaluate(1);  // before it is welcome
   GetReady();
   Evaluate(1);

@@ -119,10 +119,10 @@ TEST_F(WorkerSessionArrivalTest, WhoDoesNotBeginEarlyIsGivenTheStepWhenAllIsTher
   EXPECT_EQ(computer_.arrived, 0);
 }
 
-TEST_F(WorkerSessionArrivalTest, ARefusedVersionDropsTheStep) {
+TEST_F(WorkerSessionArrivalTest, ARejectedVersionDropsTheStep) {
   BeginEarly();
   loop_.Advance(seconds(2));
-  ExchangePeer::RefuseVersion(ps(1), kTimeline, 6);
+  ExchangePeer::RejectVersion(ps(1), kTimeline, 6);
   EXPECT_THAT(TakeWasIn(), ElementsAre(6));
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel step", "cancel prefetch"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_phase_seconds_total", {"pull"}), 2);
@@ -141,7 +141,7 @@ TEST_F(WorkerSessionArrivalTest, ARefusedVersionDropsTheStep) {
 
 TEST_F(WorkerSessionArrivalTest, ALostTimelineDropsIt) {
   BeginEarly();
-  ExchangePeer::Refuse(ps(1), {.timeline = kTimeline}, kTimeline + 1, "another timeline");
+  ExchangePeer::Reject(ps(1), {.timeline = kTimeline}, kTimeline + 1, "another timeline");
   loop_.RunUntilIdle();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"));
   const auto reports = TakeReports();

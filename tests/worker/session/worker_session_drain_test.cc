@@ -273,7 +273,7 @@ TEST_F(WorkerSessionTest, DrainsWhenTheTimelineOfTheStepAtHandIsLost) {
   SendNoLeaseFollows();
   computer_.FinishChunks();
   computer_.Finish();
-  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "ps 0 is empty");
   loop_.RunUntilIdle();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);

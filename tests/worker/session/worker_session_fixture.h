@@ -250,12 +250,12 @@ class WorkerSessionTest : public testing::Test {
     if (pull.has_version()) {
       asked_versions_.push_back(pull.version());
       if (i == 1 && pull.version() < complete_below_)
-        return ExchangePeer::RefuseVersion(ps(i), timeline_, pull.version());
+        return ExchangePeer::RejectVersion(ps(i), timeline_, pull.version());
       version_ = pull.version();
     }
     for (uint32_t k = pull.first_chunk(); k < pull.first_chunk() + pull.chunk_count(); ++k) {
       if (pull.cut_step() != 0 && pull.cut_step() != held_cut_) {
-        return ExchangePeer::Refuse(ps(i), {pull.timeline(), pull.cut_step()}, timeline_,
+        return ExchangePeer::Reject(ps(i), {pull.timeline(), pull.cut_step()}, timeline_,
                                     "not held");
       }
       ExchangePeer::SendValues(ps(i), timeline_, k, version_, pull.cut_step(),

@@ -114,7 +114,7 @@ TEST_F(WorkerSessionRoundTest, StepsOfARoundThatIsCompleteAreReportedAsDone) {
 }
 
 // Part of the values came from a ps that had them still.
-TEST_F(WorkerSessionRoundTest, AfterARefusalTheValuesArePulledAnew) {
+TEST_F(WorkerSessionRoundTest, AfterARejectionTheValuesArePulledAnew) {
   GetReady();
   LeaseOfRound(6, 1, 6, 3);
   ServePs();

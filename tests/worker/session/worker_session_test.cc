@@ -276,8 +276,8 @@ TEST_F(WorkerSessionTest, ARejectionThatIsNotFinalMeansAnotherStream) {
   EXPECT_EQ(reports[1].steps_done().steps(0).step(), 7u);
 }
 
-// A coordinator that refuses ends the stream in order, which says nothing.
-TEST_F(WorkerSessionTest, WhyItIsRefusedIsSaidOnceAPeriodAndInTheEnd) {
+// A coordinator that rejects ends the stream in order, which says nothing.
+TEST_F(WorkerSessionTest, WhyItIsRejectedIsSaidOnceAPeriodAndInTheEnd) {
   std::vector<std::string> log;
   SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
   const Time alone = loop_.Now();
@@ -298,7 +298,7 @@ TEST_F(WorkerSessionTest, WhyItIsRefusedIsSaidOnceAPeriodAndInTheEnd) {
   EXPECT_THAT(log, Not(Contains(HasSubstr("no answer"))));
 }
 
-TEST_F(WorkerSessionTest, ARefusalIsForgottenOnceItNoLongerHolds) {
+TEST_F(WorkerSessionTest, ARejectionIsForgottenOnceItNoLongerHolds) {
   std::vector<std::string> log;
   SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
   proto::WorkerOrder order;

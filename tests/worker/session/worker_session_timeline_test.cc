@@ -39,10 +39,10 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
   EXPECT_THAT(TakeEvents(), ElementsAre("step 71 5"));
 }
 
-TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
+TEST_F(WorkerSessionTest, ARejectionDropsEverythingAndIsReported) {
   StartStep(7, 3);
   computer_.FinishChunks();
-  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "ps 0 is empty");
   const auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
@@ -62,7 +62,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
 // The coordinator opens the same timeline again for a worker that was misled.
 TEST_F(WorkerSessionTest, TheSameTimelineMayBeOpenedAgain) {
   StartStep(7, 3);
-  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "an answer from before");
+  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "an answer from before");
   loop_.RunUntilIdle();
   Open(kTimeline);
   Lease(9, 1);
@@ -88,7 +88,7 @@ TEST_F(WorkerSessionTest, TheTimelineItIsInOpenedAgainChangesNothing) {
 TEST_F(WorkerSessionTest, ATimelineLostWhilePulling) {
   GetReady();
   Lease(7, 1);
-  ExchangePeer::Refuse(ps(1), {kTimeline}, 0, "ps 1 is empty");
+  ExchangePeer::Reject(ps(1), {kTimeline}, 0, "ps 1 is empty");
   loop_.RunUntilIdle();
   ServePs();  // answers to the pull, too late
   EXPECT_THAT(computer_.TakeCalls(), Not(Contains("train 7")));
@@ -150,7 +150,7 @@ TEST_F(WorkerSessionTest, ATimelineLostWhilePullingACut) {
   GetReady();
   OrderEvaluation(13, 0);
   Lease(20, 1);
-  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "ps 0 is empty");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeReports(),
               ElementsAre(testing::Property(&proto::WorkerReport::has_timeline_lost, true)));

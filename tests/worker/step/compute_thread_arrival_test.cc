@@ -178,7 +178,7 @@ TEST_F(ComputeThreadArrivalTest, EndsWhileItWaits) {
   computer_.reset();
 }
 
-// Its version may still be refused.
+// Its version may still be rejected.
 TEST_F(ComputeThreadArrivalTest, NothingIsSaidOfAStepBeforeAllIsThere) {
   bool begun = false;
   create_runner_ =

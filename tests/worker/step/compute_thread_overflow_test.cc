@@ -185,14 +185,14 @@ TEST_F(ComputeThreadOverflowTest, TheLossScaleEndsWithTheTimeline) {
 }
 
 // Promise 9: what others compute is not to depend on what this worker has computed before.
-TEST_F(ComputeThreadOverflowTest, RoundsAreRefusedByWhoHasALossScale) {
+TEST_F(ComputeThreadOverflowTest, RoundsAreRejectedByWhoHasALossScale) {
   Job rounds = small_.Load();
   rounds.strategy.name = "sync";
   rounds.strategy.gradients_per_update = 2;
-  const absl::Status refused = PrepareOverflowing(rounds, {}).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  const absl::Status rejected = PrepareOverflowing(rounds, {}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected)) << rejected;
   EXPECT_THAT(
-      std::string(refused.message()),
+      std::string(rejected.message()),
       AllOf(HasSubstr("\"mixed_bfloat16\""), HasSubstr("\"async\""), HasSubstr("--device=cpu")));
   Job local = rounds;
   local.strategy.name = "local";

@@ -33,7 +33,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(ComputeThreadTest, AModelThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
+TEST_F(ComputeThreadTest, AModelThatDoesNotFitIsRejectedBeforeMemoryIsTaken) {
   memory_ = {.bytes = uint64_t{100} << 20, .text = "this machine has 100.0 MiB"};
   NewComputer();
   const absl::Status status = Prepare(small_.Load().ResolvedText()).status();

@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Larger pictures are refused, and those that take more than ReadingMemory::kMaxDecoding to
+// Larger pictures are rejected, and those that take more than ReadingMemory::kMaxDecoding to
 // decode: 1 to 4 bytes a pixel, and for a progressive JPEG 2 to 6 more.
 inline constexpr int64_t kMaxPixels = 64 << 20;
 

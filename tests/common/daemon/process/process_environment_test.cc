@@ -33,15 +33,15 @@ TEST(ProcessEnvironmentTest, NamesAreLookedUpByTheSystemUnlessTheUserSaysElse) {
   EXPECT_STREQ(std::getenv("GRPC_DNS_RESOLVER"), "ares");
 }
 
-TEST(ProcessEnvironmentTest, TooFewOpenFilesAreRefused) {
+TEST(ProcessEnvironmentTest, TooFewOpenFilesAreRejected) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(CheckFileLimit(), absl::OkStatus());
   const rlimit low{.rlim_cur = 12, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  const absl::Status refused = CheckFileLimit();
+  const absl::Status rejected = CheckFileLimit();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(rejected.code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(ProcessEnvironmentTest, AnOpenMpPolicyOfTheUserStays) {
@@ -83,8 +83,8 @@ TEST(ProcessEnvironmentTest, WhatIsOpenedNextIsNoStandardDescriptor) {
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     OpenStandardDescriptors();
-    const bool refused = write(STDOUT_FILENO, "nowhere", 7) == -1;
-    _exit(refused && open("/dev/null", O_RDONLY) > STDERR_FILENO ? 42 : 1);
+    const bool closed = write(STDOUT_FILENO, "nowhere", 7) == -1;
+    _exit(closed && open("/dev/null", O_RDONLY) > STDERR_FILENO ? 42 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

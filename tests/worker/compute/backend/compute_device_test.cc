@@ -87,14 +87,14 @@ TEST_F(ComputeDeviceTest, ANameIsItself) {
   EXPECT_TRUE(asked_of_.empty());
 }
 
-TEST_F(ComputeDeviceTest, AGpuThatIsNotThereIsRefusedWithWhatIsMissing) {
+TEST_F(ComputeDeviceTest, AGpuThatIsNotThereIsRejectedWithWhatIsMissing) {
   const absl::Status without = Choose("cuda:0", {}).status();
   EXPECT_EQ(without.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(without.message(), HasSubstr("built without CUDA"));
   EXPECT_EQ(Choose("cuda:2", Machine(2)).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(ComputeDeviceTest, OtherNamesAreRefused) {
+TEST_F(ComputeDeviceTest, OtherNamesAreRejected) {
   for (const char* name : {"cuda", "cuda:", "cuda:-1", "cuda:x", "cuda:99999999999", "", "gpu"}) {
     const absl::Status status = Choose(name, Machine(1)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
@@ -220,7 +220,7 @@ TEST_F(ComputeDeviceTest, TheCpuMayBeNamedSeveralTimes) {
   EXPECT_EQ(surveys_, 0);
 }
 
-TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRefusedByName) {
+TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRejectedByName) {
   const std::map<std::string, std::string> said_of = {
       {"cuda:0,cuda:0", "names cuda:0 twice"},
       {"cuda:0,cuda:00", "names cuda:00 twice"},

@@ -286,7 +286,7 @@ TEST_F(DeviceBackendTest, WhatLiesOnTheDeviceIsNoMemoryOfTheMachine) {
 }
 
 // Before the first step, and with the size of a batch that would do.
-TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
+TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRejectedWithOneThatDoes) {
   GraphRunner::Options in_parts = Options(SmallModel());
   in_parts.micro_batch_size = 40;
   const auto unlimited = MakeRunner(std::move(in_parts), 0);
@@ -309,7 +309,7 @@ TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
 }
 
 // They are computed in parts, too.
-TEST_F(DeviceBackendTest, WhatDoesNotFitIsRefusedInEachMode) {
+TEST_F(DeviceBackendTest, WhatDoesNotFitIsRejectedInEachMode) {
   using Compute = std::function<absl::Status(GraphRunner&, const Batch&)>;
   const std::vector<float> parameters = Parameters(*MakeReference(SmallModel()));
   const Compute evaluate = [&](GraphRunner& runner, const Batch& batch) {

@@ -513,7 +513,7 @@ TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
               FailsWith(absl::StatusCode::kInvalidArgument, {"weights", "4", "3"}));
 }
 
-TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
+TEST_P(GraphRunnerTest, RejectsWhatDoesNotFit) {
   auto runner = MakeRunner(PooledModel());
   const std::vector<float> parameters(runner->layout().size);
   std::vector<float> gradients(parameters.size());
@@ -593,7 +593,7 @@ TEST_P(GraphRunnerTest, SaysWhichLayersItComputesInFloat32) {
 INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(SuiteBackends()),
                          [](const auto& info) { return info.param; });
 
-TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {
+TEST(ModelRunnerTest, RejectsUnknownBackendsAndNoThreads) {
   ModelRunner::Options options;
   options.model = PooledModel();
   options.loss = kSparse;

@@ -169,7 +169,7 @@ TEST(BatchSourceTest, StepsNobodyAnnouncedAreReadAtOnce) {
     EXPECT_EQ(IndicesOf(source, step), IndicesOf(announced, step));
 }
 
-TEST(BatchSourceTest, StepsBeyondThePlanAreRefused) {
+TEST(BatchSourceTest, StepsBeyondThePlanAreRejected) {
   BatchSource source(MakeOptions(std::make_shared<FakeDataset>(10), 4, 1));
   source.Prefetch(2, ~uint64_t{0});
   source.Prefetch(~uint64_t{0}, ~uint64_t{0});

@@ -19,7 +19,7 @@ class DatasetFuzzTest : public DataFileTest {
     const std::string path = Write("data", content);
     const auto file = ArrayFile::Open(path);
     if (!file.ok()) {
-      ++refused_;
+      ++rejected_;
       ASSERT_THAT(std::string(file.status().message()), testing::HasSubstr(path));
       return;
     }
@@ -29,7 +29,7 @@ class DatasetFuzzTest : public DataFileTest {
   }
 
   int opened_ = 0;
-  int refused_ = 0;
+  int rejected_ = 0;
 };
 
 std::string Damaged(std::string content, std::mt19937& random) {
@@ -83,7 +83,7 @@ TEST_F(DatasetFuzzTest, DamagedFiles) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(opened_, 0);
-  EXPECT_GT(refused_, 1000);
+  EXPECT_GT(rejected_, 1000);
 }
 
 TEST_F(DatasetFuzzTest, RandomBytesAfterAMagic) {

@@ -105,7 +105,7 @@ TEST(SubsetDatasetTest, TheSeedAloneDecides) {
             (std::vector<float>{8, 9, 14, 15}));
 }
 
-TEST(SubsetDatasetTest, AnEmptyPartIsRefusedByName) {
+TEST(SubsetDatasetTest, AnEmptyPartIsRejectedByName) {
   const auto made = SubsetDataset::Make(std::make_unique<NumbersDataset>(9),
                                         {.test_split = 0.1, .subset = "test"});
   EXPECT_THAT(std::string(made.status().message()),
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Places, CachedDatasetTest,
                          testing::Values(CachedDataset::Place::kMemory,
                                          CachedDataset::Place::kDisk));
 
-TEST(CachedDatasetTest, WhatHasNoRoomIsRefusedAtTheBeginning) {
+TEST(CachedDatasetTest, WhatHasNoRoomIsRejectedAtTheBeginning) {
   for (const auto place : {CachedDataset::Place::kMemory, CachedDataset::Place::kDisk}) {
     for (const uint64_t examples : {uint64_t{1} << 50, uint64_t{1} << 62}) {
       const auto made = CachedDataset::Make(std::make_unique<NumbersDataset>(examples), place);

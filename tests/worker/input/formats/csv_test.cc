@@ -156,7 +156,7 @@ TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
 }
 
 // The second of the label's name would be an input, and tell the model the label.
-TEST_F(CsvTest, ANameThatTwoColumnsHaveIsRefused) {
+TEST_F(CsvTest, ANameThatTwoColumnsHaveIsRejected) {
   const std::string path = Write("data.csv", "y,a,b,y\n1,2,3,1\n");
   inputs_[0].shape = {3};
   EXPECT_THAT(ErrorOf(),

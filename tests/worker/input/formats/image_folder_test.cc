@@ -104,7 +104,7 @@ TEST_F(ImageFolderTest, ADamagedPictureFailsByName) {
 }
 
 // As an input of a dtype of whole numbers takes them.
-TEST_F(ImageFolderTest, FractionalPixelsAreRefusedWhereTheInputTakesNone) {
+TEST_F(ImageFolderTest, FractionalPixelsAreRejectedWhereTheInputTakesNone) {
   const std::string path =
       Write("set/b/1.jpeg", EncodePng({10, 20, 30, 40, 51, 60, 70, 80, 90}, 3, 3, 1));
   const Feature whole{"x", {4, 4, 3}, FeatureType::kInteger, 0, 255};
@@ -144,7 +144,7 @@ TEST_F(ImageFolderTest, KeepsNoLargeFileInMemory) {
   EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("134217728")));
 }
 
-TEST_F(ImageFolderTest, KindsThatAreNotReadAreRefusedAtOnce) {
+TEST_F(ImageFolderTest, KindsThatAreNotReadAreRejectedAtOnce) {
   Write("set/a/jpeg.gif", PlainJpeg(9, 9, 30));
   EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "30 0", "40 1", "50 1"));
   const std::string gif = Write("set/a/x.GIF", "GIF89a");

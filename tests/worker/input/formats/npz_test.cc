@@ -102,7 +102,7 @@ TEST_F(NpzTest, DamageIsNamed) {
 }
 
 // What unpacks to more than its array has, or to more than there is room for, is not unpacked.
-TEST_F(NpzTest, AZipBombIsRefused) {
+TEST_F(NpzTest, AZipBombIsRejected) {
   members_["x.npy"] = X() + std::string(64 << 20, '\0');
   Zip();
   EXPECT_LT(std::filesystem::file_size(Path("data.npz")), 100u << 10);

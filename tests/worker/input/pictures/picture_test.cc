@@ -120,7 +120,7 @@ TEST(PictureTest, APngWithMorePixelsThanItsHeaderSaysIsDamaged) {
 }
 
 // Of headers that lie about the extents none may take memory for them.
-TEST(PictureTest, LyingHeadersAreRefusedWithoutTheirMemory) {
+TEST(PictureTest, LyingHeadersAreRejectedWithoutTheirMemory) {
   const auto peak_kib = [] {
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);

@@ -2,7 +2,7 @@
 
     python make_pictures.py > pictures.json
 
-with TensorFlow 2.15.1 and Pillow. Files and pixels are hexadecimal; pixels are null where TensorFlow refuses the picture.
+with TensorFlow 2.15.1 and Pillow. Files and pixels are hexadecimal; pixels are null where TensorFlow rejects the picture.
 """
 import io
 import json

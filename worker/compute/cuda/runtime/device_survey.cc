@@ -21,9 +21,9 @@ absl::Status CheckDriver(const DeviceSurvey& survey) {
   }
   // Within a major version a program may run with an older driver. A driver that cannot run it
   // reports an error.
-  const bool refused = survey.devices.empty() && !survey.error.ok();
+  const bool unusable = survey.devices.empty() && !survey.error.ok();
   if (survey.driver_version / 1000 < survey.runtime_version / 1000 ||
-      (survey.driver_version < survey.runtime_version && refused)) {
+      (survey.driver_version < survey.runtime_version && unusable)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the NVIDIA driver of this machine is too old: it knows CUDA ",
                      VersionText(survey.driver_version), ", this program was built with CUDA ",

@@ -61,7 +61,7 @@ TEST_P(BatchSumsKernelsTest, ScoresAreThoseOfTheMetrics) {
   }
 }
 
-// As an id of no class is refused by others.
+// As an id of no class is rejected by others.
 TEST_P(BatchSumsKernelsTest, AClassThatIsNotThereIsNotAmongTheLargest) {
   const auto prediction = Normal<float>(4), target = Empty<float>(2);
   const auto scores = Empty<double>(2);
