@@ -48,7 +48,7 @@ void WriteAddress(const std::string& run_dir, const std::string& address, EventL
   loop->Offload(
       Lane::kFiles,
       [paths = RunPaths{run_dir}, address, written] {
-        *written = ReplaceFile(paths.chief_address(), address + "\n");
+        *written = ReplaceFile(paths.coordinator_address(), address + "\n");
         written->Update(RemoveRunOutcome(paths));
       },
       [written] {
@@ -110,7 +110,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .loop = network.get(),
       .network = network.get(),
       .job = std::move(job),
-      .coordinator_address = cluster.chief_address().ToString(),
+      .coordinator_address = cluster.coordinator_address().ToString(),
       .ps_addresses = cluster.PsAddresses(),
       .listed_workers = cluster.WorkerIndices(),
       .lists_evaluator = !cluster.evaluator.empty(),
@@ -120,7 +120,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .run_id = RunIdOf(run_dir),
       .take_over = take_over,
       .is_gone = IsProcessGone,
-      .on_lead = [run_dir, address = cluster.chief_address().ToString(),
+      .on_lead = [run_dir, address = cluster.coordinator_address().ToString(),
                   loop = network.get()] { WriteAddress(run_dir, address, loop); },
       .on_over = on_over};
   SHOAL_ASSIGN_OR_RETURN(const auto run, TrainingRun::Create(std::move(options)));
@@ -128,11 +128,11 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   const auto accept = [&run](const std::string& method, std::unique_ptr<Stream> stream) {
     return run->Accept(method, std::move(stream));
   };
-  SHOAL_RETURN_IF_ERROR(ListenAsTask(cluster.chief_address(), network.get(), accept));
+  SHOAL_RETURN_IF_ERROR(ListenAsTask(cluster.coordinator_address(), network.get(), accept));
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(
-          daemon, cluster.chief_address(), network.get(),
+          daemon, cluster.coordinator_address(), network.get(),
           {.collect = [&run](MetricSamples* out) { run->Collect(out); },
            .check_ready = [&run] { return run->CheckReady(); },
            .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));

@@ -24,7 +24,7 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
       {.index = spec.task.index,
        .incarnation = DrawIncarnation(),
        .loop = network.get(),
-       .control = {.coordinator = spec.chief_address().ToString(),
+       .control = {.coordinator = spec.coordinator_address().ToString(),
                    .workers = static_cast<int>(spec.workers.size()),
                    .memory = ReadMemoryLimit(),
                    .on_memory_needs = [&](uint64_t bytes) { network->KeepFree(bytes); },

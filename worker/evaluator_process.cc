@@ -21,7 +21,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
     return absl::InvalidArgumentError(
         "--step_records: an evaluator computes no steps; leave the flag out");
   }
-  const Address& chief = cluster.chief_address();
+  const Address& coordinator = cluster.coordinator_address();
   // The cluster spec need not list the evaluator. It then serves its metrics on the same loopback,
   // or the same network, as the coordinator.
   const Address* const listed = cluster.Find(cluster.task);
@@ -42,7 +42,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   EvaluatorSession session({.loop = network.get(),
                             .network = network.get(),
                             .computer = &computer,
-                            .chief = chief.ToString(),
+                            .coordinator = coordinator.ToString(),
                             .incarnation = DrawIncarnation(),
                             .host = HostName(),
                             .pid = static_cast<uint64_t>(getpid()),
@@ -53,7 +53,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   const GpuStats gpu = GpuStats::Of(devices);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
-      StartMonitoring(daemon, listed == nullptr ? chief : *listed, network.get(),
+      StartMonitoring(daemon, listed == nullptr ? coordinator : *listed, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
                        .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));

@@ -53,17 +53,17 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     LogInfo(absl::StrCat("--tf32 has no effect: it is for GPUs, and this worker computes on ",
                          devices->front().name));
   }
-  std::string chief = flags.chief;
+  std::string coordinator = flags.chief;
   std::optional<uint32_t> index;
   Address own;
-  if (chief.empty()) {
+  if (coordinator.empty()) {
     SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
     if (cluster.task.type == TaskType::kEvaluator)
       return RunEvaluator(daemon, flags, cluster, *devices);
-    chief = cluster.chief_address().ToString();
+    coordinator = cluster.coordinator_address().ToString();
     index = cluster.task.index;
     own = *cluster.Find(cluster.task);
-  } else if (const absl::StatusOr<Address> address = Address::Parse(chief); address.ok()) {
+  } else if (const absl::StatusOr<Address> address = Address::Parse(coordinator); address.ok()) {
     own = *address;  // this worker is on the coordinator's loopback, or on its network
   } else {
     return absl::InvalidArgumentError("--chief: " + std::string(address.status().message()));
@@ -99,7 +99,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   WorkerSession session({.loop = network.get(),
                          .network = network.get(),
                          .computer = &computer,
-                         .chief = chief,
+                         .coordinator = coordinator,
                          .index = index,
                          .incarnation = DrawIncarnation(),
                          .host = HostName(),

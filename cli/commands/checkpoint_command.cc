@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "cli/commands/command.h"
 #include "cli/coordinator_calls/ask_coordinator.h"
-#include "cli/flags/chief_option.h"
+#include "cli/flags/coordinator_option.h"
 #include "cli/reports/checkpoint_report.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
@@ -35,16 +35,16 @@ int Verify(const std::string& directory) { return Print(VerifyAllFiles(directory
 // Longer than a coordinator's time limit for a cut.
 constexpr Time kNowTimeout = std::chrono::minutes(10);
 
-absl::Status Now(const ChiefOption& job) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string chief, job.LeaderAddress());
+absl::Status Now(const CoordinatorOption& job) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string coordinator, job.LeaderAddress());
   proto::CheckpointReply reply;
-  SHOAL_RETURN_IF_ERROR(
-      AskCoordinator(chief, kCheckpointMethod, proto::CheckpointRequest(), kNowTimeout, &reply));
+  SHOAL_RETURN_IF_ERROR(AskCoordinator(coordinator, kCheckpointMethod, proto::CheckpointRequest(),
+                                       kNowTimeout, &reply));
   return PrintReport(reply.directory() + "\n");
 }
 
 void AddNow(CLI::App* parent, Command* chosen) {
-  auto job = std::make_shared<ChiefOption>();
+  auto job = std::make_shared<CoordinatorOption>();
   CLI::App* command = parent->add_subcommand(
       "now", "Have a running job write one; prints its directory once it is on disk");
   job->AddTo(command);

@@ -11,7 +11,7 @@
 #include "cli/coordinator_calls/status_query.h"
 #include "cli/display/console.h"
 #include "cli/display/status_report.h"
-#include "cli/flags/chief_option.h"
+#include "cli/flags/coordinator_option.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"
@@ -24,7 +24,7 @@ constexpr Time kWatchInterval = std::chrono::seconds(1);
 constexpr char kClearScreen[] = "\x1b[H\x1b[J";
 
 struct StatusOptions {
-  ChiefOption job;
+  CoordinatorOption job;
   bool json = false;
   bool watch = false;
 };
@@ -36,13 +36,13 @@ absl::Status Print(const proto::StatusReply& status, const StatusOptions& option
 
 // Prints the coordinator's status.
 absl::Status AskForStatus(const StatusOptions& options) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
+  SHOAL_ASSIGN_OR_RETURN(const std::string coordinator, options.job.Address());
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result, printed;
   bool finished = false;
   const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
-    result = status.ok() ? options.job.CheckLeads(chief, *status) : status.status();
+    result = status.ok() ? options.job.CheckLeads(coordinator, *status) : status.status();
     if (result.ok()) {
       finished = status->phase() == "finished";
       printed = Print(*status, options);
@@ -53,10 +53,11 @@ absl::Status AskForStatus(const StatusOptions& options) {
   std::unique_ptr<StatusQuery> query;
   std::unique_ptr<StatusPoller> poller;
   if (options.watch) {
-    poller = std::make_unique<StatusPoller>(network.get(), network.get(), chief, kWatchInterval,
-                                            on_result);
+    poller = std::make_unique<StatusPoller>(network.get(), network.get(), coordinator,
+                                            kWatchInterval, on_result);
   } else {
-    query = std::make_unique<StatusQuery>(network.get(), network.get(), chief, kTimeout, on_result);
+    query = std::make_unique<StatusQuery>(network.get(), network.get(), coordinator, kTimeout,
+                                          on_result);
   }
   network->Run();
   SHOAL_RETURN_IF_ERROR(printed);

@@ -1,4 +1,4 @@
-#include "cli/flags/chief_option.h"
+#include "cli/flags/coordinator_option.h"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -35,7 +35,7 @@ absl::Status WrongLeader(const std::string& address, const std::string& run_dir,
 
 }  // namespace
 
-void ChiefOption::AddTo(CLI::App* command) {
+void CoordinatorOption::AddTo(CLI::App* command) {
   CLI::Option_group* group = command->add_option_group("Which job, one of these");
   group->add_option_function<std::string>(
       "RUN",
@@ -43,20 +43,20 @@ void ChiefOption::AddTo(CLI::App* command) {
         std::error_code ignored;
         const bool is_address =
             !std::filesystem::exists(given, ignored) && shoal::Address::Parse(given).ok();
-        (is_address ? chief : run_dir) = given;
+        (is_address ? coordinator : run_dir) = given;
       },
       "Its run directory, or HOST:PORT of its coordinator");
-  group->add_option("--chief", chief, "Address of its coordinator, HOST:PORT");
+  group->add_option("--chief", coordinator, "Address of its coordinator, HOST:PORT");
   group->add_option("--run_dir", run_dir,
                     "Its run directory, where the coordinator left its address");
   group->require_option(1);
 }
 
-absl::StatusOr<std::string> ChiefOption::Address() const {
+absl::StatusOr<std::string> CoordinatorOption::Address() const {
   constexpr uint64_t kMaxBytes = 1 << 10;
-  std::string text = chief, source = "--chief";
+  std::string text = coordinator, source = "--chief";
   if (text.empty()) {
-    const std::string path = source = RunPaths{AbsolutePath(run_dir)}.chief_address();
+    const std::string path = source = RunPaths{AbsolutePath(run_dir)}.coordinator_address();
     const absl::StatusOr<std::string> content = ReadSmallFile(path, kMaxBytes);
     if (!content.ok()) {
       return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
@@ -72,7 +72,7 @@ absl::StatusOr<std::string> ChiefOption::Address() const {
       absl::StrCat(source, ": ", std::string(address.status().message())));
 }
 
-absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
+absl::StatusOr<std::string> CoordinatorOption::LeaderAddress() const {
   constexpr Time kTimeout = std::chrono::seconds(15);
   SHOAL_ASSIGN_OR_RETURN(std::string address, Address());
   if (run_dir.empty()) return address;
@@ -92,7 +92,7 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
   return address;
 }
 
-bool ChiefOption::NobodyLeads(const absl::Status& error) const {
+bool CoordinatorOption::NobodyLeads(const absl::Status& error) const {
   if (run_dir.empty()) return false;
   // The coordinator left no address, is unreachable, or another run's coordinator has its address.
   if (absl::IsNotFound(error) || absl::IsUnavailable(error) || absl::IsFailedPrecondition(error))
@@ -101,7 +101,7 @@ bool ChiefOption::NobodyLeads(const absl::Status& error) const {
   return holder.has_value() && holder->left;
 }
 
-absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const {
+absl::Status CoordinatorOption::ExplainSilence(const absl::Status& unavailable) const {
   if (run_dir.empty()) {
     return absl::UnavailableError(
         absl::StrCat(std::string(unavailable.message()),
@@ -118,8 +118,8 @@ absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const 
   return absl::UnavailableError(absl::StrCat(what, "; ", DescribeRunWithoutCoordinator(run_dir)));
 }
 
-absl::Status ChiefOption::CheckLeads(const std::string& address,
-                                     const proto::StatusReply& status) const {
+absl::Status CoordinatorOption::CheckLeads(const std::string& address,
+                                           const proto::StatusReply& status) const {
   if (run_dir.empty() || status.process().empty()) return absl::OkStatus();
   const std::optional<LeaseHolder> holder = Holder(run_dir);
   if (!holder.has_value() || holder->process.empty() || holder->process == status.process()) {

@@ -14,8 +14,8 @@ namespace shoal {
 
 // Selects the running job for a command: --chief HOST:PORT, or --run_dir DIR, where the coordinator
 // has left its address. Either value also works without its flag.
-struct ChiefOption {
-  std::string chief;
+struct CoordinatorOption {
+  std::string coordinator;
   std::string run_dir;
 
   // Adds the options and requires one of them. `this` must outlive the parsing.

@@ -17,7 +17,7 @@ namespace shoal {
 std::string TfConfigText(const ClusterAddresses& addresses, const TaskId& task) {
   const nlohmann::ordered_json config = {
       {"cluster",
-       {{"chief", nlohmann::ordered_json::array({addresses.chief})},
+       {{"chief", nlohmann::ordered_json::array({addresses.coordinator})},
         {"ps", addresses.ps},
         {"worker", addresses.workers}}},
       {"task", {{"type", TaskTypeName(task.type)}, {"index", task.index}}}};
@@ -55,7 +55,7 @@ absl::StatusOr<ClusterAddresses> ChooseAddresses(int workers, int ps) {
   std::vector<std::string> addresses;
   for (const int port : held->ports()) addresses.push_back("127.0.0.1:" + std::to_string(port));
   const auto first_worker = addresses.begin() + 1 + ps;
-  return ClusterAddresses{.chief = addresses[0],
+  return ClusterAddresses{.coordinator = addresses[0],
                           .ps = {addresses.begin() + 1, first_worker},
                           .workers = {first_worker, addresses.end()},
                           .held = std::move(held)};

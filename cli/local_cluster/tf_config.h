@@ -30,7 +30,7 @@ class HeldPorts {
 
 // The addresses of a cluster on this machine.
 struct ClusterAddresses {
-  std::string chief;  // "127.0.0.1:40001"
+  std::string coordinator;  // "127.0.0.1:40001"
   std::vector<std::string> ps;
   std::vector<std::string> workers;
   std::shared_ptr<const HeldPorts> held = nullptr;  // of these ports; null: not reserved

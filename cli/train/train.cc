@@ -168,7 +168,7 @@ class Training {
       if (!weights.empty()) console_.Print(std::string(absl::StripSuffix(weights, "\n")));
     }
     SHOAL_ASSIGN_OR_RETURN(addresses_, ChooseAddresses(options_.workers, options_.ps));
-    SHOAL_RETURN_IF_ERROR(AwaitFreeRun(run_->paths(), addresses_.chief,
+    SHOAL_RETURN_IF_ERROR(AwaitFreeRun(run_->paths(), addresses_.coordinator,
                                        [this](const std::string& line) { console_.Print(line); }));
     SHOAL_RETURN_IF_ERROR(run_->Prepare(job_));
     first_epoch_ = decision.epochs_done;
@@ -255,7 +255,7 @@ class Training {
       if (stop_requests.IsNew(network->Now())) supervisor->OnStopSignal();
     });
     SHOAL_RETURN_IF_ERROR(cluster.Start(DaemonCommands(plan, OwnEnvironment())));
-    StatusPoller poller(network.get(), network.get(), plan.addresses.chief, kStatusInterval,
+    StatusPoller poller(network.get(), network.get(), plan.addresses.coordinator, kStatusInterval,
                         [&](absl::StatusOr<proto::StatusReply> status) {
                           if (status.ok()) {
                             supervisor->OnCoordinatorAnswer();

@@ -328,7 +328,7 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
     text += "cluster: none was given (--cluster_spec, TF_CONFIG)\n";
   } else {
     const size_t workers = validated.cluster->workers.size();
-    absl::StrAppend(&text, "cluster: 1 chief, ", needs.ps.size(), " ps, ", workers,
+    absl::StrAppend(&text, "cluster: 1 coordinator, ", needs.ps.size(), " ps, ", workers,
                     workers == 1 ? " worker\n" : " workers\n");
   }
   absl::StrAppend(&text, "job: ", job.name, ", fingerprint ",

@@ -48,7 +48,7 @@ struct ClusterSpec {
 
   // Returns the address of a task, or null if it is not listed. An evaluator may be unlisted.
   const Address* Find(const TaskId& task) const;
-  const Address& chief_address() const { return chief.begin()->second; }
+  const Address& coordinator_address() const { return chief.begin()->second; }
   // Returns "127.0.0.1:2222" by ps index, 0 to n-1.
   std::vector<std::string> PsAddresses() const;
   std::set<int> WorkerIndices() const;

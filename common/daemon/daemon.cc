@@ -125,7 +125,7 @@ absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
   NameTask(spec.task);
   LogInfo("cluster spec read",
           {{"from", cluster_spec_file_.empty() ? "TF_CONFIG" : cluster_spec_file_},
-           {"chief", spec.chief_address().ToString()},
+           {"chief", spec.coordinator_address().ToString()},
            {"ps", absl::StrCat(spec.ps.size())},
            {"workers", absl::StrCat(spec.workers.size())}});
   return spec;

@@ -13,7 +13,7 @@ struct RunPaths {
   // What an evaluator has found (common/run/evaluations.h); of a run that has had one.
   std::string evaluations() const { return directory + "/evaluations.csv"; }
   // The coordinator's HOST:PORT.
-  std::string chief_address() const { return directory + "/chief.address"; }
+  std::string coordinator_address() const { return directory + "/chief.address"; }
   std::string model() const { return directory + "/model"; }
   // How the run ended last (common/run/run_outcome.h).
   std::string end() const { return directory + "/end.json"; }

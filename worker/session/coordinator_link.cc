@@ -23,7 +23,7 @@ CoordinatorLink::CoordinatorLink(Options options)
     : options_(std::move(options)),
       stream_({.loop = options_.loop,
                .network = options_.network,
-               .address = options_.chief,
+               .address = options_.coordinator,
                .method = options_.method,
                .seed = options_.seed,
                .on_open = options_.on_open,
@@ -36,7 +36,7 @@ CoordinatorLink::CoordinatorLink(Options options)
 void CoordinatorLink::Start() {
   alone_since_ = options_.loop->Now();
   watch_.Set(kLinkWatchPeriod, [this] { Watch(); });
-  LogInfo("looking for the coordinator at " + options_.chief);
+  LogInfo("looking for the coordinator at " + options_.coordinator);
   stream_.Open();
 }
 
@@ -45,27 +45,27 @@ void CoordinatorLink::Watch() {
   watch_.Set(kLinkWatchPeriod, [this] { Watch(); });
   if (welcomed_) return;
   if (rejected_) return LogWarning(NoCoordinator());
-  const std::string trouble = options_.network->IsLookingUp(options_.chief) ? "looking up the name"
+  const std::string trouble = options_.network->IsLookingUp(options_.coordinator) ? "looking up the name"
                               : last_error_.empty()                         ? "no answer"
                                                                             : last_error_;
-  LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " for ",
+  LogWarning(absl::StrCat("waiting for the coordinator at ", options_.coordinator, " for ",
                           WholeSeconds(Alone()), " s: ", trouble));
 }
 
 std::string CoordinatorLink::NoCoordinator() const {
   return absl::StrCat(rejected_ ? "rejected by the coordinator at " : "no coordinator at ",
-                      options_.chief, " for ", WholeSeconds(Alone()), " s: ", last_error_);
+                      options_.coordinator, " for ", WholeSeconds(Alone()), " s: ", last_error_);
 }
 
 absl::Status CoordinatorLink::Parse(const Message& message,
                                     google::protobuf::MessageLite* order) const {
   if (ParseMessage(message, order)) return absl::OkStatus();
-  return InvalidMessageError("the coordinator at " + options_.chief, order->GetTypeName());
+  return InvalidMessageError("the coordinator at " + options_.coordinator, order->GetTypeName());
 }
 
 void CoordinatorLink::Welcomed() {
   if (std::exchange(lost_, false)) {
-    LogInfo(absl::StrCat("back with the coordinator at ", options_.chief, " after ",
+    LogInfo(absl::StrCat("back with the coordinator at ", options_.coordinator, " after ",
                          WholeSeconds(Alone()), " s"));
   }
   welcomed_ = true;
@@ -96,8 +96,8 @@ void CoordinatorLink::OnClosed(const absl::Status& status) {
   if (std::exchange(welcomed_, false)) {
     alone_since_ = options_.loop->Now();
     lost_ = true;
-    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
-                            absl::StripPrefix(last_error_, options_.chief + ": ")));
+    LogWarning(absl::StrCat("lost the coordinator at ", options_.coordinator, ": ",
+                            absl::StripPrefix(last_error_, options_.coordinator + ": ")));
   }
   options_.on_closed();
 }

@@ -29,7 +29,7 @@ class CoordinatorLink {
   struct Options {
     EventLoop* loop = nullptr;  // both outlive this
     Network* network = nullptr;
-    std::string chief;              // address of the coordinator
+    std::string coordinator;        // address, HOST:PORT
     std::string method;             // of the stream
     uint64_t seed = 0;              // for the random pauses between tries
     Time timeout{};                 // Retry() fails after this long without a coordinator

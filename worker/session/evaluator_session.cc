@@ -28,7 +28,7 @@ EvaluatorSession::EvaluatorSession(Options options)
     : options_(std::move(options)),
       link_({.loop = options_.loop,
              .network = options_.network,
-             .chief = options_.chief,
+             .coordinator = options_.coordinator,
              .method = kEvaluateMethod,
              .seed = options_.incarnation,
              .timeout = options_.coordinator_timeout,
@@ -53,10 +53,10 @@ void EvaluatorSession::Watch() {
   const std::string waited = absl::StrCat(", for ", WholeSeconds(now - activity_began_), " s");
   say_wait_at_ = now + kSayWaitAfter;
   if (activity_ == Activity::kReading) {
-    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief,
+    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.coordinator,
                             " to send values of checkpoint ", checkpoint_, waited));
   } else if (activity_ == Activity::kIdle && prepared_.has_value() && !computing_) {
-    LogInfo(absl::StrCat("waiting for the coordinator at ", options_.chief,
+    LogInfo(absl::StrCat("waiting for the coordinator at ", options_.coordinator,
                          " to have a checkpoint that is not evaluated yet", waited));
     say_wait_at_ = now + kSayIdleEvery;
   }
@@ -109,7 +109,7 @@ void EvaluatorSession::OnWelcome(const proto::EvaluatorWelcome& welcome) {
   link_.Welcomed();
   const uint32_t job = JobFingerprint(welcome.job());
   if ((prepared_.has_value() || preparing_) && job != job_fingerprint_)
-    return Over(OtherJob(options_.chief, job, job_fingerprint_));
+    return Over(OtherJob(options_.coordinator, job, job_fingerprint_));
   if (prepared_.has_value()) return SendReady();
   if (std::exchange(preparing_, true)) return;
   job_fingerprint_ = job;
@@ -197,7 +197,7 @@ void EvaluatorSession::OnValues(const proto::Values& values) {
   if (piece == nullptr) return;
   if (values.values().size() != piece->size_bytes) {
     return Over(absl::FailedPreconditionError(
-        absl::StrCat("the coordinator at ", options_.chief, " sent ", values.values().size(),
+        absl::StrCat("the coordinator at ", options_.coordinator, " sent ", values.values().size(),
                      " bytes of ", values.variable(), " instead of ", piece->size_bytes,
                      "; start the evaluator with the coordinator's version of shoal")));
   }

@@ -35,7 +35,7 @@ class EvaluatorSession {
     EventLoop* loop = nullptr;  // all pointers must outlive this
     Network* network = nullptr;
     StepComputer* computer = nullptr;  // one that only evaluates
-    std::string chief;                 // address of the coordinator
+    std::string coordinator;           // address, HOST:PORT
     uint64_t incarnation = 0;          // random
     std::string host;
     uint64_t pid = 0;

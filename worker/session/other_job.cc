@@ -5,10 +5,11 @@
 
 namespace shoal {
 
-absl::Status OtherJob(const std::string& chief, uint32_t its_job, uint32_t own_job) {
-  return absl::UnavailableError(absl::StrCat(
-      "the coordinator at ", chief, " now has the job with fingerprint ", ChecksumText(its_job),
-      ", but this process has the one with ", ChecksumText(own_job), "; start it again"));
+absl::Status OtherJob(const std::string& coordinator, uint32_t its_job, uint32_t own_job) {
+  return absl::UnavailableError(
+      absl::StrCat("the coordinator at ", coordinator, " now has the job with fingerprint ",
+                   ChecksumText(its_job), ", but this process has the one with ",
+                   ChecksumText(own_job), "; start it again"));
 }
 
 }  // namespace shoal

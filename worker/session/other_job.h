@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// Returns kUnavailable, for a task that ends because its coordinator at `chief` has another job
-// now. `its_job` and `own_job` are JobFingerprints.
-absl::Status OtherJob(const std::string& chief, uint32_t its_job, uint32_t own_job);
+// Returns kUnavailable, for a task that ends because its coordinator at `coordinator` has another
+// job now. `its_job` and `own_job` are JobFingerprints.
+absl::Status OtherJob(const std::string& coordinator, uint32_t its_job, uint32_t own_job);
 
 }  // namespace shoal

@@ -26,7 +26,7 @@ WorkerSession::WorkerSession(Options options)
     : options_(std::move(options)),
       link_({.loop = options_.loop,
              .network = options_.network,
-             .chief = options_.chief,
+             .coordinator = options_.coordinator,
              .method = kWorkMethod,
              .seed = options_.incarnation,
              .timeout = options_.coordinator_timeout,
@@ -48,7 +48,7 @@ void WorkerSession::WatchWaits() {
   const std::string waited = absl::StrCat("for ", WholeSeconds(now - activity_began_), " s");
   if (activity_ == Activity::kIdle) {
     if (computing_ || !link_.welcomed() || !prepared_.has_value()) return;
-    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " to ",
+    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.coordinator, " to ",
                             timeline_ == 0 ? "open a timeline" : "hand out steps", ", ", waited));
     return;
   }
@@ -165,7 +165,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   const uint32_t job = JobFingerprint(welcome.job());
   if (prepared_.has_value() || preparing_) {
     if (job != job_fingerprint_)
-      return OverOfOtherCluster(OtherJob(options_.chief, job, job_fingerprint_));
+      return OverOfOtherCluster(OtherJob(options_.coordinator, job, job_fingerprint_));
     if (ps != ps_)
       return OverOfOtherCluster(
           absl::UnavailableError("the cluster has other ps now; start the worker again"));
@@ -185,7 +185,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
 absl::Status WorkerSession::CheckWelcome(const proto::Welcome& welcome) const {
   const auto wrong = [this](const std::string& what) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the coordinator at ", options_.chief, " ", what,
+        absl::StrCat("the coordinator at ", options_.coordinator, " ", what,
                      "; set --chief to the address of this job's coordinator"));
   };
   if (options_.index.has_value() && welcome.index() != *options_.index) {

@@ -51,7 +51,7 @@ class WorkerSession {
     EventLoop* loop = nullptr;  // all pointers must outlive this
     Network* network = nullptr;
     StepComputer* computer = nullptr;
-    std::string chief;              // address of the coordinator
+    std::string coordinator;        // address, HOST:PORT
     std::optional<uint32_t> index;  // in the cluster spec; empty: the coordinator assigns one
     uint64_t incarnation = 0;       // random
     std::string host;

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const ClusterAddresses kAddresses = {.chief = "127.0.0.1:1001",
+const ClusterAddresses kAddresses = {.coordinator = "127.0.0.1:1001",
                                      .ps = {"127.0.0.1:1002", "127.0.0.1:1003"},
                                      .workers = {"127.0.0.1:1004"}};
 
@@ -31,7 +31,7 @@ TEST(TfConfigTest, IsWhatTheDaemonsRead) {
   const auto spec = ParseClusterSpec(TfConfigText(kAddresses, {TaskType::kPs, 1}), "TF_CONFIG",
                                      /*need_task=*/true);
   ASSERT_TRUE(spec.ok()) << spec.status();
-  EXPECT_EQ(spec->chief_address().ToString(), "127.0.0.1:1001");
+  EXPECT_EQ(spec->coordinator_address().ToString(), "127.0.0.1:1001");
   EXPECT_EQ(spec->PsAddresses(), kAddresses.ps);
   EXPECT_EQ(spec->workers.at(0).ToString(), "127.0.0.1:1004");
   EXPECT_EQ(spec->task.type, TaskType::kPs);
@@ -75,7 +75,7 @@ TEST(HeldPortsTest, AreTheHoldersOwnAndATaskListensThereAgainAndAgain) {
 TEST(ChooseAddressesTest, GivesEachTaskItsOwn) {
   const auto addresses = ChooseAddresses(/*workers=*/3, /*ps=*/2);
   ASSERT_TRUE(addresses.ok()) << addresses.status();
-  EXPECT_THAT(addresses->chief, StartsWith("127.0.0.1:"));
+  EXPECT_THAT(addresses->coordinator, StartsWith("127.0.0.1:"));
   EXPECT_EQ(addresses->ps.size(), 2);
   EXPECT_EQ(addresses->workers.size(), 3);
   const auto spec =

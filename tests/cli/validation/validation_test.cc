@@ -138,7 +138,7 @@ TEST_F(ValidationTest, CountsWhatAJobNeeds) {
   EXPECT_EQ(variable_bytes, 280);
   EXPECT_EQ(slot_bytes, 560);
   const std::string text = NeedsText(*validated, needs, "");
-  EXPECT_THAT(text, HasSubstr("cluster: 1 chief, 2 ps, 1 worker\n"));
+  EXPECT_THAT(text, HasSubstr("cluster: 1 coordinator, 2 ps, 1 worker\n"));
   EXPECT_THAT(text,
               HasSubstr("parameters: 70 trainable, 0 other (280 B), optimizer slots 560 B\n"));
   EXPECT_THAT(text, HasSubstr("ps 1 at c:1: variables "));

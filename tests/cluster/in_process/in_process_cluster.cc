@@ -120,7 +120,7 @@ void InProcessCluster::StartWorker(int index) {
       WorkerSession::Options{.loop = task.node.get(),
                              .network = task.node.get(),
                              .computer = task.computer.get(),
-                             .chief = "chief",
+                             .coordinator = "chief",
                              .index = static_cast<uint32_t>(index),
                              .incarnation = uint64_t{2000} + index,
                              .host = "here",
@@ -152,7 +152,7 @@ void InProcessCluster::StartEvaluator() {
       EvaluatorSession::Options{.loop = task.node.get(),
                                 .network = task.node.get(),
                                 .computer = task.computer.get(),
-                                .chief = "chief",
+                                .coordinator = "chief",
                                 .incarnation = 3000 + ++evaluators_,
                                 .host = "here",
                                 .on_over = [this, &task](const absl::Status& status) {

@@ -149,7 +149,8 @@ class FileComputer : public StepComputer {
   bool stopped_ = false;
 };
 
-int Run(const std::string& chief, uint32_t index, int stop_pulling, FileComputer::Options files) {
+int Run(const std::string& coordinator, uint32_t index, int stop_pulling,
+        FileComputer::Options files) {
   StartLogging({.task = "worker-" + std::to_string(index)});
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   files.loop = network.get();
@@ -159,7 +160,7 @@ int Run(const std::string& chief, uint32_t index, int stop_pulling, FileComputer
   WorkerSession session({.loop = network.get(),
                          .network = &stopping,
                          .computer = &computer,
-                         .chief = chief,
+                         .coordinator = coordinator,
                          .index = index,
                          .incarnation = DrawIncarnation(),
                          .pid = static_cast<uint64_t>(getpid()),

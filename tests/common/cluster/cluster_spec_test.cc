@@ -52,7 +52,7 @@ std::string TaskError(const std::string& task) {
 
 TEST(ClusterSpecTest, ReadsTensorFlowsOwn) {
   const ClusterSpec spec = Parse(kSpec);
-  EXPECT_EQ(spec.chief_address().ToString(), "host0:2222");
+  EXPECT_EQ(spec.coordinator_address().ToString(), "host0:2222");
   EXPECT_THAT(spec.PsAddresses(), ElementsAre("host1:2222", "host2:2222"));
   EXPECT_EQ(spec.workers.size(), 3u);
   EXPECT_EQ(TaskName(spec.task), "worker 1");
@@ -78,7 +78,7 @@ TEST(ClusterSpecTest, ReadsIpv6) {
   const ClusterSpec spec =
       Parse(R"({"cluster": {"chief": ["[::1]:1"], "ps": ["[::1]:2"], "worker": ["[fe80::2]:1"]}})",
             false);
-  EXPECT_EQ(spec.chief_address().ToString(), "[::1]:1");
+  EXPECT_EQ(spec.coordinator_address().ToString(), "[::1]:1");
 }
 
 TEST(ClusterSpecTest, EvaluatorMayBeListedOrNot) {

@@ -241,7 +241,7 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
       .loop = process,
       .network = process,
       .computer = program->computer.get(),
-      .chief = kChief,
+      .coordinator = kChief,
       .index = listed ? std::optional<uint32_t>(task.index) : std::nullopt,
       .incarnation = world_.random().Next(),
       .host = task.name,

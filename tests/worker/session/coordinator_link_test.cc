@@ -32,7 +32,7 @@ class CoordinatorLinkTest : public testing::Test {
     link_ = std::make_unique<CoordinatorLink>(CoordinatorLink::Options{
         .loop = &loop_,
         .network = &network_,
-        .chief = "chief:1",
+        .coordinator = "chief:1",
         .method = kWorkMethod,
         .seed = 99,
         .timeout = minutes(10),
@@ -48,9 +48,9 @@ class CoordinatorLinkTest : public testing::Test {
   }
   ~CoordinatorLinkTest() override { SendLogTo({}); }
 
-  FarEnd& chief() { return network_.Newest("chief:1"); }
+  FarEnd& coordinator() { return network_.Newest("chief:1"); }
   void Break() {
-    chief().Close(absl::UnavailableError("connection reset"));
+    coordinator().Close(absl::UnavailableError("connection reset"));
     loop_.RunUntilIdle();
   }
   absl::Status Reject(bool final = false, bool other_job = false) {
@@ -71,13 +71,13 @@ class CoordinatorLinkTest : public testing::Test {
 };
 
 TEST_F(CoordinatorLinkTest, SaysHelloOnEachStream) {
-  EXPECT_EQ(chief().method(), kWorkMethod);
-  EXPECT_THAT(chief().Take<proto::WorkerReport>(), SizeIs(1));
+  EXPECT_EQ(coordinator().method(), kWorkMethod);
+  EXPECT_THAT(coordinator().Take<proto::WorkerReport>(), SizeIs(1));
   link_->Welcomed();
   Break();
   loop_.Advance(seconds(1));
   EXPECT_EQ(network_.CountOf("chief:1"), 2);
-  EXPECT_THAT(chief().Take<proto::WorkerReport>(), SizeIs(1));
+  EXPECT_THAT(coordinator().Take<proto::WorkerReport>(), SizeIs(1));
   EXPECT_THAT(TakeEvents(), ElementsAre("closed"));
 }
 
@@ -124,7 +124,7 @@ TEST_F(CoordinatorLinkTest, ARejectionForNowIsLoggedOnceAndTriedAgain) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(Reject().ok());
     EXPECT_FALSE(link_->welcomed());
-    chief().Close(absl::OkStatus());
+    coordinator().Close(absl::OkStatus());
     loop_.Advance(seconds(1));
   }
   EXPECT_EQ(network_.CountOf("chief:1"), 4);
@@ -159,11 +159,11 @@ TEST_F(CoordinatorLinkTest, LeavesOnceTheCoordinatorHasClosedTheStream) {
   int left = 0;
   link_->Leave([&left] { ++left; });
   EXPECT_TRUE(link_->over());
-  EXPECT_TRUE(chief().finished()->ok());
-  chief().Send(proto::WorkerOrder());
+  EXPECT_TRUE(coordinator().finished()->ok());
+  coordinator().Send(proto::WorkerOrder());
   loop_.RunUntilIdle();
   EXPECT_EQ(left, 0);
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   loop_.RunUntilIdle();
   EXPECT_EQ(left, 1);
   loop_.Advance(minutes(1));
@@ -177,7 +177,7 @@ TEST_F(CoordinatorLinkTest, LeavesWithinASecondOrWhenItIsStopped) {
     int left = 0;
     CoordinatorLink link({.loop = &loop_,
                           .network = &network_,
-                          .chief = "chief:2",
+                          .coordinator = "chief:2",
                           .method = kWorkMethod,
                           .on_message = [](const Message&) {},
                           .on_closed = [] {}});
@@ -205,8 +205,8 @@ TEST_F(CoordinatorLinkTest, LeavesAtOnceWithoutAStream) {
 
 TEST_F(CoordinatorLinkTest, TheEndStopsMessagesRetriesAndLogLines) {
   link_->End();
-  EXPECT_TRUE(chief().open()) << "queued reports still leave";
-  chief().Send(proto::WorkerOrder());
+  EXPECT_TRUE(coordinator().open()) << "queued reports still leave";
+  coordinator().Send(proto::WorkerOrder());
   Break();
   loop_.Advance(minutes(1));
   EXPECT_THAT(TakeEvents(), IsEmpty());

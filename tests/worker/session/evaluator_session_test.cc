@@ -41,7 +41,7 @@ class EvaluatorSessionTest : public testing::Test {
         EvaluatorSession::Options{.loop = &loop_,
                                   .network = &network_,
                                   .computer = &computer_,
-                                  .chief = "chief:1",
+                                  .coordinator = "chief:1",
                                   .incarnation = 99,
                                   .host = "node",
                                   .pid = 12,
@@ -51,13 +51,13 @@ class EvaluatorSessionTest : public testing::Test {
                                   }});
     session_->Start();
   }
-  FarEnd& chief() { return network_.Newest("chief:1"); }
+  FarEnd& coordinator() { return network_.Newest("chief:1"); }
   std::vector<proto::EvaluatorReport> TakeReports() {
     loop_.RunUntilIdle();
-    return chief().Take<proto::EvaluatorReport>();
+    return coordinator().Take<proto::EvaluatorReport>();
   }
   void Order(const proto::EvaluatorOrder& order) {
-    chief().Send(order);
+    coordinator().Send(order);
     loop_.RunUntilIdle();
   }
   void Welcome(const std::string& job = "the job") {
@@ -117,7 +117,7 @@ class EvaluatorSessionTest : public testing::Test {
 TEST_F(EvaluatorSessionTest, SaysHelloPreparesAndIsReady) {
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_EQ(chief().method(), kEvaluateMethod);
+  EXPECT_EQ(coordinator().method(), kEvaluateMethod);
   EXPECT_EQ(reports[0].hello().version(), kVersion);
   EXPECT_EQ(reports[0].hello().incarnation(), 99u);
   Welcome();
@@ -185,7 +185,7 @@ TEST_F(EvaluatorSessionTest, WhatWasBegunIsVoidWithTheStream) {
   GetReady();
   Evaluate(1);
   ServeValues(3);
-  chief().Close(absl::UnavailableError("connection reset"));
+  coordinator().Close(absl::UnavailableError("connection reset"));
   loop_.Advance(seconds(1));
   Welcome();
   auto reports = TakeReports();
@@ -201,7 +201,7 @@ TEST_F(EvaluatorSessionTest, WhatWasBegunIsVoidWithTheStream) {
 // Its test set, loss and model may be others by then.
 TEST_F(EvaluatorSessionTest, AnotherJobMeansAnotherStart) {
   GetReady();
-  chief().Close(absl::UnavailableError("connection reset"));
+  coordinator().Close(absl::UnavailableError("connection reset"));
   loop_.Advance(seconds(1));
   TakeReports();
   Welcome("another job");
@@ -238,13 +238,13 @@ TEST_F(EvaluatorSessionTest, WithoutACheckpointItWaitsAndSaysSo) {
 TEST_F(EvaluatorSessionTest, WithoutACoordinatorItSaysSoAndGivesUpInTheEnd) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < 12; ++i) {
-    chief().Close(absl::UnavailableError("refused"));
+    coordinator().Close(absl::UnavailableError("refused"));
     loop_.Advance(seconds(1));
   }
   EXPECT_THAT(CapturedLog(), HasSubstr("chief:1 for 5 s: refused"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 0);
   loop_.Advance(minutes(10));
-  chief().Close(absl::UnavailableError("refused"));
+  coordinator().Close(absl::UnavailableError("refused"));
   loop_.RunUntilIdle();
   ASSERT_TRUE(over_.has_value());
   EXPECT_TRUE(absl::IsUnavailable(*over_)) << *over_;
@@ -268,7 +268,7 @@ TEST_F(EvaluatorSessionTest, ToldToStopItSaysSoAndLeavesAtOnce) {
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
   EXPECT_EQ(reports[0].leaving().reason(), "told to stop by a signal");
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   loop_.RunUntilIdle();
   ASSERT_TRUE(over_.has_value());
   EXPECT_TRUE(absl::IsCancelled(*over_));
@@ -285,7 +285,7 @@ TEST_F(EvaluatorSessionTest, WhatIsWrongHereIsSaidAndEndsIt) {
   Welcome();
   computer_.FinishPrepare(absl::NotFoundError("no such file: test.idx"));
   TakeReports();
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   loop_.RunUntilIdle();
   ASSERT_TRUE(over_.has_value());
   EXPECT_EQ(over_->message(), "no such file: test.idx");
@@ -317,7 +317,7 @@ TEST_F(EvaluatorSessionTest, OneThatIsRejectedForNowTriesAgain) {
   proto::EvaluatorOrder order;
   order.mutable_rejected()->set_reason("there is an evaluator already");
   Order(order);
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   loop_.Advance(seconds(2));
   EXPECT_FALSE(over_.has_value());
   EXPECT_EQ(network_.CountOf("chief:1"), 2);

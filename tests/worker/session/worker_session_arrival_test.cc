@@ -162,7 +162,7 @@ TEST_F(WorkerSessionArrivalTest, ADrainingWorkerFinishesIt) {
   BeginEarly();
   session_->Drain("SIGTERM");
   SendNoLeaseFollows();
-  EXPECT_FALSE(chief().finished().has_value());
+  EXPECT_FALSE(coordinator().finished().has_value());
   SendAll();
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 6"));

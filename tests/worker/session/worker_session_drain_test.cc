@@ -22,7 +22,7 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsItHolds) {
   Lease(40, 1);
   OrderEvaluation(13, 0);
   for (const char* step : {"step 70 7", "step 70 8", "step 70 40"}) {
-    EXPECT_FALSE(chief().finished().has_value());
+    EXPECT_FALSE(coordinator().finished().has_value());
     FinishStep();
     EXPECT_THAT(TakeEvents(), ElementsAre(step));
   }
@@ -117,7 +117,7 @@ TEST_F(WorkerSessionTest, HaltsForNobodyElse) {
   Halt();
   FinishStep();
   EXPECT_FALSE(computer_.busy());
-  LoseChief();
+  LoseCoordinator();
   ServePs();
   EXPECT_TRUE(computer_.busy()) << "nobody is left who would tell it to go on";
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
@@ -154,7 +154,7 @@ TEST_F(WorkerSessionTest, DrainsWhenItMayGoOn) {
   Halt();
   session_->Drain("SIGTERM");
   FinishStep();
-  EXPECT_FALSE(chief().finished().has_value()) << "8 may be needed";
+  EXPECT_FALSE(coordinator().finished().has_value()) << "8 may be needed";
   Resume(9);
   ServePs();
   SendNoLeaseFollows();
@@ -178,7 +178,7 @@ TEST_F(WorkerSessionTest, TellsTheNextCoordinatorThatItIsDraining) {
   StartStep(7, 2);
   session_->Drain("SIGTERM");
   ExpectDraining();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   Welcome();
   ExpectDraining();
@@ -189,11 +189,11 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsThatAreOnTheWay) {
   GetReady();
   session_->Drain("SIGTERM");
   ExpectDraining();
-  EXPECT_FALSE(chief().finished().has_value());
+  EXPECT_FALSE(coordinator().finished().has_value());
   Lease(7, 1);
   ServePs();
   SendNoLeaseFollows();
-  EXPECT_FALSE(chief().finished().has_value());
+  EXPECT_FALSE(coordinator().finished().has_value());
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
   ExpectLeaving("SIGTERM", false);
@@ -213,14 +213,14 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
   StartStep(7, 2);
   session_->Drain("SIGTERM");
   SendNoLeaseFollows();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   Welcome();
   ExpectDraining();
   Open(kTimeline);
   FinishStep();
   FinishStep();
-  EXPECT_FALSE(chief().finished().has_value());
+  EXPECT_FALSE(coordinator().finished().has_value());
   SendNoLeaseFollows();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);
@@ -229,7 +229,7 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
 // Else the step would be above the last cut, of ps that have applied it.
 TEST_F(WorkerSessionTest, DrainsOnceWhatItHasDoneIsReported) {
   StartStep(7, 1);
-  LoseChief();
+  LoseCoordinator();
   session_->Drain("SIGTERM");
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
@@ -248,13 +248,13 @@ TEST_F(WorkerSessionTest, DrainsBeforeItIsWelcome) {
   Welcome();  // on the way already
   EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "nothing is begun any more";
   EXPECT_THAT(TakeEvents(), IsEmpty());
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   loop_.RunUntilIdle();
   ExpectOver(WorkerSession::End::kDrained);
 }
 
 TEST_F(WorkerSessionTest, DrainsBetweenTwoTries) {
-  LoseChief();
+  LoseCoordinator();
   session_->Drain("SIGTERM");
   ExpectOver(WorkerSession::End::kDrained);
 }
@@ -331,7 +331,7 @@ TEST_P(DrainTimeoutTest, EndsInTime) {
 
 TEST_P(DrainTimeoutTest, EndsInTimeWithoutACoordinator) {
   Reach(GetParam());
-  LoseChief();
+  LoseCoordinator();
   session_->Drain("SIGTERM");
   loop_.Advance(kDrainTimeout);
   ExpectOver(WorkerSession::End::kDrained);

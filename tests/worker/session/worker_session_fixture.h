@@ -131,7 +131,7 @@ class WorkerSessionTest : public testing::Test {
         .loop = &loop_,
         .network = &network_,
         .computer = &computer_,
-        .chief = "chief:1",
+        .coordinator = "chief:1",
         .index = index,
         .incarnation = 99,
         .host = "node",
@@ -152,16 +152,16 @@ class WorkerSessionTest : public testing::Test {
     session_->Start();
   }
 
-  FarEnd& chief() { return network_.Newest("chief:1"); }
+  FarEnd& coordinator() { return network_.Newest("chief:1"); }
   FarEnd& ps(int index) { return network_.Newest(absl::StrCat("ps-", index, ":1")); }
 
   // Returns the reports to the coordinator since the last call.
   std::vector<proto::WorkerReport> TakeReports() {
     loop_.RunUntilIdle();
-    return chief().Take<proto::WorkerReport>();
+    return coordinator().Take<proto::WorkerReport>();
   }
   void Order(const proto::WorkerOrder& order) {
-    chief().Send(order);
+    coordinator().Send(order);
     loop_.RunUntilIdle();
   }
   void Welcome(uint32_t index = 4, std::vector<std::string> addresses = {"ps-0:1", "ps-1:1"},
@@ -284,8 +284,8 @@ class WorkerSessionTest : public testing::Test {
     computer_.Finish();
     ServePs();
   }
-  void LoseChief() {
-    chief().Close(absl::UnavailableError("connection reset"));
+  void LoseCoordinator() {
+    coordinator().Close(absl::UnavailableError("connection reset"));
     loop_.RunUntilIdle();
   }
   // Lets the session find the coordinator again.
@@ -301,9 +301,10 @@ class WorkerSessionTest : public testing::Test {
     ASSERT_TRUE(reports.back().has_leaving()) << reports.back().ShortDebugString();
     EXPECT_THAT(reports.back().leaving().reason(), testing::HasSubstr(reason));
     EXPECT_EQ(reports.back().leaving().failed(), failed);
-    ASSERT_TRUE(chief().finished().has_value()) << "the stream ends in order, so that this arrives";
+    ASSERT_TRUE(coordinator().finished().has_value())
+        << "the stream ends in order, so that this arrives";
     EXPECT_FALSE(end_.has_value()) << "not before the coordinator has read it";
-    chief().Close(absl::OkStatus());
+    coordinator().Close(absl::OkStatus());
     loop_.RunUntilIdle();
   }
   // Sends the coordinator's answer to Draining.

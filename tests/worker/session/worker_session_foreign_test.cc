@@ -15,7 +15,7 @@ class ForeignCoordinatorTest : public WorkerSessionTest {
  protected:
   // Steps that it says it holds, to a coordinator that comes after.
   int HeldSteps() {
-    LoseChief();
+    LoseCoordinator();
     Reconnect();
     const auto reports = TakeReports();
     EXPECT_EQ(reports.size(), 1u);
@@ -124,11 +124,11 @@ TEST_F(ForeignCoordinatorTest, ReasonsAreCut) {
 TEST_F(ForeignCoordinatorTest, OneThatWelcomesAndBreaksIsNotTriedAtOnceForEver) {
   for (int i = 0; i < 10; ++i) {
     Welcome();
-    LoseChief();
+    LoseCoordinator();
     Reconnect();
   }
   Welcome();
-  LoseChief();
+  LoseCoordinator();
   const int before = network_.CountOf("chief:1");
   loop_.Advance(std::chrono::milliseconds(400));
   EXPECT_EQ(network_.CountOf("chief:1"), before);
@@ -193,14 +193,14 @@ TEST_P(ForeignOrdersTest, NeverStopIt) {
       computer_.Finish();
     }
     if (random_() % 20 == 0) {
-      LoseChief();
+      LoseCoordinator();
       Reconnect();
     }
-    chief().Take<proto::WorkerReport>();
+    coordinator().Take<proto::WorkerReport>();
   }
   ASSERT_TRUE(prepared);
   if (computer_.busy()) computer_.Finish();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   Welcome();
   Open(kTimeline + 5);

@@ -135,7 +135,7 @@ TEST_F(WorkerSessionRoundTest, WhatWasInIsReportedOverALaterStream) {
   complete_below_ = 9;
   LeaseOfRound(8, 1, 6, 3);
   TakeReports();
-  LoseChief();
+  LoseCoordinator();
   ServePs();
   Reconnect();
   Welcome();
@@ -163,7 +163,7 @@ TEST_F(WorkerSessionRoundTest, ADrainingWorkerLeavesWhenAllItHoldsWasIn) {
   SendNoLeaseFollows();
   ServePs();
   EXPECT_THAT(TakeDone(), ElementsAre("7 was in", "8 was in"));
-  EXPECT_TRUE(chief().finished().has_value());
+  EXPECT_TRUE(coordinator().finished().has_value());
 }
 
 TEST_F(WorkerSessionRoundTest, ALeaseBeyondItsRoundIsNotTaken) {

@@ -30,7 +30,7 @@ TEST_F(WorkerSessionTest, SaysHelloPreparesAndIsReady) {
   auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
   const proto::WorkerHello& hello = reports[0].hello();
-  EXPECT_EQ(chief().method(), kWorkMethod);
+  EXPECT_EQ(coordinator().method(), kWorkMethod);
   EXPECT_EQ(hello.version(), kVersion);
   EXPECT_EQ(hello.index(), 4u);
   EXPECT_EQ(hello.host(), "node");
@@ -237,7 +237,7 @@ TEST_F(WorkerSessionTest, APsOfAnotherVersionMakesItLeave) {
 
 TEST_F(WorkerSessionTest, WorksOnWithoutACoordinatorAndReportsLater) {
   StartStep(7, 2);
-  LoseChief();
+  LoseCoordinator();
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 8"));
@@ -267,7 +267,7 @@ TEST_F(WorkerSessionTest, ARejectionThatIsNotFinalMeansAnotherStream) {
   Order(order);
   FinishStep();
   EXPECT_THAT(TakeReports(), IsEmpty()) << "nobody listens any more";
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   Reconnect();
   TakeReports();
   Welcome();
@@ -283,11 +283,11 @@ TEST_F(WorkerSessionTest, WhyItIsRejectedIsSaidOnceAPeriodAndInTheEnd) {
   const Time alone = loop_.Now();
   while (!end_.has_value() && loop_.Now() < alone + minutes(20)) {
     loop_.Advance(milliseconds(100));
-    if (!chief().open()) continue;
+    if (!coordinator().open()) continue;
     proto::WorkerOrder order;
     order.mutable_rejected()->set_reason("there is a worker 4 already");
     Order(order);
-    if (chief().open()) chief().Close(absl::OkStatus());
+    if (coordinator().open()) coordinator().Close(absl::OkStatus());
     loop_.RunUntilIdle();
   }
   SendLogTo({});
@@ -304,16 +304,16 @@ TEST_F(WorkerSessionTest, ARejectionIsForgottenOnceItNoLongerHolds) {
   proto::WorkerOrder order;
   order.mutable_rejected()->set_reason("there is a worker 4 already");
   Order(order);
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   Reconnect();
-  chief().Close(absl::UnavailableError("connection refused"));
+  coordinator().Close(absl::UnavailableError("connection refused"));
   loop_.Advance(seconds(6));
   EXPECT_THAT(log, Contains(HasSubstr("chief:1 for 5 s: connection refused")));
   Order(order);
-  chief().Close(absl::OkStatus());
+  coordinator().Close(absl::OkStatus());
   Reconnect();
   Welcome();
-  LoseChief();
+  LoseCoordinator();
   SendLogTo({});
   EXPECT_THAT(log.back(), AllOf(HasSubstr("lost "), Not(HasSubstr("already"))));
 }
@@ -323,7 +323,7 @@ TEST_F(WorkerSessionTest, SaysOnceThatTheCoordinatorIsBack) {
   SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
   Welcome();
   EXPECT_THAT(log, Not(Contains(HasSubstr("back with"))));
-  LoseChief();
+  LoseCoordinator();
   loop_.Advance(seconds(3));
   Welcome();
   SendLogTo({});
@@ -332,7 +332,7 @@ TEST_F(WorkerSessionTest, SaysOnceThatTheCoordinatorIsBack) {
 
 TEST_F(WorkerSessionTest, WhatIsReportedLaterIsForgottenWithItsTimeline) {
   StartStep(7);
-  LoseChief();
+  LoseCoordinator();
   FinishStep();
   Reconnect();
   TakeReports();
@@ -347,7 +347,7 @@ TEST_F(WorkerSessionTest, WhatIsReportedLaterIsForgottenWithItsTimeline) {
 
 TEST_F(WorkerSessionTest, LosesTheCoordinatorWhilePreparing) {
   Welcome();
-  LoseChief();
+  LoseCoordinator();
   computer_.FinishPrepare();
   Reconnect();
   TakeReports();
@@ -361,7 +361,7 @@ TEST_F(WorkerSessionTest, LosesTheCoordinatorWhilePreparing) {
 
 TEST_F(WorkerSessionTest, IsReadyOnceWhereTheStreamWasLostWhilePreparing) {
   Welcome();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   TakeReports();
   Welcome();
@@ -372,11 +372,11 @@ TEST_F(WorkerSessionTest, IsReadyOnceWhereTheStreamWasLostWhilePreparing) {
 
 TEST_F(WorkerSessionTest, AfterTenMinutesAloneItGivesUp) {
   GetReady();
-  LoseChief();
+  LoseCoordinator();
   const Time alone = loop_.Now();
   while (!end_.has_value() && loop_.Now() < alone + minutes(20)) {
     loop_.Advance(milliseconds(100));
-    if (chief().open()) chief().Close(absl::UnavailableError("refused"));
+    if (coordinator().open()) coordinator().Close(absl::UnavailableError("refused"));
   }
   EXPECT_GE(loop_.Now() - alone, minutes(10));
   EXPECT_LE(loop_.Now() - alone, minutes(10) + seconds(3));
@@ -385,7 +385,7 @@ TEST_F(WorkerSessionTest, AfterTenMinutesAloneItGivesUp) {
 
 TEST_F(WorkerSessionTest, OtherPsMeanAnotherStart) {
   GetReady();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   Welcome(4, {"ps-0:1"});
   ExpectOver(WorkerSession::End::kNoCoordinator, "other ps");
@@ -393,7 +393,7 @@ TEST_F(WorkerSessionTest, OtherPsMeanAnotherStart) {
 
 TEST_F(WorkerSessionTest, AnotherJobMeansAnotherStart) {
   GetReady();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   TakeReports();
   Welcome(4, {"ps-0:1", "ps-1:1"}, "the job, with more epochs");
@@ -404,7 +404,7 @@ TEST_F(WorkerSessionTest, AnotherJobMeansAnotherStart) {
 
 TEST_F(WorkerSessionTest, AnotherJobWhilePreparingMeansAnotherStart) {
   Welcome();
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   Welcome(4, {"ps-0:1", "ps-1:1"}, "another job");
   ExpectOver(WorkerSession::End::kNoCoordinator);
@@ -413,7 +413,7 @@ TEST_F(WorkerSessionTest, AnotherJobWhilePreparingMeansAnotherStart) {
 TEST_F(WorkerSessionTest, ADrainingWorkerIsDrainedWhereTheJobIsAnother) {
   StartStep(3);
   session_->Drain("SIGTERM");
-  LoseChief();
+  LoseCoordinator();
   Reconnect();
   Welcome(4, {"ps-0:1", "ps-1:1"}, "another job");
   ExpectOver(WorkerSession::End::kDrained);
@@ -449,7 +449,7 @@ TEST_F(UnlistedWorkerSessionTest, TakesTheIndexThatItIsGiven) {
   EXPECT_THAT(TakeEvents(), ElementsAre("index 5"));
   computer_.FinishPrepare();
   for (const uint32_t index : {5, 6}) {
-    LoseChief();
+    LoseCoordinator();
     Reconnect();
     EXPECT_FALSE(TakeReports()[0].hello().has_index());
     Welcome(index);
@@ -497,7 +497,7 @@ TEST_F(WorkerSessionTest, ARejectionIsTheEndWhenItIsFinal) {
 }
 
 TEST_F(WorkerSessionTest, ACoordinatorOfAnotherLanguageIsTheEnd) {
-  chief().SendGarbage();
+  coordinator().SendGarbage();
   loop_.RunUntilIdle();
   ExpectOver(WorkerSession::End::kFailed, "the coordinator at chief:1 ");
 }

@@ -74,7 +74,7 @@ TEST_F(WorkerSessionTest, SaysWhereItsTimeGoes) {
   };
   EXPECT_GT(*bytes("sent"), 0);
   EXPECT_GT(*bytes("received"), *bytes("sent")) << "the pull besides";
-  LoseChief();
+  LoseCoordinator();
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 0);
 }
 
