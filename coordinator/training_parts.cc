@@ -74,7 +74,7 @@ void TrainingRun::MakePs() {
       .take_over = parts_.options.take_over,
       .may_begin_anew = [paths = parts_.paths,
                          files =
-                             parts_.options.files] { return CheckNothingIsReplaced(paths, files); },
+                             parts_.options.files] { return CheckReplacesNothing(paths, files); },
       .make_first = std::move(make_first),
       .on_stored =
           [this](const std::vector<StoredCheckpoint>& stored) { timeline_.OnStored(stored); },

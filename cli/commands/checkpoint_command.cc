@@ -20,7 +20,7 @@ namespace {
 int Print(const absl::StatusOr<CheckpointReport>& report) {
   if (!report.ok()) return ReportStatus(report.status());
   const int code = ReportStatus(PrintReport(report->text));
-  return report->all_whole ? code : static_cast<int>(kExitBadData);
+  return report->all_intact ? code : static_cast<int>(kExitBadData);
 }
 
 int List(const std::string& directory) { return Print(ListCheckpoints(directory, absl::Now())); }

@@ -104,7 +104,7 @@ std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir) {
 std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir) {
   const RunPaths run{AbsolutePath(run_dir)};
   const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
-  if (stored.empty() || !HoldsModel(run, RealFileSystem())) return std::nullopt;
+  if (stored.empty() || !HasModel(run, RealFileSystem())) return std::nullopt;
   const StoredCheckpoint& newest = stored.front();
   const absl::StatusOr<Job> job = JobOf(newest);
   if (!job.ok() || IsToTrainLonger(run, *job)) return std::nullopt;

@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const Options&
   const pid_t parent = getpid();
   sigset_t blocked;
   sigemptyset(&blocked);
-  if (options.heeds_sigterm) sigaddset(&blocked, SIGTERM);
+  if (options.handles_sigterm) sigaddset(&blocked, SIGTERM);
   Pipe output, failure;  // exec closes the second; an errno in it means that exec failed
   if (!output.Open() || !failure.Open()) return SpawnError(options.program, errno);
 

@@ -32,7 +32,7 @@ class ChildProcess {
     std::vector<std::string> environment;  // "NAME=value"
     // The program handles SIGTERM: an earlier SIGTERM stays pending until then and does not kill
     // it.
-    bool heeds_sigterm = false;
+    bool handles_sigterm = false;
   };
   // Returns once the program runs. An error names the program and the reason.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn(const Options& options);

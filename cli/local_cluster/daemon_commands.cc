@@ -37,7 +37,7 @@ ChildProcess::Options Command(const ClusterPlan& plan, const TaskId& task, const
   return {.program = plan.binary_dir + "/" + program,
           .arguments = std::move(arguments),
           .environment = std::move(environment),
-          .heeds_sigterm = true};
+          .handles_sigterm = true};
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ absl::Status LocalCluster::Start(const std::vector<TaskCommand>& commands) {
 absl::Status LocalCluster::Restart(const Child& ended) {
   const auto child = std::find_if(children_.begin(), children_.end(),
                                   [&ended](const auto& each) { return each.get() == &ended; });
-  (*child)->log->ForgetLastLines();
+  (*child)->log->ClearLastLines();
   return Spawn(child->get());
 }
 

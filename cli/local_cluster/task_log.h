@@ -36,7 +36,7 @@ class TaskLog {
   bool AwaitWritten(std::chrono::milliseconds patience);
 
   // Call before a restart of the task: the lines of its last process remain only in the file.
-  void ForgetLastLines() { last_lines_.clear(); }
+  void ClearLastLines() { last_lines_.clear(); }
 
   const std::string& path() const { return path_; }
   const std::deque<std::string>& last_lines() const { return last_lines_; }

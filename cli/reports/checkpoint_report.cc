@@ -117,7 +117,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
     absl::StrAppend(&report.text, "BAD  ", problem, "\n");
   }
   absl::StrAppend(&report.text, UnfinishedText(found.unfinished));
-  report.all_whole = found.problems.empty();
+  report.all_intact = found.problems.empty();
   return report;
 }
 
@@ -161,7 +161,7 @@ absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
   CheckpointReport report;
   const auto add_bad = [&report](const std::string& problem) {
     absl::StrAppend(&report.text, "  BAD  ", problem, "\n");
-    report.all_whole = false;
+    report.all_intact = false;
   };
   for (const StoredCheckpoint& checkpoint : found.checkpoints) {
     std::vector<absl::Status> statuses;

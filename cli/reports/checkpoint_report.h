@@ -10,8 +10,8 @@ namespace shoal {
 // The output of `shoal checkpoint`. `path` is a run directory, its checkpoints/, or the directory
 // of one checkpoint. kNotFound, with a sentence about it, if there is no checkpoint.
 struct CheckpointReport {
-  std::string text;       // lines for people
-  bool all_whole = true;  // every checkpoint is intact
+  std::string text;        // lines for people
+  bool all_intact = true;  // every checkpoint is intact
 };
 
 // Lists the checkpoints in a table, newest first: step, epoch, timeline, size, time, directory, and

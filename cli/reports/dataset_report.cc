@@ -66,7 +66,7 @@ absl::StatusOr<DataSource> GuessDataSource(const std::string& path) {
   return source;
 }
 
-absl::Status CheckIsThere(const std::string& path) {
+absl::Status CheckExists(const std::string& path) {
   std::error_code error;
   const bool pattern = path.find_first_of("*?[") != std::string::npos;
   if (pattern || std::filesystem::exists(path, error) || error) return absl::OkStatus();
@@ -74,7 +74,7 @@ absl::Status CheckIsThere(const std::string& path) {
 }
 
 absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged) {
-  SHOAL_RETURN_IF_ERROR(CheckIsThere(source.paths[0]));
+  SHOAL_RETURN_IF_ERROR(CheckExists(source.paths[0]));
   const DataFormat* format = FindDataFormat(source.format);
   if (format != nullptr && format->inspect == nullptr) {
     return absl::InvalidArgumentError(

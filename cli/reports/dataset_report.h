@@ -13,7 +13,7 @@ namespace shoal {
 absl::StatusOr<DataSource> GuessDataSource(const std::string& path);
 
 // Returns an error if nothing exists at `path`. Accepts patterns, which other code expands.
-absl::Status CheckIsThere(const std::string& path);
+absl::Status CheckExists(const std::string& path);
 
 // Returns the lines of `shoal dataset inspect`: a summary, then the damage. Counts the damage in
 // `*damaged`.

@@ -21,7 +21,7 @@ void DeathList::Add(const TaskId& task, std::string description, std::string sen
   if (newest_.size() > kMaxListed) newest_.pop_front();
 }
 
-void DeathList::Forgive(const TaskId& task) {
+void DeathList::Remove(const TaskId& task) {
   std::erase_if(tasks_, [&](const Task& each) { return SameTask(each.id, task); });
   std::erase_if(newest_, [&](const Death& each) { return SameTask(each.task, task); });
 }

@@ -20,7 +20,7 @@ class DeathList {
   // `description` has many lines, `sentence` one.
   void Add(const TaskId& task, std::string description, std::string sentence);
   // Removes all deaths of a task.
-  void Forgive(const TaskId& task);
+  void Remove(const TaskId& task);
 
   // Returns the description of the task's first death, or of the first death of any task of the
   // type. Requires that there was one.

@@ -31,7 +31,7 @@ std::string ResumeCommand(const TrainOptions& options) {
   return command;
 }
 
-std::string DescribeKept(std::optional<uint64_t> checkpoint_step, uint64_t steps_done) {
+std::string DescribeSavedSteps(std::optional<uint64_t> checkpoint_step, uint64_t steps_done) {
   const bool any = checkpoint_step.has_value();
   const uint64_t lost = steps_done - std::min(steps_done, checkpoint_step.value_or(0));
   std::string text = any ? absl::StrCat("The newest checkpoint has the first ", *checkpoint_step,

@@ -15,6 +15,6 @@ std::string ResumeCommand(const TrainOptions& options);
 // Returns the sentence above that command: which steps the newest checkpoint has, and how many
 // finished steps are lost. The checkpoint has all steps below `checkpoint_step`; nullopt means that
 // there is no checkpoint. `steps_done` is the last known number.
-std::string DescribeKept(std::optional<uint64_t> checkpoint_step, uint64_t steps_done);
+std::string DescribeSavedSteps(std::optional<uint64_t> checkpoint_step, uint64_t steps_done);
 
 }  // namespace shoal

@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
   SHOAL_RETURN_IF_ERROR(CheckUtf8Path(absolute));
   const std::string lock_path = RunPaths{absolute}.lock();
   for (;;) {
-    const Made made{.directory = !fs::exists(absolute), .lock = !fs::exists(lock_path)};
+    const Created created{.directory = !fs::exists(absolute), .lock = !fs::exists(lock_path)};
     SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
     const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (lock < 0) {
@@ -70,8 +70,8 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
       }
       // For example NFS without a lock server, and some FUSE file systems. There the lease of the
       // run keeps a second coordinator out.
-      std::unique_ptr<RunDirectory> run(new RunDirectory(absolute, lock, made));
-      run->not_locked_ =
+      std::unique_ptr<RunDirectory> run(new RunDirectory(absolute, lock, created));
+      run->lock_problem_ =
           absl::StrCat(lock_path, ": cannot be locked: ", std::strerror(error),
                        "; training goes on. The lease of the run, ", run->paths().lease(),
                        ", still keeps a second coordinator out; start one `shoal train` at a time");
@@ -80,14 +80,14 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
     // The last holder may have removed the file after this process opened it. A lock on a removed
     // file excludes no other process.
     if (IsFileAt(lock, lock_path))
-      return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made));
+      return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, created));
     close(lock);
   }
 }
 
 RunDirectory::~RunDirectory() {
-  if (made_.lock) unlink(paths_.lock().c_str());
-  if (made_.directory) rmdir(paths_.directory.c_str());  // fails if it is not empty
+  if (created_.lock) unlink(paths_.lock().c_str());
+  if (created_.directory) rmdir(paths_.directory.c_str());  // fails if it is not empty
   close(lock_);
 }
 
@@ -99,7 +99,7 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(paths_.job(), kMaxJsonBytes));
   Job named_alike = job;
   if (const absl::StatusOr<Job> run = ParseResolvedJob(there, paths_.job()); run.ok())
-    NameColumnsAsRun(*run, &named_alike);
+    MatchColumnNames(*run, &named_alike);
   const std::vector<std::string> differences =
       DescribeDifferences(there, named_alike.ResolvedText());
   if (differences.empty()) return absl::OkStatus();
@@ -130,7 +130,7 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
                        absl::StrJoin(decision.problems, "\n  "),
                        "\nRestore one from a backup, or start over with another --run_dir."));
     }
-    SHOAL_RETURN_IF_ERROR(CheckNothingIsReplaced(paths_, RealFileSystem()));
+    SHOAL_RETURN_IF_ERROR(CheckReplacesNothing(paths_, RealFileSystem()));
     return decision;
   }
   const Manifest& manifest = newest->manifest;
@@ -149,7 +149,7 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
         " now; raise $.", job.steps > 0 ? "steps" : "epochs", ", or choose another --run_dir"));
   }
   // A coordinator may have been stopped between the last checkpoint and the writing of the model.
-  const bool over = HoldsModel(paths_, RealFileSystem()) && IsOver(job, *newest, &decision);
+  const bool over = HasModel(paths_, RealFileSystem()) && IsOver(job, *newest, &decision);
   decision.state = over ? State::kFinished : State::kResumed;
   return decision;
 }
@@ -172,7 +172,7 @@ bool RunDirectory::IsOver(const Job& job, const StoredCheckpoint& newest,
 }
 
 absl::Status RunDirectory::Prepare(const Job& job) {
-  made_ = {};
+  created_ = {};
   SHOAL_RETURN_IF_ERROR(MakeDirectories(paths_.logs()));
   return ReplaceFile(paths_.job(), job.ResolvedText());
 }

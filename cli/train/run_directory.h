@@ -54,8 +54,8 @@ class RunDirectory {
   // readable. Reads the whole newest checkpoint.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
-  // Resolves the fields of the job that depend on the number of workers (LeavesToWorkers). A run
-  // keeps its first values: takes those of the run if it has some, else computes them for
+  // Resolves the fields of the job that depend on the number of workers (DependsOnWorkerCount). A
+  // run keeps its first values: takes those of the run if it has some, else computes them for
   // `workers`. kInvalidArgument comes from ResolveStrategy.
   absl::Status ResolveStrategy(uint64_t workers, Job* job) const;
 
@@ -65,23 +65,23 @@ class RunDirectory {
   const RunPaths& paths() const { return paths_; }  // absolute
   // Returns why the directory is not locked, as a sentence for people: the file system has no
   // locks. Empty if it is locked.
-  const std::string& not_locked() const { return not_locked_; }
+  const std::string& lock_problem() const { return lock_problem_; }
 
  private:
-  struct Made {
+  struct Created {
     bool directory = false;
     bool lock = false;
   };
-  RunDirectory(std::string path, int lock, Made made)
-      : paths_{std::move(path)}, lock_(lock), made_(made) {}
+  RunDirectory(std::string path, int lock, Created created)
+      : paths_{std::move(path)}, lock_(lock), created_(created) {}
   absl::Status CheckSameJob(const Job& job) const;
   // Returns whether the run ends with `newest`. Sets `ended_after` if callbacks ended it early.
   bool IsOver(const Job& job, const StoredCheckpoint& newest, Decision* decision) const;
 
   const RunPaths paths_;
   const int lock_;
-  std::string not_locked_;
-  Made made_;  // by this process; the destructor removes these
+  std::string lock_problem_;
+  Created created_;  // by this process; the destructor removes these
 };
 
 }  // namespace shoal

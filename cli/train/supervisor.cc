@@ -88,7 +88,7 @@ void Supervisor::OnChildExit(const Child& child) {
   MaybeEnded();
 }
 
-bool Supervisor::TellsLastLines(const Child& child) const {
+bool Supervisor::ShowsLastLines(const Child& child) const {
   if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return false;
   return child.task.type != TaskType::kWorker || options_.max_restarts > 0;
 }
@@ -146,7 +146,7 @@ void Supervisor::RestartOrFail(const Child& child) {
   const std::optional<Time> pause =
       policy_.PauseBeforeRestart(child.task, child.ended_after - child.started_after);
   const int restarts = policy_.restarts(child.task);
-  if (restarts == 1) deaths_.Forgive(child.task);  // earlier deaths
+  if (restarts == 1) deaths_.Remove(child.task);  // earlier deaths
   NoteFailure(child);
   if (pause.has_value()) {
     options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It is started again in ",

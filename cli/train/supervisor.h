@@ -51,7 +51,7 @@ class Supervisor {
 
   // Returns true if the death report of this task, which contains its last lines, would be printed
   // if it ended now.
-  bool TellsLastLines(const Child& child) const;
+  bool ShowsLastLines(const Child& child) const;
 
   Phase phase() const { return phase_; }
   Outcome outcome() const { return outcome_; }

@@ -150,12 +150,12 @@ class Training {
     }
     SHOAL_RETURN_IF_ERROR(WriteNames(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
-    if (!run_->not_locked().empty()) console_.PrintError(run_->not_locked());
+    if (!run_->lock_problem().empty()) console_.PrintError(run_->lock_problem());
     SHOAL_RETURN_IF_ERROR(run_->ResolveStrategy(options_.workers, &job_));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
     // The coordinator does not see the table. It compares the job with the run's job.
-    if (decision.job_there.has_value()) NameColumnsAsRun(*decision.job_there, &job_);
+    if (decision.job_there.has_value()) MatchColumnNames(*decision.job_there, &job_);
     if (decision.state == RunDirectory::State::kFinished) {
       PrintFinished(decision);
       return false;
@@ -276,7 +276,7 @@ class Training {
     const bool of_interest = supervisor.phase() == Supervisor::Phase::kRunning ||
                              (child.task.type == TaskType::kChief &&
                               supervisor.outcome() != Supervisor::Outcome::kFailed);
-    const bool told_with_its_end = supervisor.TellsLastLines(child) && IsLastError(line);
+    const bool told_with_its_end = supervisor.ShowsLastLines(child) && IsLastError(line);
     if (!options_.verbose && !(of_interest && IsWarningOrWorse(line) && !told_with_its_end)) return;
     console_.Print(absl::StrCat("[", TaskName(child.task), "] ", line));
   }
@@ -330,11 +330,12 @@ class Training {
   // Describes the checkpoint to continue from.
   std::string NewestCheckpoint() const {
     const auto checkpoints = CheckpointStore(run_->paths().checkpoints()).List(nullptr);
-    if (!checkpoints.ok() || checkpoints->empty()) return DescribeKept(std::nullopt, steps_done_);
+    if (!checkpoints.ok() || checkpoints->empty())
+      return DescribeSavedSteps(std::nullopt, steps_done_);
     const auto finite = std::find_if(checkpoints->begin(), checkpoints->end(),
                                      [](const auto& each) { return each.manifest.finite(); });
     const auto& newest = finite == checkpoints->end() ? checkpoints->front() : *finite;
-    return DescribeKept(newest.manifest.cut_step, steps_done_);
+    return DescribeSavedSteps(newest.manifest.cut_step, steps_done_);
   }
 
   // Prints the verdict of the job's callbacks.

@@ -33,7 +33,7 @@ DataSource LikeTheJobs(const DataSource& guessed, const Job& job,
 }
 
 absl::StatusOr<DataSource> DataAt(const std::string& path, const Job& job) {
-  SHOAL_RETURN_IF_ERROR(CheckIsThere(path));
+  SHOAL_RETURN_IF_ERROR(CheckExists(path));
   SHOAL_ASSIGN_OR_RETURN(const DataSource guessed, GuessDataSource(AbsolutePath(path)));
   return LikeTheJobs(guessed, job,
                      [&](const DataSource& data) { return data.format == guessed.format; });

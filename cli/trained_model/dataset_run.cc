@@ -27,7 +27,7 @@ absl::Status ForEachBatch(DatasetPass* pass, const std::string& what, Console* c
   Clock::time_point shown = began - kLiveInterval;
   for (uint64_t batch = 0; batch < pass->batches(); ++batch) {
     const uint64_t done = pass->Range(batch).first;
-    if (stop.asked()) {
+    if (stop.requested()) {
       return absl::CancelledError(
           absl::StrCat("stopped: ", what, " reached example ", done, " of ", pass->examples()));
     }

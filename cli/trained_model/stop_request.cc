@@ -10,7 +10,7 @@ namespace shoal {
 namespace {
 
 // A signal handler can reach only globals.
-std::atomic<bool> asked_to_stop = false;
+std::atomic<bool> stop_requested = false;
 std::atomic_flag handling;
 StopRequests requests;  // owned by the thread that has set `handling`
 
@@ -18,7 +18,7 @@ void OnStopSignal(int signal) {
   // Two simultaneous signals are one request.
   if (handling.test_and_set()) return;
   const bool is_new = requests.IsNew(std::chrono::steady_clock::now().time_since_epoch());
-  const bool again = is_new && asked_to_stop.exchange(true);
+  const bool again = is_new && stop_requested.exchange(true);
   handling.clear();
   if (!again) return;
   std::signal(signal, SIG_DFL);
@@ -36,13 +36,13 @@ void SetHandlers(void (*handler)(int)) {
 }  // namespace
 
 StopRequest::StopRequest() {
-  asked_to_stop = false;
+  stop_requested = false;
   requests = {};
   SetHandlers(OnStopSignal);
 }
 
 StopRequest::~StopRequest() { SetHandlers(SIG_DFL); }
 
-bool StopRequest::asked() const { return asked_to_stop; }
+bool StopRequest::requested() const { return stop_requested; }
 
 }  // namespace shoal

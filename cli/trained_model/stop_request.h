@@ -13,7 +13,7 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   // Returns whether a stop signal has come since construction.
-  bool asked() const;
+  bool requested() const;
 };
 
 }  // namespace shoal

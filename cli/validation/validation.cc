@@ -110,7 +110,7 @@ std::string WorkersText(const Job::Strategy& strategy, size_t listed) {
   };
   if (listed == 0) return text;
   add("look_ahead", strategy.look_ahead, listed - 1);
-  if (strategy.goes_by_workers()) add("workers", strategy.workers, listed);
+  if (strategy.scales_by_workers()) add("workers", strategy.workers, listed);
   return text;
 }
 
@@ -213,7 +213,7 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     if (!dataset.ok()) return dataset.status();
     *examples = (*dataset)->size();
     found.memory = found.memory + (*dataset)->memory();
-    if (const uint64_t seen = LabelsLookedAt(**dataset); seen < (*dataset)->size()) {
+    if (const uint64_t seen = CheckedLabelCount(**dataset); seen < (*dataset)->size()) {
       absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": checked the first ", seen,
                       " of ", (*dataset)->size(), " labels; training checks the others\n");
     }
@@ -269,10 +269,10 @@ absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& m
     const uint64_t count = worker ? counts.workers : 1;
     const std::string what = count > 1 ? absl::StrCat(count, " workers") : task.task;
     all.held.push_back({what, count * (task.held_bytes() - task.program_bytes())});
-    all.at_times.push_back({what, count * (task.max_bytes() - task.held_bytes())});
+    all.temporary.push_back({what, count * (task.max_bytes() - task.held_bytes())});
     programs += count * task.program_bytes();
   }
-  all.at_times.push_back({"the programs", programs});
+  all.temporary.push_back({"the programs", programs});
   return all;
 }
 

@@ -58,28 +58,28 @@ struct OutputQueue::State {
   CondVar changed;
   // Uses physical memory only up to its highest fill level.
   std::unique_ptr<char[]> ring ABSL_GUARDED_BY(mutex);
-  size_t begin ABSL_GUARDED_BY(mutex) = 0;      // start of the queued bytes
-  size_t size ABSL_GUARDED_BY(mutex) = 0;       // bytes queued or being written
-  bool gap ABSL_GUARDED_BY(mutex) = false;      // a line did not fit; takes no lines
-  bool failing ABSL_GUARDED_BY(mutex) = false;  // the last write failed
-  uint64_t untold ABSL_GUARDED_BY(mutex) = 0;   // lost lines not reported yet
-  bool telling ABSL_GUARDED_BY(mutex) = false;  // the line that reports them is being made
+  size_t begin ABSL_GUARDED_BY(mutex) = 0;         // start of the queued bytes
+  size_t size ABSL_GUARDED_BY(mutex) = 0;          // bytes queued or being written
+  bool gap ABSL_GUARDED_BY(mutex) = false;         // a line did not fit; takes no lines
+  bool failing ABSL_GUARDED_BY(mutex) = false;     // the last write failed
+  uint64_t unreported ABSL_GUARDED_BY(mutex) = 0;  // lost lines not reported yet
+  bool reporting ABSL_GUARDED_BY(mutex) = false;   // the line that reports them is being made
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::atomic<uint64_t> lost = 0;
   std::atomic<int> write_error = 0;
   std::atomic<size_t> unwritten = 0;  // = size; for readers without the lock
 
   void Lose(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    untold += lines;
+    unreported += lines;
     lost += lines;
   }
 
-  bool to_tell() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return untold > 0 && !failing && size <= capacity / 2;
+  bool to_report() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return unreported > 0 && !failing && size <= capacity / 2;
   }
 
   bool all_written() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return size == 0 && !telling && !to_tell();
+    return size == 0 && !reporting && !to_report();
   }
 
   void Resize(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -121,11 +121,11 @@ struct OutputQueue::State {
       uint64_t lines_lost = 0;
       {
         MutexLock lock(&mutex);
-        while (size == 0 && !to_tell() && !stopping) changed.Wait(&mutex);
+        while (size == 0 && !to_report() && !stopping) changed.Wait(&mutex);
         if (stopping) return;
-        if (to_tell()) {
-          lines_lost = std::exchange(untold, 0);
-          telling = true;
+        if (to_report()) {
+          lines_lost = std::exchange(unreported, 0);
+          reporting = true;
           gap = false;
         } else {
           piece = NextPiece(&buffer);
@@ -134,7 +134,7 @@ struct OutputQueue::State {
       if (lines_lost > 0) {
         Write(options.describe_loss(lines_lost));
         MutexLock lock(&mutex);
-        telling = false;
+        reporting = false;
         changed.NotifyAll();
         continue;
       }

@@ -31,7 +31,7 @@ constexpr KerasType<Callback> kTypes[] = {
 #define SHOAL_A_SCHEDULE                                                                  \
   "a schedule as its learning_rate: CosineDecay, CosineDecayRestarts, ExponentialDecay, " \
   "InverseTimeDecay, PiecewiseConstantDecay or PolynomialDecay"
-constexpr InsteadOfClass kInstead[] = {
+constexpr ClassReplacement kReplacements[] = {
     {"BackupAndRestore", "every run keeps a backup: start it again with the same run directory"},
     {"CSVLogger", "every run writes history.csv"},
     {"LearningRateScheduler",
@@ -44,7 +44,7 @@ constexpr InsteadOfClass kInstead[] = {
 };
 #undef SHOAL_A_SCHEDULE
 
-constexpr KerasTable<Callback> kTable("a callback", kTypes, {}, kInstead);
+constexpr KerasTable<Callback> kTable("a callback", kTypes, {}, kReplacements);
 
 // Decides "auto" like Keras.
 void SetFigure(const std::string& path, const std::vector<MonitoredFigure>& figures,

@@ -248,20 +248,20 @@ void CheckpointStore::Discard(const std::string& directory) {
   (void)files_->RemoveTree(directory);
 }
 
-std::vector<std::string> CheckpointStore::TakeLinked() { return std::exchange(new_links_, {}); }
+std::vector<std::string> CheckpointStore::TakeFoundLinks() { return std::exchange(new_links_, {}); }
 
-bool CheckpointStore::LeaveLink(const std::string& path) {
+bool CheckpointStore::NoteLink(const std::string& path) {
   if (!files_->IsLink(path)) return false;
   if (links_.insert(path).second) new_links_.push_back(path);
   return true;
 }
 
 absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& pinned) {
-  if (LeaveLink(root_)) return absl::OkStatus();
+  if (NoteLink(root_)) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
   std::vector<StoredCheckpoint> finite;
   for (const StoredCheckpoint& checkpoint : checkpoints) {
-    if (LeaveLink(checkpoint.directory)) continue;
+    if (NoteLink(checkpoint.directory)) continue;
     if (checkpoint.manifest.finite()) {
       finite.push_back(checkpoint);
     } else if (checkpoint.directory != checkpoints.front().directory) {
@@ -271,7 +271,7 @@ absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& p
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> orphans, StepDirectories(root_, files_));
   std::erase_if(orphans, [this](const std::string& directory) {
     return !StepOfName(directory).has_value() || unfinished_.count(directory) != 0 ||
-           HasManifest(directory, files_) || LeaveLink(directory);
+           HasManifest(directory, files_) || NoteLink(directory);
   });
   const size_t kept = std::max<size_t>(std::max(keep, 0), kWholeKept);
   if (finite.size() <= kept && orphans.empty()) return absl::OkStatus();

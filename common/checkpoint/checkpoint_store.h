@@ -72,11 +72,11 @@ class CheckpointStore {
   // the root is one, all stay.
   absl::Status RemoveOld(int keep, const std::set<std::string>& pinned = {});
   // The links that RemoveOld has come upon since the last call; each once in the life of this.
-  std::vector<std::string> TakeLinked();
+  std::vector<std::string> TakeFoundLinks();
 
  private:
-  // Whether it is a symbolic link, which is then noted for TakeLinked.
-  bool LeaveLink(const std::string& path);
+  // Whether it is a symbolic link, which is then noted for TakeFoundLinks.
+  bool NoteLink(const std::string& path);
 
   const std::string root_;
   FileSystem* const files_;

@@ -11,7 +11,7 @@
 #include "common/job/data_source_reader.h"
 #include "common/job/job_overrides.h"
 #include "common/job/job_reader.h"
-#include "common/job/taken_for_job.h"
+#include "common/job/mistaken_job_file.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -108,10 +108,10 @@ uint32_t Job::Fingerprint() const { return JobFingerprint(ResolvedText()); }
 absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
                             const std::vector<JobOverride>& overrides,
                             std::vector<std::string>* overridden) {
-  SHOAL_RETURN_IF_ERROR(CheckTakenForJobFile(path));
+  SHOAL_RETURN_IF_ERROR(CheckMistakenFile(path));
   SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
   SHOAL_ASSIGN_OR_RETURN(json root, ParseJson(text, path));
-  SHOAL_RETURN_IF_ERROR(CheckTakenForJob(path, root));
+  SHOAL_RETURN_IF_ERROR(CheckMistakenModel(path, root));
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   if (error) {

@@ -66,7 +66,7 @@ struct Job {
     bool local() const { return name == "local"; }
     // Steps make updates together (docs/protocol.md, section 13).
     bool in_rounds() const { return sync() || gradients_per_update > 0; }
-    bool goes_by_workers() const {
+    bool scales_by_workers() const {
       return !scale_learning_rate.empty() || momentum_by_workers || warmup_steps > 0;
     }
     // A worker pulls the parameters before each step below this one, rather than with the answers

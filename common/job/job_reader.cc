@@ -317,7 +317,7 @@ class JobReader {
   void RejectRateOfOneUpdate() {
     if (!job_.strategy.learning_rate_by_staleness || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
-    if (!optimizer.ok() || !(*optimizer)->scales_all_by_its_rate()) return;
+    if (!optimizer.ok() || !(*optimizer)->recomputes_values()) return;
     errors_->Add(
         "$.strategy.learning_rate_by_staleness",
         absl::StrCat("is true, but $.optimizer is ",

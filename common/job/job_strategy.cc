@@ -63,15 +63,15 @@ absl::Status ResolveOuterOptimizer(uint64_t listed_workers, Job::Strategy* strat
 
 }  // namespace
 
-bool LeavesToWorkers(const Job& job) {
+bool DependsOnWorkerCount(const Job& job) {
   const Job::Strategy& strategy = job.strategy;
   if (strategy.sync()) return strategy.gradients_per_update == 0;
   if (strategy.local()) return strategy.outer_optimizer.empty();
-  return strategy.goes_by_workers() && strategy.workers == 0;
+  return strategy.scales_by_workers() && strategy.workers == 0;
 }
 
 absl::Status ResolveStrategy(uint64_t listed_workers, Job* job) {
-  if (!LeavesToWorkers(*job)) return absl::OkStatus();
+  if (!DependsOnWorkerCount(*job)) return absl::OkStatus();
   Job::Strategy& strategy = job->strategy;
   if (strategy.sync()) return ResolveRounds(listed_workers, &strategy);
   if (strategy.local()) return ResolveOuterOptimizer(listed_workers, &strategy);
@@ -82,7 +82,7 @@ absl::Status ResolveStrategy(uint64_t listed_workers, Job* job) {
 }
 
 void TakeResolvedFrom(const Job& run, Job* job) {
-  if (!LeavesToWorkers(*job) || run.strategy.name != job->strategy.name) return;
+  if (!DependsOnWorkerCount(*job) || run.strategy.name != job->strategy.name) return;
   // Keep all other differences, so that a comparison of the jobs shows them.
   if (job->strategy.sync()) {
     job->strategy.gradients_per_update = run.strategy.gradients_per_update;

@@ -21,7 +21,7 @@ namespace shoal {
 
 // Whether a setting of the job depends on the number of workers: the gradients per update, the
 // outer optimizer, or the worker count that scales async's learning rate, momentum and warm-up.
-bool LeavesToWorkers(const Job& job);
+bool DependsOnWorkerCount(const Job& job);
 
 // Resolves these settings for the number of workers in the cluster spec. Returns kInvalidArgument
 // if it lists none, or more than a round may have.

@@ -97,7 +97,7 @@ void RejectScales(JsonObject& object, const Job::Strategy& strategy) {
     object.AddWrong("warmup_steps", strategy.warmup_steps,
                     "absent under \"sync\" without \"scale_learning_rate\", which it warms up");
   }
-  if (strategy.workers > 0 && !strategy.goes_by_workers()) {
+  if (strategy.workers > 0 && !strategy.scales_by_workers()) {
     object.AddWrong("workers", strategy.workers,
                     "absent without \"scale_learning_rate\", \"momentum_by_workers\" and "
                     "\"warmup_steps\", which use it");
@@ -154,7 +154,7 @@ std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErr
   const auto outer = ReadOuterOptimizer(value == nullptr ? plain : *value,
                                         object.PathOf("outer_optimizer"), errors);
   if (outer == nullptr) return "";
-  if (outer->scales_all_by_its_rate()) {
+  if (outer->recomputes_values()) {
     errors->Add(object.PathOf("outer_optimizer"),
                 "computes the variables from its sums alone, and would lose their first values; "
                 "choose another, for example \"SGD\"");

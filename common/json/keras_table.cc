@@ -21,14 +21,14 @@ bool NamesKerasClass(const std::string& name, const char* class_name, const char
 std::string UnknownKerasClass(const std::string& name, const char* what,
                               const std::vector<std::string>& known,
                               std::span<const ForeignName> foreign,
-                              std::span<const InsteadOfClass> instead) {
+                              std::span<const ClassReplacement> replacements) {
   std::string suggestion = SuggestName(name, known);
   const std::string bare = absl::AsciiStrToLower(absl::StrReplaceAll(name, {{"_", ""}, {"-", ""}}));
   for (const ForeignName& other : foreign) {
     if (bare == other.elsewhere)
       suggestion = absl::StrCat("; in Keras it is \"", other.class_name, "\"");
   }
-  for (const InsteadOfClass& other : instead) {
+  for (const ClassReplacement& other : replacements) {
     if (NamesKerasClass(name, other.class_name, "")) suggestion = absl::StrCat("; ", other.what);
   }
   return absl::StrCat("is ", ShortJson(name), ", ", what, " that Shoal lacks", suggestion);

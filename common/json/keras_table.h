@@ -28,7 +28,7 @@ struct ForeignName {
 };
 
 // A class of Keras that a table lacks, and what there is instead: "give the optimizer a schedule".
-struct InsteadOfClass {
+struct ClassReplacement {
   const char* class_name;
   const char* what;
 };
@@ -41,7 +41,7 @@ bool NamesKerasClass(const std::string& name, const char* class_name, const char
 std::string UnknownKerasClass(const std::string& name, const char* what,
                               const std::vector<std::string>& known,
                               std::span<const ForeignName> foreign,
-                              std::span<const InsteadOfClass> instead);
+                              std::span<const ClassReplacement> replacements);
 
 // A class in the documentation.
 struct KerasClassDoc {
@@ -77,8 +77,8 @@ class KerasTable {
   // `what`, "a loss", stands in errors. The lists outlive this.
   constexpr KerasTable(const char* what, std::span<const KerasType<Made>> types,
                        std::span<const ForeignName> foreign = {},
-                       std::span<const InsteadOfClass> instead = {})
-      : what_(what), types_(types), foreign_(foreign), instead_(instead) {}
+                       std::span<const ClassReplacement> replacements = {})
+      : what_(what), types_(types), foreign_(foreign), replacements_(replacements) {}
 
   // Reads `value`, which stands at `path`: what ReadKerasObject() takes. What is wrong is added to
   // `errors`, and what is returned then, if anything, is of no use.
@@ -98,8 +98,8 @@ class KerasTable {
                     type.class_name,
                     {{"class_name", type.class_name}, {"config", options.resolved()}}};
     }
-    errors->AddUnimplemented(
-        object.name_path, UnknownKerasClass(object.class_name, what_, Names(), foreign_, instead_));
+    errors->AddUnimplemented(object.name_path, UnknownKerasClass(object.class_name, what_, Names(),
+                                                                 foreign_, replacements_));
     return std::nullopt;
   }
 
@@ -128,7 +128,7 @@ class KerasTable {
   const char* const what_;
   const std::span<const KerasType<Made>> types_;
   const std::span<const ForeignName> foreign_;
-  const std::span<const InsteadOfClass> instead_;
+  const std::span<const ClassReplacement> replacements_;
 };
 
 }  // namespace shoal

@@ -56,11 +56,11 @@ uint64_t MemoryNeeds::program_bytes() const {
   return program == held.end() ? 0 : program->bytes;
 }
 
-uint64_t MemoryNeeds::max_bytes() const { return Sum(held) + Sum(at_times); }
+uint64_t MemoryNeeds::max_bytes() const { return Sum(held) + Sum(temporary); }
 
 uint64_t MemoryNeeds::shared_bytes() const {
   uint64_t bytes = 0;
-  for (const Part& part : at_times) {
+  for (const Part& part : temporary) {
     if (part.what == kSharedWithWorkers || part.what == kSharedWithPs) bytes += part.bytes;
   }
   return bytes;
@@ -71,9 +71,9 @@ std::string MemoryNeeds::HeldText() const {
 }
 
 std::string MemoryNeeds::ToText() const {
-  if (Sum(at_times) == 0) return HeldText();
+  if (Sum(temporary) == 0) return HeldText();
   return absl::StrCat(HeldText(), ", at most ", FormatBytes(max_bytes()), " (with ",
-                      Listed(at_times), ")");
+                      Listed(temporary), ")");
 }
 
 MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t window_steps,
@@ -97,12 +97,12 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
                    {"applied sets", chunks * AppliedSetBytes(window_steps)},
                    {"tables of chunks", chunks * kChunkStateBytes},
                    {kProgram, kPsProgramBytes}},
-          .at_times = {{"copies for a checkpoint", pushed + with_slots * slots},
-                       {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
-                       {"sending", std::min<uint64_t>(kMaxWritingBytes, workers * variables)},
-                       {"receiving", workers * largest_chunk},
-                       {kSharedWithWorkers,
-                        SharedBytes(std::min<uint64_t>(kMaxSharedStreams, workers), variables)}}};
+          .temporary = {{"copies for a checkpoint", pushed + with_slots * slots},
+                        {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
+                        {"sending", std::min<uint64_t>(kMaxWritingBytes, workers * variables)},
+                        {"receiving", workers * largest_chunk},
+                        {kSharedWithWorkers,
+                         SharedBytes(std::min<uint64_t>(kMaxSharedStreams, workers), variables)}}};
 }
 
 MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
@@ -117,9 +117,9 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
                    {"batches", options.batch_bytes * options.batches_ahead},
                    {"data", options.data_bytes},
                    {kProgram, kWorkerProgramBytes}},
-          .at_times = {{"reading examples", options.reading_bytes},
-                       {"receiving", options.ps_count * options.chunk_bytes},
-                       {kSharedWithPs, SharedBytes(options.ps_count, options.parameter_bytes)}}};
+          .temporary = {{"reading examples", options.reading_bytes},
+                        {"receiving", options.ps_count * options.chunk_bytes},
+                        {kSharedWithPs, SharedBytes(options.ps_count, options.parameter_bytes)}}};
 }
 
 MemoryNeeds CoordinatorMemory() {

@@ -18,7 +18,7 @@ struct MemoryNeeds {
   };
   std::string task;  // "ps 0"
   std::vector<Part> held;
-  std::vector<Part> at_times;
+  std::vector<Part> temporary;
 
   uint64_t held_bytes() const;
   // Of that, for the program and its libraries: a bound, of which processes of one machine share

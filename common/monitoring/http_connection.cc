@@ -28,7 +28,7 @@ short HttpConnection::events() const {
 }
 
 std::optional<HttpConnection::Clock::time_point> HttpConnection::deadline() const {
-  if (state_ == State::kRequested) return std::nullopt;
+  if (state_ == State::kPending) return std::nullopt;
   return deadline_;
 }
 
@@ -53,7 +53,7 @@ std::optional<HttpRequest> HttpConnection::Read() {
     const size_t end = EndOfHead(text_);
     if (end == std::string::npos) continue;
     std::optional<HttpRequest> request = ParseHttpRequest(text_.substr(0, end));
-    state_ = request.has_value() ? State::kRequested : State::kOver;
+    state_ = request.has_value() ? State::kPending : State::kOver;
     return request;
   }
   state_ = State::kOver;

@@ -13,13 +13,13 @@ namespace shoal {
 // A connection for one request and its answer. The destructor closes its descriptor. Not
 // thread-safe.
 //
-//            request is whole              Answer               all is sent
-//   reading ─────────────────▶ requested ─────────▶ answering ─────────────▶ ending ──▶ over
-//      └── too long, no HTTP, or too late ──────────────┴── the client is gone or too slow ──▲
+//            request is whole          Answer               all is sent
+//   reading ─────────────────▶ pending ───────▶ answering ─────────────▶ ending ──▶ over
+//      └── too long, no HTTP, or too late ──────────┴── the client is gone or too slow ──▲
 class HttpConnection {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class State { kReading, kRequested, kAnswering, kEnding, kOver };
+  enum class State { kReading, kPending, kAnswering, kEnding, kOver };
 
   // `patience` is the timeout for the whole request, and for each step of sending the answer.
   HttpConnection(int fd, Clock::duration patience);
@@ -38,7 +38,7 @@ class HttpConnection {
   // Reads or writes without blocking, but reads only a little from a client that sends endlessly.
   // Returns the request once it is whole.
   std::optional<HttpRequest> Proceed();
-  // Begins to send the answer `text`, a whole HTTP response. Requires kRequested.
+  // Begins to send the answer `text`, a whole HTTP response. Requires the state pending.
   void Answer(std::string text);
 
  private:

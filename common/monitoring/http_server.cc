@@ -163,7 +163,7 @@ class PollingHttpServer : public HttpServer {
   bool IsFull() const {
     return connections_.size() >= kMaxConnections &&
            std::all_of(connections_.begin(), connections_.end(), [](const HttpConnection& each) {
-             return each.state() == HttpConnection::State::kRequested;
+             return each.state() == HttpConnection::State::kPending;
            });
   }
 

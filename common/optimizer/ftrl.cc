@@ -69,7 +69,7 @@ class Ftrl : public Optimizer {
     AddSlot("ftrl_accumulator",
             options.Number("initial_accumulator_value", 0.1, {.min = 0, .max = 1000}));
     AddSlot("ftrl_linear");
-    ScaleAllByItsRate();
+    SetRecomputesValues();
   }
 
  private:

@@ -52,7 +52,7 @@ class Optimizer {
 
   // Whether each update recomputes the values from sums with its own learning rate. A special rate
   // for one update then also scales the effect of all updates before it.
-  bool scales_all_by_its_rate() const { return scales_all_by_its_rate_; }
+  bool recomputes_values() const { return recomputes_values_; }
 
   // The learning rate of update number `iteration`, 1 for the first.
   double LearningRate(uint64_t iteration) const {
@@ -94,8 +94,8 @@ class Optimizer {
 
   // See takes_whole_variables().
   void TakeWholeVariables() { takes_whole_variables_ = true; }
-  // See scales_all_by_its_rate().
-  void ScaleAllByItsRate() { scales_all_by_its_rate_ = true; }
+  // See recomputes_values().
+  void SetRecomputesValues() { recomputes_values_ = true; }
 
   // The inputs of an update besides the options.
   struct Step {
@@ -125,7 +125,7 @@ class Optimizer {
   Clipping clipping_;
   WeightAverage average_;
   bool takes_whole_variables_ = false;
-  bool scales_all_by_its_rate_ = false;
+  bool recomputes_values_ = false;
   std::vector<std::string> slot_names_;
   std::vector<float> initial_slot_values_;
   std::string config_;

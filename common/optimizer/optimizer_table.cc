@@ -33,7 +33,7 @@ constexpr KerasType<std::unique_ptr<Optimizer>> kOuterOptimizers[] = {
     SHOAL_OPTIMIZERS(SHOAL_OPTIMIZER_LINE) SHOAL_OUTER_OPTIMIZERS(SHOAL_OPTIMIZER_LINE)};
 #undef SHOAL_OPTIMIZER_LINE
 
-constexpr InsteadOfClass kInstead[] = {
+constexpr ClassReplacement kReplacements[] = {
     {"DelayedNesterov", "it is an outer optimizer: $.strategy.outer_optimizer of \"local\""},
     {"LossScaleOptimizer",
      "workers that compute in float16 scale the loss themselves: give its inner_optimizer"},
@@ -45,11 +45,11 @@ constexpr InsteadOfClass kInstead[] = {
 }  // namespace
 
 KerasTable<std::unique_ptr<Optimizer>> OptimizerTable() {
-  return {"an optimizer", kOptimizers, {}, kInstead};
+  return {"an optimizer", kOptimizers, {}, kReplacements};
 }
 
 KerasTable<std::unique_ptr<Optimizer>> OuterOptimizerTable() {
-  return {"an optimizer", kOuterOptimizers, {}, kInstead};
+  return {"an optimizer", kOuterOptimizers, {}, kReplacements};
 }
 
 }  // namespace shoal

@@ -18,7 +18,7 @@ absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files,
 }
 
 void TakeResolvedFrom(const std::vector<StoredCheckpoint>& stored, Job* job, FileSystem* files) {
-  if (!LeavesToWorkers(*job)) return;
+  if (!DependsOnWorkerCount(*job)) return;
   for (const StoredCheckpoint& checkpoint : stored) {
     const absl::StatusOr<Job> run = JobOf(checkpoint, files);
     if (run.ok()) return TakeResolvedFrom(*run, job);

@@ -9,12 +9,12 @@
 
 namespace shoal {
 
-bool HoldsModel(const RunPaths& run, FileSystem* files) {
+bool HasModel(const RunPaths& run, FileSystem* files) {
   return files->Exists(absl::StrCat(run.model(), "/", kExportedVariablesName));
 }
 
-absl::Status CheckNothingIsReplaced(const RunPaths& run, FileSystem* files) {
-  if (!HoldsModel(run, files)) return absl::OkStatus();
+absl::Status CheckReplacesNothing(const RunPaths& run, FileSystem* files) {
+  if (!HasModel(run, files)) return absl::OkStatus();
   std::vector<std::string> there = {run.model()};
   if (files->Exists(run.history())) there.push_back(run.history());
   return absl::FailedPreconditionError(absl::StrCat(

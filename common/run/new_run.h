@@ -7,11 +7,11 @@
 namespace shoal {
 
 // Whether the run's directory contains the model of an ended training. Reads the disk.
-bool HoldsModel(const RunPaths& run, FileSystem* files);
+bool HasModel(const RunPaths& run, FileSystem* files);
 
 // Checks whether a training may begin at step 0 in a run directory without checkpoints. Returns
 // kFailedPrecondition if it contains a trained model, which the training would finally replace.
 // Reads the disk.
-absl::Status CheckNothingIsReplaced(const RunPaths& run, FileSystem* files);
+absl::Status CheckReplacesNothing(const RunPaths& run, FileSystem* files);
 
 }  // namespace shoal

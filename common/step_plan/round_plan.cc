@@ -35,7 +35,7 @@ uint64_t RoundPlan::NextStart(uint64_t step) const {
   return round.first < step ? round.end() : step;
 }
 
-uint64_t RoundPlan::WholeBelow(uint64_t step) const {
+uint64_t RoundPlan::CompleteRoundsBelow(uint64_t step) const {
   if (step == 0) return 0;
   const Round last = Of(std::min(step, plan_.total_steps()) - 1);
   return last.number + (last.end() <= step ? 1 : 0);

@@ -24,7 +24,7 @@ class RoundPlan {
   uint64_t NextStart(uint64_t step) const;
   bool StartsAt(uint64_t step) const { return StartAt(step) == step; }
   // The number of rounds whose steps are all below `step`.
-  uint64_t WholeBelow(uint64_t step) const;
+  uint64_t CompleteRoundsBelow(uint64_t step) const;
   uint64_t max_steps() const { return max_steps_; }
 
  private:

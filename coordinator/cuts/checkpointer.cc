@@ -23,7 +23,7 @@ constexpr int kReportTries = 10;
 absl::Status RemoveOld(CheckpointStore* store, int keep,
                        const absl::StatusOr<std::set<std::string>>& pinned) {
   const absl::Status removed = pinned.ok() ? store->RemoveOld(keep, *pinned) : pinned.status();
-  for (const std::string& link : store->TakeLinked()) {
+  for (const std::string& link : store->TakeFoundLinks()) {
     LogWarning(absl::StrCat(
         link,
         " is a symbolic link: Shoal reads checkpoints through it, but removes none. "

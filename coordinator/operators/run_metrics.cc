@@ -53,7 +53,7 @@ uint64_t RunView::UpdatesDone() const {
                                    : 0;
   }
   const std::optional<RoundPlan>& rounds = parts_.scheduler->rounds();
-  return rounds.has_value() ? rounds->WholeBelow(done) : done;
+  return rounds.has_value() ? rounds->CompleteRoundsBelow(done) : done;
 }
 
 void RunView::CollectProgress(MetricSamples* out) const {

@@ -27,7 +27,7 @@ std::span<float> GradientEncoder::ResidualOf(const ChunkPiece& piece) {
   return std::span(residual_).subspan(OffsetOf(piece), piece.size);
 }
 
-std::span<const float> GradientEncoder::Corrected(const ChunkPiece& piece) {
+std::span<const float> GradientEncoder::GradientWithResidual(const ChunkPiece& piece) {
   const std::span<const float> gradient = options_.gradients.subspan(OffsetOf(piece), piece.size);
   if (residual_.empty()) return gradient;
   const std::span<const float> residual = ResidualOf(piece);
@@ -39,8 +39,9 @@ std::span<const float> GradientEncoder::Corrected(const ChunkPiece& piece) {
 Slice GradientEncoder::Payload(int ps, int chunk) {
   Sent& sent = sent_[ps][chunk];
   if (sent.times++ == 0) {
-    sent.payload = EncodeChunk(*options_.codec, options_.shard_map->ps(ps).chunks[chunk],
-                               [this](const ChunkPiece& piece) { return Corrected(piece); });
+    sent.payload =
+        EncodeChunk(*options_.codec, options_.shard_map->ps(ps).chunks[chunk],
+                    [this](const ChunkPiece& piece) { return GradientWithResidual(piece); });
   }
   return sent.payload;
 }
@@ -64,7 +65,7 @@ void GradientEncoder::Settle(const Chunk& chunk, const Slice& payload) {
       });
   SHOAL_CHECK(decoded.ok());  // we have encoded it ourselves
   for (const ChunkPiece& piece : chunk.pieces) {
-    const std::span<const float> corrected = Corrected(piece);
+    const std::span<const float> corrected = GradientWithResidual(piece);
     const std::span<float> residual = ResidualOf(piece);
     for (size_t i = 0; i < residual.size(); ++i)
       residual[i] = corrected[i] - applied[piece.chunk_offset + i];

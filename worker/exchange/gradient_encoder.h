@@ -51,7 +51,7 @@ class GradientEncoder {
     int times = 0;  // number of Payload() calls
   };
   // The piece's gradient plus its residual; uses scratch_.
-  std::span<const float> Corrected(const ChunkPiece& piece);
+  std::span<const float> GradientWithResidual(const ChunkPiece& piece);
   std::span<float> ResidualOf(const ChunkPiece& piece);
   size_t OffsetOf(const ChunkPiece& piece) const;
   void Settle(const Chunk& chunk, const Slice& payload);

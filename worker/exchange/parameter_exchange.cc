@@ -17,7 +17,7 @@ namespace {
 
 // How often to check whether the transport still uses gradients of a former timeline. This wait is
 // rare and short.
-constexpr Time kLookAgain = std::chrono::milliseconds(10);
+constexpr Time kReleaseCheckPeriod = std::chrono::milliseconds(10);
 
 // Returns the chunks about in the order in which forward reads them. Forward reads the variables in
 // the order of the model, whatever their update rule. It does not read moving averages, which are
@@ -99,7 +99,7 @@ void ParameterExchange::Pull(std::optional<uint64_t> version,
       if (peer.pulls.insert(i).second) peer.waiting.push_back({RequestKind::kPull, i});
     }
     pulls_missing_ += static_cast<int>(peer.pulls.size());
-    AskForMore(ps);
+    RequestMore(ps);
   }
   MaybeFinishPull();
 }
@@ -124,7 +124,7 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
       if (peer.cut_pulls.insert(i).second) peer.waiting.push_back({RequestKind::kCutPull, i});
     }
     cut_pulls_missing_ += static_cast<int>(peer.cut_pulls.size());
-    AskForMore(ps);
+    RequestMore(ps);
   }
 }
 
@@ -151,7 +151,7 @@ void ParameterExchange::PushChunk(int ps, int chunk) {
   if (step_done_ == nullptr) return;  // the timeline was lost meanwhile
   peers_[ps].pushes.insert(chunk);
   peers_[ps].waiting.push_back({RequestKind::kPush, chunk});
-  AskForMore(ps);
+  RequestMore(ps);
 }
 
 int ParameterExchange::Unanswered(const Peer& peer) {
@@ -159,7 +159,7 @@ int ParameterExchange::Unanswered(const Peer& peer) {
          static_cast<int>(peer.waiting.size());
 }
 
-void ParameterExchange::AskForMore(int ps) {
+void ParameterExchange::RequestMore(int ps) {
   Peer& peer = peers_[ps];
   if (!peer.hello_seen) return;  // OnHello() calls this again
   while (!peer.waiting.empty() && Unanswered(peer) < kWindow) {
@@ -306,7 +306,7 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
     if (peer.pulls.contains(chunk)) peer.waiting.push_back({RequestKind::kPull, chunk});
   }
   for (const int chunk : peer.cut_pulls) peer.waiting.push_back({RequestKind::kCutPull, chunk});
-  AskForMore(ps);
+  RequestMore(ps);
 }
 
 void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, Message message) {
@@ -367,13 +367,14 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
 void ParameterExchange::MaybeFinishPull() {
   if (pull_done_ == nullptr || pulls_missing_ > 0) return;
   if (dropped_slices_.expired()) return std::exchange(pull_done_, nullptr)(absl::OkStatus());
-  if (!look_.pending()) look_.Set(kLookAgain, [this] { MaybeFinishPull(); });
+  if (!release_check_.pending())
+    release_check_.Set(kReleaseCheckPeriod, [this] { MaybeFinishPull(); });
 }
 
 // Only an answer counts as accepted. A stream that breaks on the first request says hello, too.
 void ParameterExchange::OnAnswered(int ps) {
   peers_[ps].stream->MarkAccepted();
-  AskForMore(ps);
+  RequestMore(ps);
 }
 
 // Rule 4.

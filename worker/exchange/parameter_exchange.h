@@ -151,7 +151,7 @@ class ParameterExchange {
   void MaybeFinishPull();
   void MaybeFinishCut();
   // Makes the waiting requests that fit in the window.
-  void AskForMore(int ps);
+  void RequestMore(int ps);
   void SendPush(int ps, int chunk);
   void SendPull(int ps, const Request& first, int count);
   // Returns the push message, or nothing if the push is cancelled or acknowledged.
@@ -198,8 +198,8 @@ class ParameterExchange {
   std::shared_ptr<const void> step_slices_;
   // The same for a cancelled step; expired once the transport has released all its slices.
   std::weak_ptr<const void> dropped_slices_;
-  Timer look_{options_.loop};  // checks dropped_slices_ again
-  int chunks_missing_ = 0;     // chunks of the step without a complete answer
+  Timer release_check_{options_.loop};  // checks dropped_slices_ again
+  int chunks_missing_ = 0;              // chunks of the step without a complete answer
 };
 
 }  // namespace shoal

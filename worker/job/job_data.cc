@@ -105,12 +105,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
   const Shape& output = model.value(model.outputs()[0]).shape;
   SHOAL_RETURN_IF_ERROR(
       CheckLabelShape(loss, output, dataset->label_shape(), dataset->LabelSource()));
-  SHOAL_RETURN_IF_ERROR(CheckFirstLabels(*dataset, LabelsLookedAt(*dataset), loss, output.back(),
+  SHOAL_RETURN_IF_ERROR(CheckFirstLabels(*dataset, CheckedLabelCount(*dataset), loss, output.back(),
                                          dataset->LabelSource()));
   return dataset;
 }
 
-uint64_t LabelsLookedAt(const Dataset& dataset) {
+uint64_t CheckedLabelCount(const Dataset& dataset) {
   const uint64_t bytes = dataset.bytes_for_label();
   const uint64_t most =
       bytes == 0 ? kMaxLabels : std::clamp<uint64_t>(kMaxRecordBytes / bytes, 1, kMaxRecords);

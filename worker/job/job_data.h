@@ -21,7 +21,7 @@ absl::Status CheckModelOfJob(const KerasModel& model);
 std::vector<Feature> InputsOf(const Graph& model);
 
 // Opens a data set of a job for a model that CheckModelOfJob() accepts. Checks the first
-// LabelsLookedAt labels against the loss. Errors are those of OpenDataset, CheckLabelShape and
+// CheckedLabelCount labels against the loss. Errors are those of OpenDataset, CheckLabelShape and
 // CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
                                                      const Graph& model);
@@ -33,6 +33,6 @@ std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data);
 
 // The number of labels to check when opening a data set: all, except for a very large one. Its
 // other labels are checked when their steps come.
-uint64_t LabelsLookedAt(const Dataset& dataset);
+uint64_t CheckedLabelCount(const Dataset& dataset);
 
 }  // namespace shoal

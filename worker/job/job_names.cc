@@ -105,7 +105,7 @@ absl::Status WriteNames(Job* job) {
   return absl::OkStatus();
 }
 
-void NameColumnsAsRun(const Job& run, Job* job) {
+void MatchColumnNames(const Job& run, Job* job) {
   std::vector<DataSource::Feature>& named = job->training.features;
   if (run.training.format != kCsv || job->training.format != kCsv) return;
   // Without names, the single input has all columns.

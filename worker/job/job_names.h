@@ -32,6 +32,6 @@ absl::Status WriteNames(Job* job);
 // Removes the column names from `job` if `run`, the same job at its start, has none and the columns
 // are the same by position: equal jobs must have equal texts. Keeps them if the columns differ, or
 // if that is unknown because the table is not on this machine.
-void NameColumnsAsRun(const Job& run, Job* job);
+void MatchColumnNames(const Job& run, Job* job);
 
 }  // namespace shoal

@@ -34,7 +34,7 @@ CoordinatorLink::CoordinatorLink(Options options)
                .on_closed = [this](const absl::Status& status) { OnClosed(status); }}) {}
 
 void CoordinatorLink::Start() {
-  alone_since_ = options_.loop->Now();
+  disconnected_since_ = options_.loop->Now();
   watch_.Set(kLinkWatchPeriod, [this] { Watch(); });
   LogInfo("looking for the coordinator at " + options_.coordinator);
   stream_.Open();
@@ -45,16 +45,18 @@ void CoordinatorLink::Watch() {
   watch_.Set(kLinkWatchPeriod, [this] { Watch(); });
   if (welcomed_) return;
   if (rejected_) return LogWarning(NoCoordinator());
-  const std::string trouble = options_.network->IsLookingUp(options_.coordinator) ? "looking up the name"
-                              : last_error_.empty()                         ? "no answer"
-                                                                            : last_error_;
+  const std::string trouble = options_.network->IsLookingUp(options_.coordinator)
+                                  ? "looking up the name"
+                              : last_error_.empty() ? "no answer"
+                                                    : last_error_;
   LogWarning(absl::StrCat("waiting for the coordinator at ", options_.coordinator, " for ",
-                          WholeSeconds(Alone()), " s: ", trouble));
+                          WholeSeconds(DisconnectedTime()), " s: ", trouble));
 }
 
 std::string CoordinatorLink::NoCoordinator() const {
   return absl::StrCat(rejected_ ? "rejected by the coordinator at " : "no coordinator at ",
-                      options_.coordinator, " for ", WholeSeconds(Alone()), " s: ", last_error_);
+                      options_.coordinator, " for ", WholeSeconds(DisconnectedTime()),
+                      " s: ", last_error_);
 }
 
 absl::Status CoordinatorLink::Parse(const Message& message,
@@ -66,7 +68,7 @@ absl::Status CoordinatorLink::Parse(const Message& message,
 void CoordinatorLink::Welcomed() {
   if (std::exchange(lost_, false)) {
     LogInfo(absl::StrCat("back with the coordinator at ", options_.coordinator, " after ",
-                         WholeSeconds(Alone()), " s"));
+                         WholeSeconds(DisconnectedTime()), " s"));
   }
   welcomed_ = true;
   rejected_ = false;
@@ -82,7 +84,7 @@ absl::Status CoordinatorLink::Rejected(const proto::Rejected& rejected) {
   if (!rejected_ || last_error_ != reason) LogWarning(why);
   rejected_ = true;
   last_error_ = reason;
-  if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
+  if (std::exchange(welcomed_, false)) disconnected_since_ = options_.loop->Now();
   return absl::OkStatus();
 }
 
@@ -94,7 +96,7 @@ void CoordinatorLink::OnClosed(const absl::Status& status) {
   }
   if (over_) return StopWaiting();
   if (std::exchange(welcomed_, false)) {
-    alone_since_ = options_.loop->Now();
+    disconnected_since_ = options_.loop->Now();
     lost_ = true;
     LogWarning(absl::StrCat("lost the coordinator at ", options_.coordinator, ": ",
                             absl::StripPrefix(last_error_, options_.coordinator + ": ")));
@@ -103,7 +105,7 @@ void CoordinatorLink::OnClosed(const absl::Status& status) {
 }
 
 absl::Status CoordinatorLink::Retry() {
-  if (Alone() >= options_.timeout) return absl::UnavailableError(NoCoordinator());
+  if (DisconnectedTime() >= options_.timeout) return absl::UnavailableError(NoCoordinator());
   stream_.OpenLater();
   return absl::OkStatus();
 }
@@ -131,7 +133,8 @@ void CoordinatorLink::End() {
 void CoordinatorLink::Collect(MetricSamples* out) const {
   out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
   if (welcomed_) return;
-  out->Add("shoal_worker_waiting_seconds", ToSeconds(Alone()), {"chief", "0", "no connection"});
+  out->Add("shoal_worker_waiting_seconds", ToSeconds(DisconnectedTime()),
+           {"chief", "0", "no connection"});
 }
 
 }  // namespace shoal

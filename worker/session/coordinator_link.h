@@ -15,12 +15,12 @@ namespace shoal {
 
 // The stream of a worker or evaluator to the coordinator, and what the task knows of it.
 //
-//                 ┌── Rejected(), for now ──┐
-//                 ▼                         │
-//   Start() ──▶ alone ── Welcomed() ──▶ welcomed
-//                 ▲                         │
-//                 └──────── lost ───────────┤
-//                                           └── Leave() or End(), from any state ──▶ over
+//                    ┌─── Rejected(), for now ────┐
+//                    ▼                            │
+//   Start() ──▶ disconnected ── Welcomed() ──▶ welcomed
+//                    ▲                            │
+//                    └─────────── lost ───────────┤
+//                                                 └── Leave() or End(), from any state ──▶ over
 //
 // It logs each loss, and each long wait for the coordinator. The owner sends the hello, reads the
 // messages and decides when it is over. Loop thread only.
@@ -76,14 +76,14 @@ class CoordinatorLink {
   // Returns a log line: for how long there is no coordinator, and the last error.
   std::string NoCoordinator() const;
   // Returns the time without a welcome.
-  Time Alone() const { return options_.loop->Now() - alone_since_; }
+  Time DisconnectedTime() const { return options_.loop->Now() - disconnected_since_; }
 
   const Options options_;
   bool welcomed_ = false;
-  Time alone_since_{};      // valid while not welcomed
-  bool lost_ = false;       // the log has the loss of the coordinator, but not its return
-  std::string last_error_;  // of the stream
-  bool rejected_ = false;   // the coordinator rejected this for now; last_error_ is its reason
+  Time disconnected_since_{};  // valid while not welcomed
+  bool lost_ = false;          // the log has the loss of the coordinator, but not its return
+  std::string last_error_;     // of the stream
+  bool rejected_ = false;      // the coordinator rejected this for now; last_error_ is its reason
   bool over_ = false;
   std::function<void()> left_;  // `done` of Leave()
   ReconnectingStream stream_;

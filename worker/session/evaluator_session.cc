@@ -162,7 +162,7 @@ std::vector<EvaluatorSession::Piece> EvaluatorSession::Pieces() const {
   return pieces;
 }
 
-void EvaluatorSession::Ask(const Piece& piece) {
+void EvaluatorSession::RequestPiece(const Piece& piece) {
   proto::EvaluatorReport report;
   proto::ValuesWanted* wanted = report.mutable_values_wanted();
   wanted->set_evaluation(evaluation_);
@@ -173,12 +173,12 @@ void EvaluatorSession::Ask(const Piece& piece) {
 }
 
 void EvaluatorSession::FetchValues() {
-  fetch_.emplace(Pieces(), kMaxPending, [this](const Piece& piece) { Ask(piece); });
+  fetch_.emplace(Pieces(), kMaxPending, [this](const Piece& piece) { RequestPiece(piece); });
   fetch_->RequestMore();
-  ComputeIfFetched();
+  MaybeCompute();
 }
 
-void EvaluatorSession::ComputeIfFetched() {
+void EvaluatorSession::MaybeCompute() {
   if (!fetch_->done()) return;
   Begin(Activity::kComputing);
   for (uint64_t batch = 0; batch < prepared_->test_batches; ++batch)
@@ -208,7 +208,7 @@ void EvaluatorSession::OnValues(const proto::Values& values) {
   activity_began_ = options_.loop->Now();  // progress: the wait begins again
   say_wait_at_ = activity_began_ + kSayWaitAfter;
   fetch_->Release();
-  ComputeIfFetched();
+  MaybeCompute();
 }
 
 void EvaluatorSession::Compute() {
@@ -252,10 +252,10 @@ void EvaluatorSession::Begin(Activity activity) {
   const Time now = options_.loop->Now();
   const Time spent = now - std::exchange(activity_began_, now);
   const auto was = std::exchange(activity_, activity);
-  stats_.Spent(was == Activity::kIdle      ? WorkerStats::kIdle
-               : was == Activity::kReading ? WorkerStats::kPull
-                                           : WorkerStats::kEvaluate,
-               spent);
+  stats_.AddTime(was == Activity::kIdle      ? WorkerStats::kIdle
+                 : was == Activity::kReading ? WorkerStats::kPull
+                                             : WorkerStats::kEvaluate,
+                 spent);
   say_wait_at_ = now + kSayWaitAfter;
 }
 
@@ -298,10 +298,10 @@ void EvaluatorSession::Collect(MetricSamples* out) const {
   link_.Collect(out);
   WorkerStats stats = stats_;
   const Time spent = options_.loop->Now() - activity_began_;
-  stats.Spent(activity_ == Activity::kIdle      ? WorkerStats::kIdle
-              : activity_ == Activity::kReading ? WorkerStats::kPull
-                                                : WorkerStats::kEvaluate,
-              spent);
+  stats.AddTime(activity_ == Activity::kIdle      ? WorkerStats::kIdle
+                : activity_ == Activity::kReading ? WorkerStats::kPull
+                                                  : WorkerStats::kEvaluate,
+                spent);
   stats.Collect(out);
 }
 

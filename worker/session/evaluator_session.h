@@ -75,7 +75,7 @@ class EvaluatorSession {
   void FetchValues();
   void OnValues(const proto::Values& values);
   // Starts to compute if all values have arrived.
-  void ComputeIfFetched();
+  void MaybeCompute();
   void Compute();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
   void SendProgress();
@@ -93,7 +93,7 @@ class EvaluatorSession {
   };
   // All values, in pieces that fit into a message each.
   std::vector<Piece> Pieces() const;
-  void Ask(const Piece& piece);
+  void RequestPiece(const Piece& piece);
 
   const Options options_;
   CoordinatorLink link_;

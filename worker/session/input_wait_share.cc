@@ -18,12 +18,12 @@ std::string InputWaitShare::StepDone(Time waited, Time took) {
   if (took_ < kPeriod) return "";
   const double share = ToSeconds(waited_) / ToSeconds(took_);
   waited_ = took_ = {};
-  const Said now = share >= kLarge ? Said::kLarge : Said::kSmall;
-  if (now == said_) return "";
-  said_ = now;
+  const Share now = share >= kLarge ? Share::kLarge : Share::kSmall;
+  if (now == reported_) return "";
+  reported_ = now;
   std::string text =
       absl::StrCat("waiting for data takes ", std::lround(100 * share), "% of the time of steps");
-  if (now == Said::kLarge) {
+  if (now == Share::kLarge) {
     text +=
         "; more cores for this worker, \"cache\" in the job's data, or smaller pictures on disk "
         "would make it faster";

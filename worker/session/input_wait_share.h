@@ -18,7 +18,8 @@ class InputWaitShare {
  private:
   Time waited_ = {};
   Time took_ = {};
-  enum class Said { kNothing, kSmall, kLarge } said_ = Said::kNothing;
+  enum class Share { kUnknown, kSmall, kLarge };
+  Share reported_ = Share::kUnknown;
 };
 
 }  // namespace shoal

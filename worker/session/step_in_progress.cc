@@ -11,7 +11,7 @@ void StepInProgress::Begin(uint64_t step) {
   applied_ = false;
 }
 
-void StepInProgress::CompletedElsewhere(uint64_t step) {
+void StepInProgress::CountAsBegun(uint64_t step) {
   begun_below_ = std::max(begun_below_, step + 1);
 }
 

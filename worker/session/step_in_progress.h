@@ -31,7 +31,7 @@ class StepInProgress {
   // Every step of this timeline that may have pushed chunks is below this.
   uint64_t begun_below() const { return begun_below_; }
   // Counts a step that other workers have completed as begun.
-  void CompletedElsewhere(uint64_t step);
+  void CountAsBegun(uint64_t step);
 
   void Halt() { halted_ = true; }
   bool halted() const { return halted_; }

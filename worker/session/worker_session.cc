@@ -52,7 +52,7 @@ void WorkerSession::WatchWaits() {
                             timeline_ == 0 ? "open a timeline" : "hand out steps", ", ", waited));
     return;
   }
-  const std::string what = absl::StrCat(Doing(), " ", waited);
+  const std::string what = absl::StrCat(CurrentActivity(), " ", waited);
   if (!Computes()) LogWarning("waiting: " + what);
   if (!link_.welcomed()) return;
   proto::WorkerReport report;
@@ -67,7 +67,7 @@ std::string WorkerSession::Batches() const {
   return absl::StrCat(", batch ", progress.batches_done + 1, " of ", progress.batches, ",");
 }
 
-std::string WorkerSession::Doing() const {
+std::string WorkerSession::CurrentActivity() const {
   switch (activity_) {
     case Activity::kIdle:
       return "idle";
@@ -123,7 +123,7 @@ void WorkerSession::OnMessage(const Message& message) {
       return OnWelcome(order.welcome());
     case proto::WorkerOrder::kRejected: {
       const absl::Status rejected = link_.Rejected(order.rejected());
-      if (absl::IsUnavailable(rejected)) return OverOfOtherCluster(rejected);
+      if (absl::IsUnavailable(rejected)) return EndForOtherCluster(rejected);
       if (!rejected.ok()) return Over(End::kFailed, rejected);
       return;  // the worker reports steps that finish from here on over the next stream
     }
@@ -165,9 +165,9 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   const uint32_t job = JobFingerprint(welcome.job());
   if (prepared_.has_value() || preparing_) {
     if (job != job_fingerprint_)
-      return OverOfOtherCluster(OtherJob(options_.coordinator, job, job_fingerprint_));
+      return EndForOtherCluster(OtherJob(options_.coordinator, job, job_fingerprint_));
     if (ps != ps_)
-      return OverOfOtherCluster(
+      return EndForOtherCluster(
           absl::UnavailableError("the cluster has other ps now; start the worker again"));
     if (prepared_.has_value()) SendReady();
     return;
@@ -231,7 +231,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
             options_.loop->Post(scope_.Guard([this, status] {
               if (link_.over()) return;
               if (!absl::IsAborted(status)) return Leave(status);
-              OverOfOtherCluster(absl::UnavailableError(status.message()));
+              EndForOtherCluster(absl::UnavailableError(status.message()));
             }));
           }});
   if (draining_) return Leave(absl::OkStatus());
@@ -262,7 +262,7 @@ void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   DropWork(timeline);
   parameters_fresh_ = false;
   parameters_version_.reset();
-  cut_here_ = 0;
+  pulled_cut_step_ = 0;
   exchange_->SetTimeline(timeline);
   Next();
 }
@@ -330,7 +330,7 @@ void WorkerSession::Leave(const absl::Status& why) {
   link_.Leave([this, end, why] { options_.on_over(end, why); });
 }
 
-void WorkerSession::OverOfOtherCluster(const absl::Status& why) {
+void WorkerSession::EndForOtherCluster(const absl::Status& why) {
   if (draining_) return Over(End::kDrained, absl::OkStatus());
   Over(End::kNoCoordinator, why);
 }

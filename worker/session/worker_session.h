@@ -103,7 +103,7 @@ class WorkerSession {
   // Periodic: logs each long wait for work or for a ps, and reports it to the coordinator.
   void WatchWaits();
   // Returns the current activity, for logs.
-  std::string Doing() const;
+  std::string CurrentActivity() const;
   // Returns ", batch 3 of 50," if the current step has several batches, else "".
   std::string Batches() const;
   void CollectWaits(MetricSamples* out) const;
@@ -180,7 +180,7 @@ class WorkerSession {
   void Over(End end, const absl::Status& status);
   // Ends because the cluster has another job or other ps now: only a restart helps. A draining
   // worker ends as drained, because it has no work left.
-  void OverOfOtherCluster(const absl::Status& why);
+  void EndForOtherCluster(const absl::Status& why);
 
   const Options options_;
   CoordinatorLink link_;
@@ -209,7 +209,7 @@ class WorkerSession {
   bool parameters_fresh_ = false;
   // Version of all parameter chunks in this timeline; empty: unknown.
   std::optional<uint64_t> parameters_version_;
-  uint64_t cut_here_ = 0;  // step of the cut in cut_parameters; 0: none
+  uint64_t pulled_cut_step_ = 0;  // step of the cut in cut_parameters; 0: none
   StepInProgress step_;
   proto::StepsDone unreported_;
   Timer report_due_{options_.loop};  // set while steps wait to be reported

@@ -30,7 +30,7 @@ void WorkerSession::Collect(MetricSamples* out) const {
   // Includes the current activity. This shows a worker that is stuck in one.
   WorkerStats stats = stats_;
   if (const auto phase = PhaseOf(activity_))
-    stats.Spent(*phase, options_.loop->Now() - activity_began_);
+    stats.AddTime(*phase, options_.loop->Now() - activity_began_);
   stats.Collect(out);
   CollectWaits(out);
   if (exchange_ != nullptr) exchange_->Collect(out);

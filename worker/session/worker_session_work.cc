@@ -120,7 +120,7 @@ void WorkerSession::Next() {
   if (timeline_ == 0) return;
   if (!evaluations_.empty()) {
     const EvaluationOrder order = evaluations_.front();
-    if (order.cut_step != cut_here_) return PullCut(order);
+    if (order.cut_step != pulled_cut_step_) return PullCut(order);
     evaluations_.pop_front();
     return Evaluate(order);
   }
@@ -131,7 +131,7 @@ void WorkerSession::Next() {
 
 void WorkerSession::Begin(Activity activity) {
   const Time now = options_.loop->Now();
-  if (const auto phase = PhaseOf(activity_)) stats_.Spent(*phase, now - activity_began_);
+  if (const auto phase = PhaseOf(activity_)) stats_.AddTime(*phase, now - activity_began_);
   activity_ = activity;
   activity_began_ = now;
 }
@@ -195,7 +195,7 @@ void WorkerSession::OnRoundComplete(uint64_t version) {
     proto::StepDone& done = *unreported_.add_steps();
     done.set_step(leased.step);
     done.set_was_in(true);
-    step_.CompletedElsewhere(leased.step);
+    step_.CountAsBegun(leased.step);
     return true;
   });
   unreported_.set_timeline(timeline_);
@@ -302,7 +302,7 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
     if (absl::IsCancelled(status)) return;
     Begin(Activity::kIdle);
     if (status.ok()) {
-      cut_here_ = order.cut_step;
+      pulled_cut_step_ = order.cut_step;
     } else {
       // The coordinator cancelled this evaluation; its other batches are void.
       std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {

@@ -17,17 +17,17 @@ class WorkerStats {
   enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
 
   // Adds `time` to a phase.
-  void Spent(Phase phase, Time time) { phase_seconds_[phase] += ToSeconds(time); }
+  void AddTime(Phase phase, Time time) { phase_seconds_[phase] += ToSeconds(time); }
   // Counts a step that took `took`. The outcome has the times for input, compute and parameter
   // waits; the rest counts as push.
   void StepDone(const BatchOutcome& outcome, Time took) {
     const Time waited = std::chrono::microseconds(outcome.input_wait_us);
     const Time pulled = std::chrono::microseconds(outcome.parameter_wait_us);
     const Time computed = std::chrono::microseconds(outcome.compute_us);
-    Spent(kInputWait, waited);
-    Spent(kPull, pulled);
-    Spent(kCompute, computed);
-    if (const Time own = waited + pulled + computed; took > own) Spent(kPush, took - own);
+    AddTime(kInputWait, waited);
+    AddTime(kPull, pulled);
+    AddTime(kCompute, computed);
+    if (const Time own = waited + pulled + computed; took > own) AddTime(kPush, took - own);
     step_seconds_.Observe(ToSeconds(took));
     ++steps_;
     examples_ += outcome.examples;

@@ -147,7 +147,7 @@ void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
   const bool here = missing.empty() && ComputesOnLoop() && training_->IsPrepared(step);
   auto train = [this, timeline = timeline_.load(), step, arriving = arrivals_,
                 on_chunk = std::move(on_chunk), done = std::move(done)](bool on_loop) {
-    TrainAndSay(timeline, step, arriving.get(), on_loop, on_chunk, done);
+    TrainAndReport(timeline, step, arriving.get(), on_loop, on_chunk, done);
   };
   auto train_there = [train] { train(/*on_loop=*/false); };
   if (!here) return Enqueue(std::move(train_there));
@@ -164,9 +164,9 @@ void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
 // exchanged during the step, so their chunks are posted at once. A short step reports all chunks
 // together, inside the loop. HTTP/2's window update then travels with the loop's next write, which
 // comes before it reads again (PendingReads).
-void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, ParameterArrivals* arriving,
-                                bool on_loop, const std::function<void(int, int)>& on_chunk,
-                                const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
+void ComputeThread::TrainAndReport(uint64_t timeline, uint64_t step, ParameterArrivals* arriving,
+                                   bool on_loop, const std::function<void(int, int)>& on_chunk,
+                                   const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
   const auto say = [](const std::function<void(int, int)>& on_chunk,
                       const std::vector<ChunkId>& chunks) {
     for (const ChunkId& each : chunks) on_chunk(each.ps, each.chunk);

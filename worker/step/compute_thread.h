@@ -103,9 +103,9 @@ class ComputeThread : public StepComputer {
   }
   // Trains the step and reports its chunks and outcome. `arriving`, here and below: null if all
   // parameters are here.
-  void TrainAndSay(uint64_t timeline, uint64_t step, ParameterArrivals* arriving, bool on_loop,
-                   const std::function<void(int, int)>& on_chunk,
-                   const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
+  void TrainAndReport(uint64_t timeline, uint64_t step, ParameterArrivals* arriving, bool on_loop,
+                      const std::function<void(int, int)>& on_chunk,
+                      const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
   // Calls `on_chunks` with the chunks that are complete, each once.
   absl::StatusOr<BatchOutcome> TrainNow(uint64_t step, ParameterArrivals* arriving,

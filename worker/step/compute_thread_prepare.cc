@@ -169,7 +169,7 @@ void ComputeThread::NoteChunks(const std::vector<Variable>& variables, int ps_co
 // not fit, the error comes when the memory runs out.
 absl::Status ComputeThread::TakeMemoryToEvaluate(const DatasetMemory& data) {
   const size_t size = runner_->layout().size;
-  MemoryNeeds needs = WorkerMemory({.data_bytes = data.held, .reading_bytes = data.at_times});
+  MemoryNeeds needs = WorkerMemory({.data_bytes = data.held, .reading_bytes = data.temporary});
   needs.task = "evaluator";
   needs.held.push_back({"parameters to evaluate", size * sizeof(float)});
   SHOAL_RETURN_IF_ERROR(CheckMemory(needs, options_.memory,

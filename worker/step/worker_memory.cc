@@ -70,7 +70,7 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                        .batch_bytes = batch_bytes,
                        .batches_ahead = BatchSource::MaxBatches(batch_bytes) * (evaluates ? 2 : 1),
                        .data_bytes = data.held,
-                       .reading_bytes = data.at_times,
+                       .reading_bytes = data.temporary,
                        .chunk_bytes = LargestChunk(shard_map) * sizeof(float),
                        .ps_count = shard_map.ps_count()});
 }

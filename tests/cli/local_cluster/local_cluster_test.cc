@@ -116,7 +116,7 @@ TEST_F(LocalClusterTest, ChildrenBlockNoSignalButTheOneTheyHeed) {
       Script({TaskType::kPs, 0}, "exec sed -n 's/^SigBlk:.0*//p' /proc/self/status");
   TaskCommand heeding = plain;
   heeding.task.index = 1;
-  heeding.process.heeds_sigterm = true;
+  heeding.process.handles_sigterm = true;
   ASSERT_TRUE(cluster_.Start({plain, heeding}).ok());
   RunToEnd();
   EXPECT_THAT(lines_["ps 0"], ElementsAre(""));

@@ -30,7 +30,7 @@ TEST_F(CheckpointReportTest, ListFindsThemFromAllThreeDirectories) {
   for (const std::string& path : {run_.path(), run_.path() + "/checkpoints/", newest_}) {
     const auto report = ListCheckpoints(path, soon);
     ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_TRUE(report->all_whole);
+    EXPECT_TRUE(report->all_intact);
     EXPECT_THAT(report->text, HasSubstr("step-000000000100-1-00000abc  yes     yes\n"));
     EXPECT_THAT(report->text, HasSubstr("1-00000abc"));
     EXPECT_THAT(report->text, testing::ContainsRegex("[45] min ago"));
@@ -46,14 +46,14 @@ TEST_F(CheckpointReportTest, DamageIsShown) {
   WriteAll(newest_ + "/model.json", text);
   const auto list = ListCheckpoints(run_.path(), absl::Now());
   ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_FALSE(list->all_whole);
+  EXPECT_FALSE(list->all_intact);
   EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  yes     NO\n"));
   EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes     yes\n"));
   EXPECT_THAT(list->text, HasSubstr("BAD  " + newest_ + "/model.json is damaged"));
 
   const auto verified = VerifyAllFiles(run_.path());
   ASSERT_TRUE(verified.ok()) << verified.status();
-  EXPECT_FALSE(verified->all_whole);
+  EXPECT_FALSE(verified->all_intact);
   EXPECT_THAT(verified->text, HasSubstr("  BAD  " + newest_ + "/model.json is damaged"));
   EXPECT_THAT(verified->text, HasSubstr("  ok   job.json  17 B  crc32c "));
 }
@@ -63,12 +63,12 @@ TEST_F(CheckpointReportTest, WhatIsNotFiniteIsShown) {
   manifest.not_finite = "dense/kernel";
   WriteAll(newest_ + "/manifest.json", manifest.ToText());
   const auto list = ListCheckpoints(run_.path(), absl::Now());
-  EXPECT_TRUE(list->all_whole);
+  EXPECT_TRUE(list->all_intact);
   EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  NO      yes\n"));
   EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes     yes\n"));
   EXPECT_THAT(*ShowCheckpoint(newest_), HasSubstr("NO: values in \"dense/kernel\""));
   const auto verified = VerifyAllFiles(run_.path());
-  EXPECT_TRUE(verified->all_whole);
+  EXPECT_TRUE(verified->all_intact);
   const std::string said = "  NOT FINITE: values in \"dense/kernel\" are not finite numbers\n";
   EXPECT_THAT(verified->text, HasSubstr("  ok   manifest.json\n" + said));
   EXPECT_EQ(verified->text.find(said), verified->text.rfind(said)) << "of the other, too";
@@ -78,7 +78,7 @@ TEST_F(CheckpointReportTest, DamagedManifestIsShown) {
   WriteAll(newest_ + "/manifest.json", "{}");
   EXPECT_THAT(ListCheckpoints(run_.path(), absl::Now())->text,
               HasSubstr("BAD  " + newest_ + "/manifest.json"));
-  EXPECT_FALSE(VerifyAllFiles(newest_)->all_whole);
+  EXPECT_FALSE(VerifyAllFiles(newest_)->all_intact);
   EXPECT_EQ(ShowCheckpoint(newest_).status().code(), absl::StatusCode::kDataLoss);
 }
 
@@ -89,7 +89,7 @@ TEST_F(CheckpointReportTest, ADirectoryWithoutManifestIsNamed) {
   for (const auto& report :
        {ListCheckpoints(run_.path(), absl::Now()), VerifyAllFiles(run_.path())}) {
     ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_TRUE(report->all_whole);
+    EXPECT_TRUE(report->all_intact);
     EXPECT_THAT(report->text, HasSubstr("no checkpoint: " + unfinished + " has no manifest.json"));
   }
 }
@@ -97,7 +97,7 @@ TEST_F(CheckpointReportTest, ADirectoryWithoutManifestIsNamed) {
 TEST_F(CheckpointReportTest, VerifyHasALineForEachFile) {
   const auto report = VerifyAllFiles(newest_);
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_TRUE(report->all_whole);
+  EXPECT_TRUE(report->all_intact);
   for (const std::string& name : NamesIn(newest_)) {
     EXPECT_THAT(report->text, HasSubstr("  ok   " + name));
   }

@@ -44,7 +44,7 @@ TEST(DeathListTest, WhatIsForgivenIsNeitherListedNorCounted) {
   DeathList deaths;
   for (int i = 0; i < 30; ++i) deaths.Add(kPs, "old", "old");
   deaths.Add(kDeadWorker, "w", "worker");
-  deaths.Forgive(kPs);
+  deaths.Remove(kPs);
   EXPECT_EQ(deaths.ToString(), "");
   deaths.Add(kPs, "new", "ps");
   EXPECT_EQ(deaths.FirstOf(kPs), "new");

@@ -46,12 +46,12 @@ TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {
 }
 
 TEST(DescribeKeptTest, SaysWhatIsThereAndWhatIsLost) {
-  EXPECT_THAT(DescribeKept(231, 231), AllOf(HasSubstr(" 231 steps"), Not(HasSubstr("lost"))));
-  EXPECT_EQ(DescribeKept(231, 0), DescribeKept(231, 231));
-  EXPECT_THAT(DescribeKept(231, 660),
+  EXPECT_THAT(DescribeSavedSteps(231, 231), AllOf(HasSubstr(" 231 steps"), Not(HasSubstr("lost"))));
+  EXPECT_EQ(DescribeSavedSteps(231, 0), DescribeSavedSteps(231, 231));
+  EXPECT_THAT(DescribeSavedSteps(231, 660),
               AllOf(HasSubstr(" 231 steps"), HasSubstr(" 429 more steps"), HasSubstr("lost")));
-  EXPECT_THAT(DescribeKept(std::nullopt, 0), Not(HasSubstr("lost")));
-  EXPECT_THAT(DescribeKept(std::nullopt, 1), AllOf(HasSubstr(" 1 step "), HasSubstr("lost")));
+  EXPECT_THAT(DescribeSavedSteps(std::nullopt, 0), Not(HasSubstr("lost")));
+  EXPECT_THAT(DescribeSavedSteps(std::nullopt, 1), AllOf(HasSubstr(" 1 step "), HasSubstr("lost")));
 }
 
 }  // namespace

@@ -387,9 +387,9 @@ TEST_F(CheckpointStoreTest, RemoveOldLeavesLinkedCheckpointsWhole) {
   EXPECT_THAT(Steps(), ElementsAre(40, 30, 15, 10));
   EXPECT_EQ(NamesIn(backup.path()), names);
   EXPECT_TRUE(backups.Verify(kept).ok());
-  EXPECT_THAT(store_.TakeLinked(), testing::SizeIs(3));
+  EXPECT_THAT(store_.TakeFoundLinks(), testing::SizeIs(3));
   ASSERT_TRUE(store_.RemoveOld(2).ok());
-  EXPECT_THAT(store_.TakeLinked(), IsEmpty());
+  EXPECT_THAT(store_.TakeFoundLinks(), IsEmpty());
 }
 
 TEST_F(CheckpointStoreTest, LinkedCheckpointsTakeNoPlaceInKeep) {
@@ -426,7 +426,7 @@ TEST_F(CheckpointStoreTest, RemoveOldTakesNothingBehindALinkedRoot) {
   CheckpointStore linked(link);
   ASSERT_TRUE(linked.RemoveOld(2).ok());
   EXPECT_THAT(Steps(), ElementsAre(30, 20, 10));
-  EXPECT_THAT(linked.TakeLinked(), ElementsAre(link));
+  EXPECT_THAT(linked.TakeFoundLinks(), ElementsAre(link));
 
   std::filesystem::create_directory_symlink(run_.path() + "/deep", run_.path() + "/run");
   CheckpointStore of_linked_run(run_.path() + "/run/checkpoints");

@@ -110,7 +110,7 @@ TEST_F(JobStrategyTest, WhatCannotBeInStepsOfSeveralBatchesIsNamed) {
 TEST_F(JobStrategyTest, TheOuterMomentumIsResolvedFromTheWorkersThatAreListed) {
   Job job;
   job.strategy.name = "local";
-  EXPECT_TRUE(LeavesToWorkers(job));
+  EXPECT_TRUE(DependsOnWorkerCount(job));
   const Job unresolved = job;
   ASSERT_TRUE(ResolveStrategy(3, &job).ok());
   EXPECT_THAT(job.strategy.outer_optimizer, HasSubstr(R"("momentum_every":6)"));

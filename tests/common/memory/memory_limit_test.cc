@@ -78,7 +78,7 @@ TEST_F(MemoryLimitTest, IsThatOfAResourceLimit) {
 }
 
 const MemoryNeeds kNeeds{
-    .task = "ps 1", .held = {{"variables", 50 * kGiB}}, .at_times = {{"sending", 10 * kGiB}}};
+    .task = "ps 1", .held = {{"variables", 50 * kGiB}}, .temporary = {{"sending", 10 * kGiB}}};
 
 TEST(CheckMemoryTest, WhatDoesNotFitIsRejectedByNameAndSize) {
   const absl::Status status =

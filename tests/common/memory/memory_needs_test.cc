@@ -26,14 +26,14 @@ TEST(MemoryNeedsTest, APsHoldsVariablesSlotsAndAppliedSets) {
   EXPECT_EQ(PartOf(needs.held, "variables"), 11 * kMiB);
   EXPECT_EQ(PartOf(needs.held, "slots"), 16 * kMiB) << "only what the optimizer updates has slots";
   EXPECT_EQ(PartOf(needs.held, "applied sets"), 11 * 512u);
-  EXPECT_EQ(PartOf(needs.at_times, "copies for a checkpoint"), 25 * kMiB) << "of what is pushed";
-  EXPECT_EQ(PartOf(needs.at_times, "receiving"), 3 * kMiB);
-  EXPECT_EQ(PartOf(needs.at_times, "sending"), 33 * kMiB);
-  EXPECT_EQ(PartOf(needs.at_times, "shared with workers"), 66 * kMiB);
+  EXPECT_EQ(PartOf(needs.temporary, "copies for a checkpoint"), 25 * kMiB) << "of what is pushed";
+  EXPECT_EQ(PartOf(needs.temporary, "receiving"), 3 * kMiB);
+  EXPECT_EQ(PartOf(needs.temporary, "sending"), 33 * kMiB);
+  EXPECT_EQ(PartOf(needs.temporary, "shared with workers"), 66 * kMiB);
   EXPECT_EQ(needs.max_bytes(), needs.held_bytes() + 127 * kMiB);
   const MemoryNeeds crowded = PsMemory(0, map.ps(0), 2, 4096, 1000);
-  EXPECT_EQ(PartOf(crowded.at_times, "sending"), 256 * kMiB) << "however many workers there are";
-  EXPECT_EQ(PartOf(crowded.at_times, "shared with workers"), 2 * 16 * 11 * kMiB) << "the same";
+  EXPECT_EQ(PartOf(crowded.temporary, "sending"), 256 * kMiB) << "however many workers there are";
+  EXPECT_EQ(PartOf(crowded.temporary, "shared with workers"), 2 * 16 * 11 * kMiB) << "the same";
 }
 
 TEST(MemoryNeedsTest, APsOfRoundsHoldsSumsVersionsBeforeAndEarlyGradients) {
@@ -45,7 +45,7 @@ TEST(MemoryNeedsTest, APsOfRoundsHoldsSumsVersionsBeforeAndEarlyGradients) {
   const MemoryNeeds rounds = PsMemory(0, map.ps(0), 2, 4096, 3, /*round_steps=*/4);
   EXPECT_EQ(PartOf(rounds.held, "sums of rounds"), 8 * kMiB);
   EXPECT_EQ(PartOf(rounds.held, "versions before"), 8 * kMiB);
-  EXPECT_EQ(PartOf(rounds.at_times, "early gradients"), 24 * kMiB);
+  EXPECT_EQ(PartOf(rounds.temporary, "early gradients"), 24 * kMiB);
   EXPECT_EQ(rounds.max_bytes(), async.max_bytes() + 40 * kMiB);
   const MemoryNeeds alone = PsMemory(0, map.ps(0), 2, 4096, 3, /*round_steps=*/1);
   EXPECT_EQ(alone.max_bytes(), async.max_bytes() + 8 * kMiB);
@@ -71,7 +71,7 @@ TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
 TEST(MemoryNeedsTest, SaysWhatItIsTheSumOf) {
   const MemoryNeeds needs{.task = "ps 1",
                           .held = {{"variables", 3 * kMiB}, {"slots", 0}, {"the program", kMiB}},
-                          .at_times = {{"sending", 2 * kMiB}}};
+                          .temporary = {{"sending", 2 * kMiB}}};
   EXPECT_EQ(needs.HeldText(), "4.0 MiB (variables 3.0 MiB, the program 1.0 MiB)");
   EXPECT_EQ(needs.ToText(),
             "4.0 MiB (variables 3.0 MiB, the program 1.0 MiB), at most 6.0 MiB (with sending "

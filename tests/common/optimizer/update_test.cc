@@ -241,7 +241,7 @@ TEST_P(AnyOptimizerTest, ItSaysWhetherTheRateOfOneUpdateScalesAllBefore) {
     size += std::abs(before[i]);
     change += std::abs(w[i] - before[i]);
   }
-  EXPECT_EQ(optimizer->scales_all_by_its_rate(), change > size / 4) << change << " of " << size;
+  EXPECT_EQ(optimizer->recomputes_values(), change > size / 4) << change << " of " << size;
 }
 
 const Case kByFormula[] = {

@@ -53,13 +53,13 @@ TEST(RoundPlanTest, NextStartIsWhereACutMayBe) {
 
 TEST(RoundPlanTest, CountsRoundsThatAreWhole) {
   const RoundPlan rounds = Tens(/*epochs=*/0, /*steps=*/15);
-  EXPECT_EQ(rounds.WholeBelow(0), 0u);
-  EXPECT_EQ(rounds.WholeBelow(3), 0u);
-  EXPECT_EQ(rounds.WholeBelow(4), 1u);
-  EXPECT_EQ(rounds.WholeBelow(10), 3u);
-  EXPECT_EQ(rounds.WholeBelow(14), 4u);
-  EXPECT_EQ(rounds.WholeBelow(15), 5u);
-  EXPECT_EQ(rounds.WholeBelow(kMaxStep), 5u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(0), 0u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(3), 0u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(4), 1u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(10), 3u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(14), 4u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(15), 5u);
+  EXPECT_EQ(rounds.CompleteRoundsBelow(kMaxStep), 5u);
 }
 
 TEST(RoundPlanTest, OneStepARoundIsEachStepItself) {
@@ -89,7 +89,7 @@ TEST(RoundPlanTest, RoundsFollowOneAnotherThroughEveryStepOnce) {
         ASSERT_EQ(rounds.Of(step), round);
         ASSERT_EQ(rounds.StartAt(step), first);
         ASSERT_EQ(rounds.StartsAt(step), step == first);
-        ASSERT_EQ(rounds.WholeBelow(step), number);
+        ASSERT_EQ(rounds.CompleteRoundsBelow(step), number);
       }
       first = round.end();
     }

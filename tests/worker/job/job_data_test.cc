@@ -81,7 +81,7 @@ TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
 
 TEST(JobDataTest, SoManyLabelsAreLookedAtAsTakeAboutASecond) {
   const auto looked_at = [](uint64_t size, uint64_t bytes) {
-    return LabelsLookedAt(SizedDataset(size, bytes));
+    return CheckedLabelCount(SizedDataset(size, bytes));
   };
   EXPECT_EQ(looked_at(1000, 0), 1000u);
   EXPECT_EQ(looked_at(10'000'000, 0), 1u << 20);

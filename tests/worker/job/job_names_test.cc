@@ -116,7 +116,7 @@ TEST_F(JobNamesTest, ARunWithoutNamesIsThatOfAJobWithTheSameColumns) {
     run.training.header = header;
     Job job = run;
     job.training.features = {{.from = std::move(named)}};
-    NameColumnsAsRun(run, &job);
+    MatchColumnNames(run, &job);
     return job.training.features.size();
   };
   EXPECT_EQ(features_after(true, {"b", "a"}), 0u);
@@ -133,11 +133,11 @@ TEST_F(JobNamesTest, NamesStayWhereTheRunHasSomeOrItsTableIsElsewhere) {
   run.training.labels = "y";
   Job job = run;
   job.training.features = {{.from = {"a"}}};
-  NameColumnsAsRun(run, &job);
+  MatchColumnNames(run, &job);
   EXPECT_EQ(job.training.features.size(), 1u);
   std::ofstream(directory_ / "none.csv") << "a,y\n1,2\n";
   run.training.features = job.training.features;
-  NameColumnsAsRun(run, &job);
+  MatchColumnNames(run, &job);
   EXPECT_EQ(job.training.features.size(), 1u);
 }
 

@@ -37,9 +37,9 @@ TEST(StepInProgressTest, IsBegunWithItsFirstPush) {
   step.Begin(5);
   EXPECT_TRUE(step.MayPush({0, 1}));
   EXPECT_EQ(step.begun_below(), 8u) << "it never falls in a timeline";
-  step.CompletedElsewhere(9);
+  step.CountAsBegun(9);
   EXPECT_EQ(step.begun_below(), 10u);
-  step.CompletedElsewhere(3);
+  step.CountAsBegun(3);
   EXPECT_EQ(step.begun_below(), 10u);
 }
 

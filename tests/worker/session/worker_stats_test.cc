@@ -42,7 +42,7 @@ TEST(WorkerStatsTest, CountsWhatOverflowed) {
 
 TEST(WorkerStatsTest, SaysOfTheMeanStepWhereItsTimeWent) {
   WorkerStats stats;
-  stats.Spent(WorkerStats::kIdle, seconds(3));
+  stats.AddTime(WorkerStats::kIdle, seconds(3));
   EXPECT_EQ(stats.PerStep(), LogFields()) << "there was no step";
   stats.StepDone({.examples = 16, .input_wait_us = 2000, .compute_us = 3000}, microseconds(10000));
   stats.StepDone({.examples = 16, .compute_us = 4020, .parameter_wait_us = 1000},

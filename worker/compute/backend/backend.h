@@ -46,7 +46,7 @@ class Backend {
 
   // Whether its executables add up the gradients of the parts of a batch (RunBuffers::part). It
   // needs plans that are compiled for parts.
-  virtual bool adds_up_parts() const { return false; }
+  virtual bool sums_parts() const { return false; }
 
   // Returns the bytes of the device's own memory that executables may take in total: the free bytes
   // and those that the executables hold. Without `trains`, counts for executables that do not

@@ -94,7 +94,7 @@ class Device {
   virtual absl::Status Await(Event& event) = 0;
   // Whether the event has completed. Does not wait, even for work of other devices. Errors as for
   // Await.
-  virtual absl::StatusOr<bool> HasHappened(Event& event) = 0;
+  virtual absl::StatusOr<bool> IsComplete(Event& event) = 0;
   // Seconds between two timed events that have completed in this order, by the device's clock.
   virtual absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) = 0;
   // Waits until no work runs or is pending, whether it succeeded or failed.

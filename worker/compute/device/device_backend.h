@@ -37,7 +37,7 @@ class DeviceBackend : public Backend {
 
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   bool runs_in_machine_memory() const final { return false; }
-  bool adds_up_parts() const final { return true; }
+  bool sums_parts() const final { return true; }
   absl::StatusOr<int64_t> DeviceBytes(bool trains) const final;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) final;
   absl::Status Poison(int64_t size_bytes) final;

@@ -72,7 +72,7 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> computed, device_.NewEvent());
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> copied, device_.NewEvent());
     copies_out_.push_back({std::move(transfer), std::move(computed), std::move(copied)});
-    if (!plan_.adds_up_parts()) continue;
+    if (!plan_.sums_parts()) continue;
     for (const Transfer::Range& range : copies_out_.back().transfer.ranges)
       copies_out_.back().add_part.push_back(kernels.AddPart(range.size_bytes));
   }
@@ -87,17 +87,17 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
 absl::StatusOr<BatchResult> DeviceExecutable::Run(
     const RunContext& context, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done, const OnStepTimed& on_step_timed) {
-  if (buffers.same_inputs) inputs_.TurnToNext();
+  if (buffers.same_inputs) inputs_.SwitchSlot();
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
   if (status.ok()) {
-    status = on_step_timed ? GiveSteps(buffers, /*timed=*/true) : StartComputing(buffers);
+    status = on_step_timed ? SubmitSteps(buffers, /*timed=*/true) : StartComputing(buffers);
   }
   if (status.ok()) status = StartCopyingGradients(buffers);
   if (status.ok()) status = StartCopyingResults(buffers);
   if (status.ok()) status = inputs_.StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(buffers, on_variable_done);
-  if (status.ok() && on_step_timed) status = TellTimes(on_step_timed);
+  if (status.ok() && on_step_timed) status = ReportStepTimes(on_step_timed);
   if (!status.ok()) {
     if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
     device_.Finish();  // work of the failed run may still read and write the caller's memory
@@ -146,7 +146,7 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
                          recorded.addresses == addresses_;
   if (!ran_there) recorded = {.inputs = inputs, .part_sums = part_sums, .addresses = addresses_};
   if (!records_ || !ran_there || buffers.arriving != nullptr)
-    return GiveSteps(buffers, /*timed=*/false);
+    return SubmitSteps(buffers, /*timed=*/false);
   if (recorded.recording == nullptr) {
     auto recording = RecordSteps(buffers);
     if (!recording.ok()) {
@@ -156,7 +156,7 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
         on_warning_("cannot record a step, so the device gets it kernel by kernel: " +
                     std::string(recording.status().message()));
       }
-      return GiveSteps(buffers, /*timed=*/false);
+      return SubmitSteps(buffers, /*timed=*/false);
     }
     recorded.recording = *std::move(recording);
   }
@@ -166,17 +166,17 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
 absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps(
     const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.BeginRecording());
-  const absl::Status given = GiveSteps(buffers, /*timed=*/false);
+  const absl::Status given = SubmitSteps(buffers, /*timed=*/false);
   auto recording = device_.EndRecording();
   SHOAL_RETURN_IF_ERROR(given);
   return recording;
 }
 
-absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers, bool timed) {
+absl::Status DeviceExecutable::SubmitSteps(const RunBuffers& buffers, bool timed) {
   timed_steps_ = 0;
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, inputs_.copied()));
   for (const auto& [kernel, tensors] : inputs_.Conversions())
-    SHOAL_RETURN_IF_ERROR(GiveStep(kernel, tensors, "FloatsOfBytes", timed));
+    SHOAL_RETURN_IF_ERROR(SubmitStep(kernel, tensors, "FloatsOfBytes", timed));
   auto in = buffers.same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
@@ -192,18 +192,18 @@ absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers, bool timed) 
     }
     tensors.clear();
     for (const TensorId id : step.tensors) tensors.push_back(addresses_[id]);
-    SHOAL_RETURN_IF_ERROR(GiveStep(*step.kernel, tensors, step.work, timed));
+    SHOAL_RETURN_IF_ERROR(SubmitStep(*step.kernel, tensors, step.work, timed));
     for (; out != copies_out_.end() && out->transfer.last_step == i; ++out) {
       if (buffers.part != RunBuffers::Part::kNone)
-        SHOAL_RETURN_IF_ERROR(GiveAddingPart(*out, timed));
+        SHOAL_RETURN_IF_ERROR(SubmitPartSum(*out, timed));
       SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *out->computed));
     }
   }
   return device_.Record(Stream::kCompute, *computed_);
 }
 
-absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> tensors,
-                                        const std::string& work, bool timed) {
+absl::Status DeviceExecutable::SubmitStep(Kernel& kernel, std::span<void* const> tensors,
+                                          const std::string& work, bool timed) {
   if (!timed) return device_.Launch(kernel, inputs_.context(), tensors);
   if (timed_steps_ == timings_.size()) {
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> begin, device_.NewTimedEvent());
@@ -217,7 +217,7 @@ absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> t
   return device_.Record(Stream::kCompute, *timing.end);
 }
 
-absl::Status DeviceExecutable::TellTimes(const OnStepTimed& on_step_timed) {
+absl::Status DeviceExecutable::ReportStepTimes(const OnStepTimed& on_step_timed) {
   for (size_t i = 0; i < timed_steps_; ++i) {
     SHOAL_ASSIGN_OR_RETURN(const double seconds,
                            device_.SecondsBetween(*timings_[i].begin, *timings_[i].end));
@@ -226,12 +226,12 @@ absl::Status DeviceExecutable::TellTimes(const OnStepTimed& on_step_timed) {
   return absl::OkStatus();
 }
 
-absl::Status DeviceExecutable::GiveAddingPart(const CopyOut& copy, bool timed) {
+absl::Status DeviceExecutable::SubmitPartSum(const CopyOut& copy, bool timed) {
   for (size_t i = 0; i < copy.add_part.size(); ++i) {
     const int64_t offset = copy.transfer.ranges[i].offset_bytes;
     const std::array<void*, 2> tensors = {memory_.gradients.data() + offset,
                                           memory_.part_sums.data() + offset};
-    SHOAL_RETURN_IF_ERROR(GiveStep(*copy.add_part[i], tensors, "AddPart", timed));
+    SHOAL_RETURN_IF_ERROR(SubmitStep(*copy.add_part[i], tensors, "AddPart", timed));
   }
   return absl::OkStatus();
 }
@@ -317,7 +317,7 @@ BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
 absl::Status DeviceExecutable::AwaitPiece(const CopyOut& copy, const SumRank& sum) {
   if (sum.sums == nullptr) return device_.Await(*copy.copied);
   for (;;) {
-    SHOAL_ASSIGN_OR_RETURN(const bool copied, device_.HasHappened(*copy.copied));
+    SHOAL_ASSIGN_OR_RETURN(const bool copied, device_.IsComplete(*copy.copied));
     SHOAL_RETURN_IF_ERROR(sum.sums->Check(sum.rank));
     if (copied) return absl::OkStatus();
     std::this_thread::sleep_for(kBetweenChecks);

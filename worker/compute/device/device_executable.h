@@ -110,20 +110,20 @@ class DeviceExecutable : public Executable {
 
   // The size of the parameters, and of the gradients.
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
-  int64_t part_sums_bytes() const { return plan_.adds_up_parts() ? model_bytes() : 0; }
+  int64_t part_sums_bytes() const { return plan_.sums_parts() ? model_bytes() : 0; }
   // These submit work to the device.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
   absl::Status StartCopying(const CopyIn& copy, std::span<const float> parameters);
   absl::Status StartComputing(const RunBuffers& buffers);
   // Submits the steps one by one. With `timed`, records an event before and after each. Awaits and
   // copies in parameters that are still arriving.
-  absl::Status GiveSteps(const RunBuffers& buffers, bool timed);
-  absl::Status GiveStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
-                        bool timed);
+  absl::Status SubmitSteps(const RunBuffers& buffers, bool timed);
+  absl::Status SubmitStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
+                          bool timed);
   // Adds the gradients of `copy` to the sums of the parts.
-  absl::Status GiveAddingPart(const CopyOut& copy, bool timed);
+  absl::Status SubmitPartSum(const CopyOut& copy, bool timed);
   // Reports the step times of a run that has ended.
-  absl::Status TellTimes(const OnStepTimed& on_step_timed);
+  absl::Status ReportStepTimes(const OnStepTimed& on_step_timed);
   absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(const RunBuffers& buffers);
   absl::Status StartCopyingGradients(const RunBuffers& buffers);
   absl::Status StartCopyingResults(const RunBuffers& buffers);

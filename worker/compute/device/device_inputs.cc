@@ -68,7 +68,8 @@ absl::Status DeviceInputs::Reserve(SharedInputs::Slot& slot) {
   return slot.host.Reserve(device_, size_bytes_);
 }
 
-int64_t DeviceInputs::Lay(size_t input, const InputValues& values, SharedInputs::Slot& slot) const {
+int64_t DeviceInputs::WriteInput(size_t input, const InputValues& values,
+                                 SharedInputs::Slot& slot) const {
   char* const to = slot.host.data() + offsets_[input];
   const auto lay = [&](auto elements) {
     if (!elements.empty()) std::memcpy(to, elements.data(), elements.size_bytes());
@@ -84,7 +85,7 @@ absl::Status DeviceInputs::StartCopying(const RunContext& context,
   int64_t end = sizeof(context);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (has_batch && offsets_[i] >= batch_offset_) continue;
-    end = std::max(end, Lay(i, inputs[i], own()));
+    end = std::max(end, WriteInput(i, inputs[i], own()));
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, own().device.data(), end));
   return device_.Record(Stream::kIn, *copied_);
@@ -97,7 +98,7 @@ absl::Status DeviceInputs::StartCopyingNext(const std::vector<InputValues>& inpu
   char* const host = next().host.data();
   int64_t end = batch_offset_;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    end = std::max(end, Lay(i, inputs[i], next()));
+    end = std::max(end, WriteInput(i, inputs[i], next()));
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(host + batch_offset_, next().device.data() + batch_offset_,
                                        end - batch_offset_));

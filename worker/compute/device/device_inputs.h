@@ -45,7 +45,7 @@ struct SharedInputs {
 //
 // The calls of a run, in order:
 //
-//   TurnToNext        if its batch was announced to StartCopyingNext by the run before, of this
+//   SwitchSlot        if its batch was announced to StartCopyingNext by the run before, of this
 //   Reserve           fixes the run's addresses
 //   StartCopying      to the run's slot; for an announced batch, only the rest
 //   StartCopyingNext  to the other slot, after all work submitted to kIn before
@@ -81,7 +81,7 @@ class DeviceInputs {
   }
 
   // Makes the slot of the announced next batch the run's slot.
-  void TurnToNext() { shared_.slot = 1 - shared_.slot; }
+  void SwitchSlot() { shared_.slot = 1 - shared_.slot; }
   absl::Status Reserve();
   // `inputs` are in the order of the graph's inputs. `has_batch`: those that come with the batch
   // are already on the device.
@@ -116,7 +116,7 @@ class DeviceInputs {
   absl::Status Reserve(SharedInputs::Slot& slot);
   // Writes an input to a slot's host memory; writes nothing for a target that no step reads.
   // Returns the end offset.
-  int64_t Lay(size_t input, const InputValues& values, SharedInputs::Slot& slot) const;
+  int64_t WriteInput(size_t input, const InputValues& values, SharedInputs::Slot& slot) const;
 
   const Plan& plan_;
   Device& device_;

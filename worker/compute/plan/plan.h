@@ -46,7 +46,7 @@ class Plan {
   // Whether the plan computes gradients.
   bool trains() const { return mode_ == PlanMode::kTrain; }
   // Whether the gradients of several runs may be added up to those of a batch.
-  bool adds_up_parts() const { return trains() && use_.in_parts; }
+  bool sums_parts() const { return trains() && use_.in_parts; }
   // Whether a device may measure which algorithms are fastest. Evaluation and prediction must not,
   // because they must give the same bits every time. A plan that never runs is not worth the time.
   bool may_measure() const { return trains() && !use_.size_only; }

@@ -77,9 +77,9 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
-  const int64_t at_once = ExamplesAtOnce(examples);
+  const int64_t at_once = MicroBatchSize(examples);
   // Compile the larger part last: its memory is the result.
-  SHOAL_RETURN_IF_ERROR(Find(PlanMode::kTrain, ExamplesOfLastPart(examples)).status());
+  SHOAL_RETURN_IF_ERROR(Find(PlanMode::kTrain, LastMicroBatchSize(examples)).status());
   SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, at_once));
   constexpr int64_t kBytes = sizeof(float);
   int64_t data = ElementCount(BatchShape(training_.target, examples)) * kBytes;
@@ -89,8 +89,7 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
     data +=
         ElementCount(BatchShape(inputs[i], examples)) * (byte_inputs().contains(i) ? 1 : kBytes);
   }
-  const int64_t part_gradients =
-      at_once < examples && !backend_->adds_up_parts() ? layout_.size : 0;
+  const int64_t part_gradients = at_once < examples && !backend_->sums_parts() ? layout_.size : 0;
   const int64_t arena = backend_->runs_in_machine_memory() ? executable->memory_bytes() : 0;
   return BatchMemory{.data = data, .activations = arena + part_gradients * kBytes};
 }
@@ -127,11 +126,11 @@ absl::StatusOr<BatchResult> GraphRunner::TrainPart(
 }
 
 absl::StatusOr<std::vector<Transfer::Range>> GraphRunner::SummedRanges(int64_t examples) {
-  const int64_t at_once = ExamplesAtOnce(examples);
-  if (at_once < examples && !backend_->adds_up_parts()) return std::vector<Transfer::Range>();
+  const int64_t at_once = MicroBatchSize(examples);
+  if (at_once < examples && !backend_->sums_parts()) return std::vector<Transfer::Range>();
   backend_->UseThreads(options_.threads);
   SHOAL_ASSIGN_OR_RETURN(const Executable* executable,
-                         Find(PlanMode::kTrain, ExamplesOfLastPart(examples)));
+                         Find(PlanMode::kTrain, LastMicroBatchSize(examples)));
   return executable->SummedRanges();
 }
 
@@ -251,27 +250,27 @@ absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int6
       " are free (", std::string(taken.message()), "); ", advice));
 }
 
-int64_t GraphRunner::ExamplesAtOnce(int64_t examples) const {
+int64_t GraphRunner::MicroBatchSize(int64_t examples) const {
   return options_.micro_batch_size == 0 ? examples : std::min(options_.micro_batch_size, examples);
 }
 
-int64_t GraphRunner::ExamplesOfLastPart(int64_t examples) const {
-  return (examples - 1) % ExamplesAtOnce(examples) + 1;
+int64_t GraphRunner::LastMicroBatchSize(int64_t examples) const {
+  return (examples - 1) % MicroBatchSize(examples) + 1;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Run(
     PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done) {
   backend_->UseThreads(options_.threads);
-  const int64_t at_once = ExamplesAtOnce(batch.examples);
+  const int64_t at_once = MicroBatchSize(batch.examples);
   RunBuffers given = buffers;
   given.same_inputs = mode == PlanMode::kTrain && batch.id != 0 &&
                       announced_ == Announced{.id = batch.id, .examples = at_once};
   if (at_once < batch.examples) return RunParts(mode, batch, step, given, on_variable_done);
   const RunContext context = {
       .job_seed = options_.seed, .step = step, .first_example = batch.first_example};
-  return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples), context,
-                   std::move(given), on_variable_done);
+  return RunWhole(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples), context,
+                  std::move(given), on_variable_done);
 }
 
 Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
@@ -282,7 +281,7 @@ Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
   // An invalid next batch is reported when the runner trains on it.
   if (of_next && (source->id == 0 || !CheckSizes(*source, /*needs_target=*/true).ok())) return {};
   const int64_t first = of_next ? 0 : end;
-  if (std::min(ExamplesAtOnce(source->examples), source->examples - first) != examples) return {};
+  if (std::min(MicroBatchSize(source->examples), source->examples - first) != examples) return {};
   Batch part = PartOf(*source, first, examples);
   if (of_next) part.id = source->id;
   return part;
@@ -291,8 +290,8 @@ Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
 absl::StatusOr<BatchResult> GraphRunner::RunParts(
     PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done) {
-  const int64_t at_once = ExamplesAtOnce(batch.examples);
-  const bool adds_up_here = mode == PlanMode::kTrain && !backend_->adds_up_parts();
+  const int64_t at_once = MicroBatchSize(batch.examples);
+  const bool adds_up_here = mode == PlanMode::kTrain && !backend_->sums_parts();
   if (adds_up_here) part_gradients_.resize(layout_.size);
   BatchResult sums;
   bool same_inputs = buffers.same_inputs;
@@ -327,14 +326,14 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
       if (last && on_variable_done) on_variable_done(variable);
     };
     SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                           RunAtOnce(mode, part, next, context, of_part, add));
+                           RunWhole(mode, part, next, context, of_part, add));
     same_inputs = next.examples > 0;
     AddTo(result, &sums);
   }
   return sums;
 }
 
-absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
+absl::StatusOr<BatchResult> GraphRunner::RunWhole(
     PlanMode mode, const Batch& batch, const Batch& next, const RunContext& context,
     RunBuffers buffers, const std::function<void(int variable)>& on_variable_done) {
   announced_ = {};

@@ -102,17 +102,17 @@ class GraphRunner : public ModelRunner {
                                        const std::function<void(int variable)>& on_variable_done);
   // `next` is the batch or part that runs directly after this one, if the run goes on. No examples:
   // not known.
-  absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch, const Batch& next,
-                                        const RunContext& context, RunBuffers buffers,
-                                        const std::function<void(int variable)>& on_variable_done);
+  absl::StatusOr<BatchResult> RunWhole(PlanMode mode, const Batch& batch, const Batch& next,
+                                       const RunContext& context, RunBuffers buffers,
+                                       const std::function<void(int variable)>& on_variable_done);
   // Returns the examples that run directly after the `examples` of `batch` that end before number
   // `end`, in training: a part of `batch` or of the next batch. Returns no examples if they are not
   // known or differ in number.
   Batch RunAfter(PlanMode mode, const Batch& batch, int64_t end, int64_t examples) const;
   // The number of a batch's examples that are computed at once.
-  int64_t ExamplesAtOnce(int64_t examples) const;
+  int64_t MicroBatchSize(int64_t examples) const;
   // The same for the last part. All examples if the batch is computed at once.
-  int64_t ExamplesOfLastPart(int64_t examples) const;
+  int64_t LastMicroBatchSize(int64_t examples) const;
   // Sets weights_.
   void FindWeights(const Batch& batch, PlanMode mode);
   Shape BatchShape(ValueId value, int64_t examples) const;

@@ -198,7 +198,7 @@ class BatchSource::Impl {
 
   std::optional<uint64_t> NextToPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (prepared_.size() + reading_.size() >= capacity_) return std::nullopt;
-    return expected_.FirstNotIn(Begun{prepared_, reading_});
+    return expected_.FirstUnknown(Begun{prepared_, reading_});
   }
 
   // Returns the number of sleeping threads to wake after releasing the lock. Waking one for each
@@ -319,7 +319,7 @@ int BatchSource::DefaultPrefetch(uint64_t batch_bytes) {
 }
 
 int BatchSource::ThreadsFor(const Dataset& dataset) {
-  return dataset.IsWorkToRead() ? ReadingThreads() : 1;
+  return dataset.IsCostlyToRead() ? ReadingThreads() : 1;
 }
 
 BatchSource::BatchSource(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

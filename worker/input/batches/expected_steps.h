@@ -21,7 +21,7 @@ class ExpectedSteps {
   }
   // Returns the first expected step that is not in `known`, a set or map of steps.
   template <typename Known>
-  std::optional<uint64_t> FirstNotIn(const Known& known) const {
+  std::optional<uint64_t> FirstUnknown(const Known& known) const {
     for (const Range& range : ranges_) {
       for (uint64_t step = range.begin; step < range.end; ++step) {
         if (!known.contains(step)) return step;

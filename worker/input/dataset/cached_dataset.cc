@@ -37,7 +37,7 @@ absl::StatusOr<void*> MapFile(uint64_t bytes, const std::string& what) {
   const std::string directory = TemporaryDirectory();
   const FileDescriptor file = OpenTemporaryFile(directory);
   // Allocate all space now. A mapping on a full disk would cause SIGBUS.
-  int error = file.ok() ? ErrorOfRoom(file, bytes) : errno;
+  int error = file.ok() ? CheckDiskSpace(file, bytes) : errno;
   if (error == 0) error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
   if (error != 0) {
     return absl::ErrnoToStatus(

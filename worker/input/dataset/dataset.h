@@ -17,12 +17,12 @@ namespace shoal {
 // A data set's use of a worker's memory, in bytes. Excludes pages of files, which the kernel drops
 // when memory is short.
 struct DatasetMemory {
-  uint64_t held = 0;      // while it is open
-  uint64_t at_times = 0;  // max additional, while examples are read
+  uint64_t held = 0;       // while it is open
+  uint64_t temporary = 0;  // max additional, while examples are read
 
   // The use of two data sets that are open together.
   DatasetMemory operator+(const DatasetMemory& other) const {
-    return {.held = held + other.held, .at_times = at_times + other.at_times};
+    return {.held = held + other.held, .temporary = temporary + other.temporary};
   }
 };
 
@@ -57,7 +57,7 @@ class Dataset {
   virtual std::string LabelSource() const = 0;
   // Whether reading an example needs work, such as decoding a picture, instead of mainly copying.
   // If so, several threads read.
-  virtual bool IsWorkToRead() const { return false; }
+  virtual bool IsCostlyToRead() const { return false; }
   virtual DatasetMemory memory() const { return {}; }
   // The average bytes to read for a label alone, if the records of examples contain the labels. 0
   // if labels are separate.

@@ -25,7 +25,7 @@ class DecoratedDataset : public Dataset {
   }
   std::string NameOf(uint64_t index) const override { return original_->NameOf(index); }
   std::string LabelSource() const override { return original_->LabelSource(); }
-  bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
+  bool IsCostlyToRead() const override { return original_->IsCostlyToRead(); }
   DatasetMemory memory() const override { return original_->memory(); }
   uint64_t bytes_for_label() const override { return original_->bytes_for_label(); }
 

@@ -16,7 +16,7 @@ bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsUnimplemented(status);
 }
 
-absl::Status WithAdvice(const absl::Status& damage) {
+absl::Status WithRemedy(const absl::Status& damage) {
   if (!IsDamage(damage)) return damage;
   return absl::Status(damage.code(),
                       absl::StrCat(std::string(damage.message()),
@@ -29,7 +29,8 @@ absl::Status SkippingDataset::Read(uint64_t index, std::span<const FeatureSpan> 
   uint64_t begin = index;
   {
     MutexLock lock(&mutex_);
-    if (const auto known = stand_ins_.find(index); known != stand_ins_.end()) begin = known->second;
+    if (const auto known = replacements_.find(index); known != replacements_.end())
+      begin = known->second;
   }
   const absl::Status first = original().Read(begin, features, label);
   if (!IsDamage(first)) return first;
@@ -53,13 +54,13 @@ absl::Status SkippingDataset::ReadLabel(uint64_t index, std::span<float> label) 
   return Read(index, spans, label);
 }
 
-void SkippingDataset::Note(uint64_t index, const absl::Status& status, uint64_t stand_in) const {
+void SkippingDataset::Note(uint64_t index, const absl::Status& status, uint64_t replacement) const {
   uint64_t count;
   {
     MutexLock lock(&mutex_);
-    if (stand_ins_.contains(index)) return;  // another thread recorded it
+    if (replacements_.contains(index)) return;  // another thread recorded it
     count = ++skipped_;
-    if (stand_ins_.size() < kMaxKnown) stand_ins_.emplace(index, stand_in);
+    if (replacements_.size() < kMaxKnown) replacements_.emplace(index, replacement);
   }
   // Logs each of the first ones, then every thousandth, because a large set may have thousands.
   if (count > kMaxNamedSkips && count % 1000 != 0) return;

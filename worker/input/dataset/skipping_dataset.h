@@ -14,7 +14,7 @@ namespace shoal {
 // Whether `status` means a damaged example, and not, for example, a failing disk.
 bool IsDamage(const absl::Status& status);
 // Adds advice to `damage`, for a damaged example that ends the training.
-absl::Status WithAdvice(const absl::Status& damage);
+absl::Status WithRemedy(const absl::Status& damage);
 
 // Replaces each damaged example of another data set with the next readable one. This keeps all
 // batches at full size. Wrap it around a subset, so that replacements are from the same part.
@@ -32,14 +32,14 @@ class SkippingDataset : public DecoratedDataset {
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
 
  private:
-  // Records that example `index` is damaged with `status`. `stand_in` is the next readable one.
-  void Note(uint64_t index, const absl::Status& status, uint64_t stand_in) const;
+  // Records that example `index` is damaged with `status`. `replacement` is the next readable one.
+  void Note(uint64_t index, const absl::Status& status, uint64_t replacement) const;
 
   mutable Mutex mutex_;
   mutable uint64_t skipped_ ABSL_GUARDED_BY(mutex_) = 0;
   // Damaged examples and their replacements, so that each is logged once and not read again. At
   // most kMaxKnown.
-  mutable std::map<uint64_t, uint64_t> stand_ins_ ABSL_GUARDED_BY(mutex_);
+  mutable std::map<uint64_t, uint64_t> replacements_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shoal

@@ -31,7 +31,7 @@ absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, const ReadC
   const auto no_room = [&](int error) { return NoTemporaryFile(error, path, size); };
   const FileDescriptor file = OpenTemporaryFile(TemporaryDirectory());
   if (!file.ok()) return no_room(errno);
-  if (const int error = ErrorOfRoom(file, size); error != 0) return no_room(error);
+  if (const int error = CheckDiskSpace(file, size); error != 0) return no_room(error);
 
   std::vector<char> buffer(256 << 10);
   std::string_view piece = head;

@@ -35,7 +35,7 @@ bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space) {
   return true;
 }
 
-int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes, const MeasureDisk& measure) {
+int CheckDiskSpace(const FileDescriptor& file, uint64_t bytes, const MeasureDisk& measure) {
   constexpr uint64_t kShareLeftFree = 20;
   constexpr uint64_t kMaxLeftFree = uint64_t{256} << 20;
   DiskSpace space;

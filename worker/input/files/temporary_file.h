@@ -29,8 +29,8 @@ bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space);
 // Returns 0 if `file` may grow by `bytes`, else an error number. Keeps a twentieth of the disk
 // free, at most 256 MiB. Data that unpack to more than the free space thus do not fill the disk.
 // Allows the growth if the file system does not report its size.
-int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes,
-                const MeasureDisk& measure = MeasureDiskOf);
+int CheckDiskSpace(const FileDescriptor& file, uint64_t bytes,
+                   const MeasureDisk& measure = MeasureDiskOf);
 
 // Makes an error from an error number: "NAME: cannot make a temporary file of N bytes in
 // DIRECTORY, where up to 256 MiB must stay free; set TMPDIR to another directory".

@@ -47,7 +47,7 @@ absl::Status TemporaryTable::Append(std::span<const char> bytes) {
 }
 
 absl::Status TemporaryTable::Flush() {
-  if (const int error = ErrorOfRoom(file_, buffer_.size(), measure_); error != 0)
+  if (const int error = CheckDiskSpace(file_, buffer_.size(), measure_); error != 0)
     return Error(error);
   for (size_t done = 0; done < buffer_.size();) {
     const ssize_t count = write(file_.get(), buffer_.data() + done, buffer_.size() - done);

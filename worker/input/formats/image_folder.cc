@@ -193,15 +193,15 @@ class ImageFolder : public Dataset {
   const Shape& label_shape() const override { return label_shape_; }
   std::string NameOf(uint64_t index) const override { return std::string(list_.file(index)); }
   std::string LabelSource() const override { return "the folders of " + folder_; }
-  bool IsWorkToRead() const override { return true; }
+  bool IsCostlyToRead() const override { return true; }
   DatasetMemory memory() const override {
-    return {.held = list_.bytes(), .at_times = ReadingMemory::kMaxBytes};
+    return {.held = list_.bytes(), .temporary = ReadingMemory::kMaxBytes};
   }
 
   absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     if (absl::Status status = ReadPicture(index, features[0].floats); !status.ok())
-      return may_skip_ ? status : WithAdvice(status);
+      return may_skip_ ? status : WithRemedy(status);
     return ReadLabel(index, label);
   }
 

@@ -49,8 +49,8 @@ class TfRecord : public Dataset {
   uint64_t size() const override { return content_.index.size() / sizeof(uint64_t); }
   const std::vector<Feature>& features() const override { return content_.features; }
   const Shape& label_shape() const override { return content_.label_shape; }
-  bool IsWorkToRead() const override { return true; }
-  DatasetMemory memory() const override { return {.at_times = ReadingMemory::kMaxBytes}; }
+  bool IsCostlyToRead() const override { return true; }
+  DatasetMemory memory() const override { return {.temporary = ReadingMemory::kMaxBytes}; }
   uint64_t bytes_for_label() const override {
     uint64_t bytes = 0;
     for (const RecordFile& file : content_.files) bytes += file.size_bytes();
@@ -102,7 +102,7 @@ class TfRecord : public Dataset {
       if (status.ok()) return status;
       status = WithSource(absl::StrCat(file.path(), ": the record at byte ", offset), status);
     }
-    return content_.may_skip ? status : WithAdvice(status);
+    return content_.may_skip ? status : WithRemedy(status);
   }
 
   const Content content_;

@@ -175,7 +175,7 @@ bool Decode(uint64_t file_bytes, const DecodeOptions& options, JpegDecoder* deco
   *status = MakeRoomForPicture({.height = info->output_height,
                                 .width = info->output_width,
                                 .channels = options.channels,
-                                .beside_bytes = MemoryOfDecoder(info, blocks)},
+                                .extra_bytes = MemoryOfDecoder(info, blocks)},
                                options.memory, out);
   if (!status->ok()) return true;
   if (cmyk) row->resize(4 * static_cast<size_t>(info->output_width));

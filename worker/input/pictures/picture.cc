@@ -46,7 +46,7 @@ absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory,
                                             " pixels; expected 1 to ", kMaxPixels, " in all"));
   }
   const auto size = static_cast<size_t>(height * width * needs.channels);
-  const uint64_t bytes = size + needs.beside_bytes;
+  const uint64_t bytes = size + needs.extra_bytes;
   if (bytes > ReadingMemory::kMaxDecoding) {
     return absl::DataLossError(
         absl::StrCat("its header says ", width, " x ", height, " pixels, which take ", bytes,

@@ -55,7 +55,7 @@ struct PictureNeeds {
   int64_t height = 0;
   int64_t width = 0;
   int channels = 0;
-  uint64_t beside_bytes = 0;  // of memory, beside the decoded pixels
+  uint64_t extra_bytes = 0;  // of memory, beside the decoded pixels
 };
 // Gives `out` its extents and memory, for which it may wait; kDataLoss for more than a picture may
 // have, by name and size, and an error where there is no memory.

@@ -102,7 +102,7 @@ bool Decode(const DecodeOptions& options, png_structp png, png_infop info, PngDe
   *status = MakeRoomForPicture({.height = height,
                                 .width = width,
                                 .channels = options.channels,
-                                .beside_bytes = 2 * 8 * static_cast<uint64_t>(width)},
+                                .extra_bytes = 2 * 8 * static_cast<uint64_t>(width)},
                                options.memory, out);
   if (!status->ok()) return true;
   Transform(png, info, options.channels);

@@ -227,7 +227,7 @@ absl::Status FakeDevice::Await(Event& event) {
   return DoUntil([&] { return *fake.reached == fake.recorded; });
 }
 
-absl::StatusOr<bool> FakeDevice::HasHappened(Event& event) {
+absl::StatusOr<bool> FakeDevice::IsComplete(Event& event) {
   const auto& fake = static_cast<FakeEvent&>(event);
   while (*fake.reached < fake.recorded) {
     switch (DoOne()) {

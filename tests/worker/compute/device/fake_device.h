@@ -54,7 +54,7 @@ class FakeDevice : public Device {
   absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
   // Runs all items that can run before it returns false.
-  absl::StatusOr<bool> HasHappened(Event& event) override;
+  absl::StatusOr<bool> IsComplete(Event& event) override;
   // Returns one second for each item that has run.
   absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) override;
   void Finish() override;

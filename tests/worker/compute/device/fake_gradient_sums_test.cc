@@ -36,7 +36,7 @@ class FakeRanks {
     return own.device->Record(Device::Stream::kOut, *own.added);
   }
   absl::StatusOr<bool> HasEnded(int rank) {
-    return ranks_[rank].device->HasHappened(*ranks_[rank].added);
+    return ranks_[rank].device->IsComplete(*ranks_[rank].added);
   }
   void Fail(int rank) { sums_.FailLink(rank); }
   static std::string FailureOf(int) { return "the link of this test fails"; }

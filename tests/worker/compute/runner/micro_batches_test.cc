@@ -148,7 +148,7 @@ TEST_P(MicroBatchesTest, ActivationsTakeTheMemoryOfAPart) {
   // A device has the sums of gradients, and they are no memory of this machine.
   const auto gradients = static_cast<int64_t>(parts->layout().size * sizeof(float));
   EXPECT_EQ(of_parts->activations,
-            of_small->activations + (parts->backend().adds_up_parts() ? 0 : gradients));
+            of_small->activations + (parts->backend().sums_parts() ? 0 : gradients));
   EXPECT_EQ(of_parts->data, 32 * of_small->data);
 }
 

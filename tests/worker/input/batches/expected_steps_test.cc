@@ -15,7 +15,7 @@ namespace {
 
 std::vector<uint64_t> Drain(ExpectedSteps steps) {
   std::vector<uint64_t> order;
-  while (const auto step = steps.FirstNotIn(std::set<uint64_t>{})) {
+  while (const auto step = steps.FirstUnknown(std::set<uint64_t>{})) {
     order.push_back(*step);
     steps.Remove(*step);
   }
@@ -56,8 +56,8 @@ TEST(ExpectedStepsTest, SkipsWhatTheCallerHas) {
   ExpectedSteps steps;
   steps.Add(0, 2);
   steps.Add(10, 12);
-  EXPECT_EQ(steps.FirstNotIn(std::set<uint64_t>{0, 1, 10}), 11u);
-  EXPECT_EQ(steps.FirstNotIn(std::set<uint64_t>{0, 1, 10, 11}), std::nullopt);
+  EXPECT_EQ(steps.FirstUnknown(std::set<uint64_t>{0, 1, 10}), 11u);
+  EXPECT_EQ(steps.FirstUnknown(std::set<uint64_t>{0, 1, 10, 11}), std::nullopt);
 }
 
 TEST(ExpectedStepsTest, HugeRangesCostNothing) {
@@ -65,7 +65,7 @@ TEST(ExpectedStepsTest, HugeRangesCostNothing) {
   steps.Add(0, std::numeric_limits<uint64_t>::max());
   steps.Remove(uint64_t{1} << 60);
   steps.Add(0, std::numeric_limits<uint64_t>::max());
-  EXPECT_EQ(steps.FirstNotIn(std::set<uint64_t>{0, 1, 2}), 3u);
+  EXPECT_EQ(steps.FirstUnknown(std::set<uint64_t>{0, 1, 2}), 3u);
 }
 
 // Against a plain list.

@@ -45,10 +45,11 @@ TEST(TemporaryTableTest, LeavesSomeOfTheDiskFree) {
 
 TEST(TemporaryTableTest, OfALargeDiskAShareIsNotAsked) {
   const auto room = [](DiskSpace disk) {
-    return ErrorOfRoom(FileDescriptor(), 1 << 20, [disk](const FileDescriptor&, DiskSpace* space) {
-      *space = disk;
-      return true;
-    });
+    return CheckDiskSpace(FileDescriptor(), 1 << 20,
+                          [disk](const FileDescriptor&, DiskSpace* space) {
+                            *space = disk;
+                            return true;
+                          });
   };
   constexpr uint64_t kGiB = uint64_t{1} << 30;
   EXPECT_EQ(room({.free_bytes = kGiB, .bytes = 4096 * kGiB}), 0);

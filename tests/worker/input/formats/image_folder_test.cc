@@ -62,7 +62,7 @@ class ImageFolderTest : public DataFileTest {
 
 TEST_F(ImageFolderTest, ClassesAndFilesAreSorted) {
   EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "40 1", "50 1"));
-  EXPECT_TRUE((*Open())->IsWorkToRead());
+  EXPECT_TRUE((*Open())->IsCostlyToRead());
 }
 
 TEST_F(ImageFolderTest, LabelsAreAsTheModeSays) {

@@ -130,7 +130,7 @@ void WithLines(const SlidingWindow& window, int32_t multiplier, const Use& use) 
 
 // Whether DepthwiseLinesKernel also supports the gradient of x. Without strides that is the
 // convolution of dy with the reversed filter, by window.Transposed().
-inline bool LinesGoBack(const SlidingWindow& window, int32_t multiplier) {
+inline bool LinesSupportInputGradient(const SlidingWindow& window, int32_t multiplier) {
   return window.w.size == 3 && window.w.dilation == 1 && window.w.stride == 1 &&
          window.h.stride == 1 && multiplier == 1;
 }

@@ -20,7 +20,7 @@ absl::Status AbortedSums() { return absl::CancelledError("the sums were aborted"
 
 // Adds advice to an error of a running sum. The cause is mostly a GPU or a link, possibly of
 // another rank.
-absl::Status WithAdvice(const absl::Status& status) {
+absl::Status WithRemedy(const absl::Status& status) {
   if (status.ok() || absl::IsCancelled(status)) return status;
   return absl::Status(
       status.code(),
@@ -70,7 +70,8 @@ absl::Status NcclSums::Connect() {
   }
   status.Update(nccl.ToStatus(nccl.ncclGroupEnd(), "ncclGroupEnd", first));
   SHOAL_RETURN_IF_ERROR(status);
-  for (const auto& own : ranks_) SHOAL_RETURN_IF_ERROR(AwaitTaken(*own, "ncclCommInitRankConfig"));
+  for (const auto& own : ranks_)
+    SHOAL_RETURN_IF_ERROR(AwaitAccepted(*own, "ncclCommInitRankConfig"));
   return absl::OkStatus();
 }
 
@@ -92,7 +93,7 @@ absl::Status NcclSums::ReduceOn(cudaStream_t stream, const SumRank& rank, char* 
                         ncclFloat, own.times_share, /*root=*/0, own.communicator, stream),
         "ncclReduce", own.device));
   }
-  return WithAdvice(AwaitTaken(own, "ncclReduce"));
+  return WithRemedy(AwaitAccepted(own, "ncclReduce"));
 }
 
 absl::Status NcclSums::SetShare(Communicator& own, float share) const {
@@ -122,7 +123,7 @@ absl::StatusOr<ncclResult_t> NcclSums::StateOf(Communicator& own) const {
   return state;
 }
 
-absl::Status NcclSums::AwaitTaken(Communicator& own, const char* call) const {
+absl::Status NcclSums::AwaitAccepted(Communicator& own, const char* call) const {
   for (const Clock::time_point deadline = Clock::now() + kPatience; Clock::now() < deadline;) {
     SHOAL_ASSIGN_OR_RETURN(const ncclResult_t state, StateOf(own));
     if (state != ncclInProgress) return options_.library->ToStatus(state, call, own.device);
@@ -135,7 +136,7 @@ absl::Status NcclSums::AwaitTaken(Communicator& own, const char* call) const {
 absl::Status NcclSums::Check(int rank) {
   Communicator& own = *ranks_[rank];
   SHOAL_ASSIGN_OR_RETURN(const ncclResult_t state, StateOf(own));
-  return WithAdvice(options_.library->ToStatus(state, "ncclReduce", own.device));
+  return WithRemedy(options_.library->ToStatus(state, "ncclReduce", own.device));
 }
 
 void NcclSums::Abort() {

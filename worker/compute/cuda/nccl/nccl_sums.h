@@ -60,7 +60,7 @@ class NcclSums : public GradientSums {
   // NCCL's state of the communicator, including failures after a call; kCancelled after Abort.
   absl::StatusOr<ncclResult_t> StateOf(Communicator& own) const;
   // Waits until NCCL has accepted the work of `call`; the rank's stream runs it later.
-  absl::Status AwaitTaken(Communicator& own, const char* call) const;
+  absl::Status AwaitAccepted(Communicator& own, const char* call) const;
   absl::Status SetShare(Communicator& own, float share) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(own.mutex);
 

@@ -176,7 +176,7 @@ absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
     const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                            program.tensor(node.inputs[1]),
                                            program.Output(node.outputs[0], kept)};
-    if (LinesGoBack(extents.window, extents.multiplier)) {
+    if (LinesSupportInputGradient(extents.window, extents.multiplier)) {
       AddKernel(
           index, tensors,
           [=](const StepTensors& at) {

@@ -155,7 +155,7 @@ absl::Status CudaDevice::Play(Recording& recording) {
 
 absl::Status CudaDevice::Await(Event& event) { return EventOf(event).Synchronize(); }
 
-absl::StatusOr<bool> CudaDevice::HasHappened(Event& event) { return EventOf(event).Happened(); }
+absl::StatusOr<bool> CudaDevice::IsComplete(Event& event) { return EventOf(event).IsComplete(); }
 
 absl::StatusOr<double> CudaDevice::SecondsBetween(Event& begin, Event& end) {
   return EventOf(end).SecondsSince(EventOf(begin));

@@ -46,7 +46,7 @@ class CudaDevice : public Device {
   absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
   absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
-  absl::StatusOr<bool> HasHappened(Event& event) override;
+  absl::StatusOr<bool> IsComplete(Event& event) override;
   absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) override;
   void Finish() override;
 

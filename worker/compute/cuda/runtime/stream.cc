@@ -46,7 +46,7 @@ absl::Status Event::Record(const Stream& stream, bool captured) {
       get(), stream.get(), captured ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-absl::StatusOr<bool> Event::Happened() const {
+absl::StatusOr<bool> Event::IsComplete() const {
   const cudaError_t state = cudaEventQuery(get());
   if (state == cudaErrorNotReady) return false;
   SHOAL_RETURN_IF_ERROR(ToStatus(state, "cudaEventQuery"));
@@ -62,7 +62,7 @@ absl::StatusOr<double> Event::SecondsSince(const Event& earlier) const {
 absl::Status Event::Synchronize() const {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < kAsks) {
-    SHOAL_ASSIGN_OR_RETURN(const bool happened, Happened());
+    SHOAL_ASSIGN_OR_RETURN(const bool happened, IsComplete());
     if (happened) return absl::OkStatus();
     std::this_thread::yield();
   }

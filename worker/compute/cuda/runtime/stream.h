@@ -49,7 +49,7 @@ class Event {
   // Sets the point after all work in `stream` so far; `captured` is as for WaitFor.
   absl::Status Record(const Stream& stream, bool captured = false);
   // Whether the event has happened. Does not block. True for an event that was never recorded.
-  absl::StatusOr<bool> Happened() const;
+  absl::StatusOr<bool> IsComplete() const;
   // The device time between two timed events that have happened in this order.
   absl::StatusOr<double> SecondsSince(const Event& earlier) const;
   // Blocks until the event has happened; keeps a core busy for the first 200 µs. Returns the error

@@ -4,7 +4,7 @@
 
 namespace shoal::cuda {
 
-absl::Status NoneComputes(const std::string& libraries, const std::string& work) {
+absl::Status NoCorrectPlanError(const std::string& libraries, const std::string& work) {
   return absl::UnimplementedError(
       absl::StrCat("every plan of ", libraries, " computes something else: ", work));
 }
@@ -21,8 +21,8 @@ void PlanTuner::Keep(const PlanKey& key, const std::string& choice) {
                    std::string(kept.message()), "; set XDG_CACHE_HOME to a writable directory"));
 }
 
-void PlanTuner::WarnOfNoMeasure(const absl::Status& why) {
-  if (std::exchange(warned_of_no_measure_, true)) return;
+void PlanTuner::WarnUnmeasured(const absl::Status& why) {
+  if (std::exchange(warned_unmeasured_, true)) return;
   options_.on_warning(
       absl::StrCat("cannot measure which plan is the fastest, so the first is taken: ",
                    std::string(why.message())));

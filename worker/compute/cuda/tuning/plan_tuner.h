@@ -38,7 +38,7 @@ constexpr size_t kMeasuredPlans = 24;
 constexpr int kWarmUps = 20;
 
 // kUnimplemented: all of the libraries' plans for the work give wrong results.
-absl::Status NoneComputes(const std::string& libraries, const std::string& work);
+absl::Status NoCorrectPlanError(const std::string& libraries, const std::string& work);
 
 // Chooses the fastest plan for each computation on one GPU, once, and keeps the choice
 // (plan_cache.h). A choice depends on timing, so the results may have other bits in another
@@ -67,12 +67,12 @@ class PlanTuner {
   template <typename Plan>
   void WarmUp(const PlanOffer<Plan>& offer, Plan& plan);
   void Keep(const PlanKey& key, const std::string& choice);
-  void WarnOfNoMeasure(const absl::Status& why);
+  void WarnUnmeasured(const absl::Status& why);
 
   const Options options_;
   PlanCache cache_;
   bool warm_ = false;
-  bool warned_of_no_measure_ = false;
+  bool warned_unmeasured_ = false;
 };
 
 // Chooses by `tuner`. Without one, returns the first suggestion, which is always the same; for a
@@ -87,7 +87,7 @@ absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) 
       if (!offer.checked || !absl::IsDataLoss(offer.measure(plan).status())) return std::move(plan);
     }
   }
-  return NoneComputes(offer.libraries, offer.work);
+  return NoCorrectPlanError(offer.libraries, offer.work);
 }
 
 template <typename Plan>
@@ -115,9 +115,9 @@ absl::StatusOr<TakenPlan<Plan>> TakeFastest(const PlanOffer<Plan>& offer, std::v
       failed = trial.status();
     }
   }
-  if (!first.has_value()) return NoneComputes(offer.libraries, offer.work);
+  if (!first.has_value()) return NoCorrectPlanError(offer.libraries, offer.work);
   if (tried.empty()) return TakenPlan<Plan>{std::move(plans[*first]), failed};
-  return TakenPlan<Plan>{std::move(plans[tried[FastestOfThoseThatAgree(trials)]]), {}};
+  return TakenPlan<Plan>{std::move(plans[tried[FastestAgreeing(trials)]]), {}};
 }
 
 template <typename Plan>
@@ -139,7 +139,7 @@ absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
   if (taken.unmeasured.ok()) {
     Keep(key, taken.plan.choice());
   } else {
-    WarnOfNoMeasure(taken.unmeasured);
+    WarnUnmeasured(taken.unmeasured);
   }
   return std::move(taken.plan);
 }

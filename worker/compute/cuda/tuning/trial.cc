@@ -54,7 +54,7 @@ bool Agree(const Trial& a, const Trial& b) {
   });
 }
 
-size_t FastestOfThoseThatAgree(std::span<const Trial> trials) {
+size_t FastestAgreeing(std::span<const Trial> trials) {
   const auto like = [&](const Trial& trial) {
     return std::ranges::count_if(trials, [&](const Trial& other) { return Agree(trial, other); });
   };

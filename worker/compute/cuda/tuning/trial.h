@@ -53,6 +53,6 @@ bool Agree(const Trial& a, const Trial& b);
 // support, those that agree with the first. Libraries have been wrong for unusual shapes, with an
 // algorithm that is rarely chosen. So a fast plan must compute the same as the others. Requires at
 // least one trial.
-size_t FastestOfThoseThatAgree(std::span<const Trial> trials);
+size_t FastestAgreeing(std::span<const Trial> trials);
 
 }  // namespace shoal::cuda

@@ -49,8 +49,8 @@ absl::StatusOr<std::unique_ptr<MirroredRunner>> MirroredRunner::Create(
   return runner;
 }
 
-absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
-                                      const std::function<void()>& meanwhile) {
+absl::Status MirroredRunner::RunReplicas(size_t replicas, const Work& work,
+                                         const std::function<void()>& meanwhile) {
   absl::Status status;
   {
     // Await also if `meanwhile` runs out of memory: the replicas use the caller's memory.
@@ -71,10 +71,11 @@ absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
 absl::StatusOr<ModelRunner::BatchMemory> MirroredRunner::MemoryOfBatch(int64_t examples) {
   const std::vector<int64_t> sizes = PartSizes(examples, count());
   std::vector<BatchMemory> memories(sizes.size());
-  SHOAL_RETURN_IF_ERROR(DoAtOnce(sizes.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
-    SHOAL_ASSIGN_OR_RETURN(memories[i], runner.MemoryOfBatch(sizes[i]));
-    return absl::OkStatus();
-  }));
+  SHOAL_RETURN_IF_ERROR(
+      RunReplicas(sizes.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+        SHOAL_ASSIGN_OR_RETURN(memories[i], runner.MemoryOfBatch(sizes[i]));
+        return absl::OkStatus();
+      }));
   BatchMemory sum;
   for (const BatchMemory& memory : memories) {
     sum.data += memory.data;
@@ -89,7 +90,7 @@ absl::StatusOr<ModelRunner::BatchMemory> MirroredRunner::MemoryOfBatch(int64_t e
 absl::StatusOr<std::unique_ptr<PinnedBuffer>> MirroredRunner::Pin(std::span<float> buffer) {
   std::vector<std::unique_ptr<PinnedBuffer>> pinned(replicas_.size());
   SHOAL_RETURN_IF_ERROR(
-      DoAtOnce(replicas_.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+      RunReplicas(replicas_.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
         SHOAL_ASSIGN_OR_RETURN(pinned[i], runner.Pin(buffer));
         return absl::OkStatus();
       }));
@@ -102,17 +103,18 @@ void MirroredRunner::ForgetLossScale() {
 
 // Plans for parts of unequal sizes may finish gradients in different orders. The devices would then
 // add up different variables.
-absl::StatusOr<bool> MirroredRunner::DevicesAddUp(const std::vector<int64_t>& sizes) {
+absl::StatusOr<bool> MirroredRunner::DevicesSum(const std::vector<int64_t>& sizes) {
   if (sums_ == nullptr || sizes.size() < replicas_.size()) return false;
   int64_t examples = 0;
   for (const int64_t size : sizes) examples += size;
   if (const auto known = devices_add_up_.find(examples); known != devices_add_up_.end())
     return known->second;
   std::vector<std::vector<Transfer::Range>> ranges(sizes.size());
-  SHOAL_RETURN_IF_ERROR(DoAtOnce(sizes.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
-    SHOAL_ASSIGN_OR_RETURN(ranges[i], runner.SummedRanges(sizes[i]));
-    return absl::OkStatus();
-  }));
+  SHOAL_RETURN_IF_ERROR(
+      RunReplicas(sizes.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+        SHOAL_ASSIGN_OR_RETURN(ranges[i], runner.SummedRanges(sizes[i]));
+        return absl::OkStatus();
+      }));
   const bool same = std::all_of(ranges.begin(), ranges.end(),
                                 [&](const auto& each) { return each == ranges[0]; });
   return devices_add_up_[examples] = same && !ranges[0].empty();
@@ -121,7 +123,7 @@ absl::StatusOr<bool> MirroredRunner::DevicesAddUp(const std::vector<int64_t>& si
 absl::Status MirroredRunner::TakePartGradients(size_t replicas) {
   const auto taken = [this](size_t i) { return i == 0 || !part_gradients_[i].values.empty(); };
   if (taken(replicas - 1)) return absl::OkStatus();
-  return DoAtOnce(replicas, [&](size_t i, GraphRunner& runner) -> absl::Status {
+  return RunReplicas(replicas, [&](size_t i, GraphRunner& runner) -> absl::Status {
     if (taken(i)) return absl::OkStatus();
     PartGradients& own = part_gradients_[i];
     own.values.resize(layout().size);
@@ -146,8 +148,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
     next[i].id = batch.next->id;
     parts[i].next = &next[i];
   }
-  SHOAL_ASSIGN_OR_RETURN(const bool devices_add_up,
-                         DevicesAddUp(PartSizes(batch.examples, count())));
+  SHOAL_ASSIGN_OR_RETURN(const bool devices_add_up, DevicesSum(PartSizes(batch.examples, count())));
   if (!devices_add_up) SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
   const auto gradients_of = [&](size_t replica) {
     return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
@@ -189,7 +190,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
       if (on_variable_done) on_variable_done(*variable);
     }
   };
-  const absl::Status trained = DoAtOnce(parts.size(), train, add_up);
+  const absl::Status trained = RunReplicas(parts.size(), train, add_up);
   if (aborted) sums_.reset();
   SHOAL_RETURN_IF_ERROR(trained);
   BatchResult sums;
@@ -205,10 +206,11 @@ absl::StatusOr<BatchResult> MirroredRunner::Evaluate(const Batch& batch,
   SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/true));
   const std::vector<Batch> parts = PartsOf(batch, count());
   std::vector<BatchResult> results(parts.size());
-  SHOAL_RETURN_IF_ERROR(DoAtOnce(parts.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
-    SHOAL_ASSIGN_OR_RETURN(results[i], runner.Evaluate(parts[i], parameters));
-    return absl::OkStatus();
-  }));
+  SHOAL_RETURN_IF_ERROR(
+      RunReplicas(parts.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+        SHOAL_ASSIGN_OR_RETURN(results[i], runner.Evaluate(parts[i], parameters));
+        return absl::OkStatus();
+      }));
   BatchResult sums;
   for (const BatchResult& result : results) AddTo(result, &sums);
   return sums;
@@ -220,10 +222,11 @@ absl::StatusOr<std::vector<float>> MirroredRunner::Predict(const Batch& batch,
   SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/false));
   const std::vector<Batch> parts = PartsOf(batch, count());
   std::vector<std::vector<float>> predictions(parts.size());
-  SHOAL_RETURN_IF_ERROR(DoAtOnce(parts.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
-    SHOAL_ASSIGN_OR_RETURN(predictions[i], runner.Predict(parts[i], parameters, training));
-    return absl::OkStatus();
-  }));
+  SHOAL_RETURN_IF_ERROR(
+      RunReplicas(parts.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+        SHOAL_ASSIGN_OR_RETURN(predictions[i], runner.Predict(parts[i], parameters, training));
+        return absl::OkStatus();
+      }));
   std::vector<float> prediction = std::move(predictions[0]);
   for (size_t i = 1; i < predictions.size(); ++i)
     prediction.insert(prediction.end(), predictions[i].begin(), predictions[i].end());

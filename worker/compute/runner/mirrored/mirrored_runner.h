@@ -76,10 +76,10 @@ class MirroredRunner : public ModelRunner {
   // the calling thread. Returns when all have ended. Returns the first error that is not a mere
   // consequence of another (kCancelled).
   using Work = std::function<absl::Status(size_t replica, GraphRunner& runner)>;
-  absl::Status DoAtOnce(size_t replicas, const Work& work,
-                        const std::function<void()>& meanwhile = nullptr);
+  absl::Status RunReplicas(size_t replicas, const Work& work,
+                           const std::function<void()>& meanwhile = nullptr);
   // Whether the devices add up the gradients of a batch with parts of these sizes.
-  absl::StatusOr<bool> DevicesAddUp(const std::vector<int64_t>& sizes);
+  absl::StatusOr<bool> DevicesSum(const std::vector<int64_t>& sizes);
   // Allocates the gradient buffers of the replicas except the first.
   absl::Status TakePartGradients(size_t replicas);
 

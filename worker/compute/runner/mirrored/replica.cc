@@ -10,7 +10,7 @@ namespace shoal {
 
 absl::StatusOr<std::unique_ptr<Replica>> Replica::Start(std::string name, Create create) {
   std::unique_ptr<Replica> replica(new Replica(std::move(name)));
-  replica->Give([&runner = replica->runner_, &create] {
+  replica->Submit([&runner = replica->runner_, &create] {
     absl::StatusOr<std::unique_ptr<GraphRunner>> created = create();
     if (created.ok()) runner = *std::move(created);
     return created.status();
@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<Replica>> Replica::Start(std::string name, Create
 
 Replica::~Replica() {
   (void)Await();
-  Give([this] {
+  Submit([this] {
     runner_.reset();
     return absl::OkStatus();
   });
@@ -35,10 +35,10 @@ Replica::~Replica() {
 }
 
 void Replica::Begin(std::function<absl::Status(GraphRunner& runner)> task) {
-  Give([this, task = std::move(task)] { return task(*runner_); });
+  Submit([this, task = std::move(task)] { return task(*runner_); });
 }
 
-void Replica::Give(std::function<absl::Status()> task) {
+void Replica::Submit(std::function<absl::Status()> task) {
   {
     MutexLock lock(&mutex_);
     task_ = std::move(task);

@@ -38,7 +38,7 @@ class Replica {
  private:
   explicit Replica(std::string name) : name_(std::move(name)), thread_([this] { Run(); }) {}
   void Run();
-  void Give(std::function<absl::Status()> task);
+  void Submit(std::function<absl::Status()> task);
 
   const std::string name_;
   std::unique_ptr<GraphRunner> runner_;

@@ -67,7 +67,7 @@ TEST_F(CudaObjectsTest, CopiesThroughADevice) {
                   .ok());
   ASSERT_TRUE(other->Synchronize().ok());
   EXPECT_EQ(std::memcmp(from->data(), to->data(), 1000), 0);
-  EXPECT_EQ(event->Happened().value(), true);
+  EXPECT_EQ(event->IsComplete().value(), true);
 }
 
 TEST_F(CudaObjectsTest, AStreamComesFirstWhereItIsToDoSo) {

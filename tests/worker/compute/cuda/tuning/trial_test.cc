@@ -33,14 +33,13 @@ TEST(TrialTest, NotANumberIsTheSameAsNothing) {
 TEST(TrialTest, TheFastestOfTheLargestGroupIsTaken) {
   const std::vector<float> right = {1, 2, 3}, nearly = {1.01f, 2, 3}, wrong = {1, 2, 0},
                            other = {9, 9, 9};
-  EXPECT_EQ(FastestOfThoseThatAgree(std::vector{Of(5, right)}), 0u);
-  EXPECT_EQ(FastestOfThoseThatAgree(std::vector{Of(5, right), Of(4, right), Of(6, right)}), 1u);
-  EXPECT_EQ(FastestOfThoseThatAgree(
+  EXPECT_EQ(FastestAgreeing(std::vector{Of(5, right)}), 0u);
+  EXPECT_EQ(FastestAgreeing(std::vector{Of(5, right), Of(4, right), Of(6, right)}), 1u);
+  EXPECT_EQ(FastestAgreeing(
                 std::vector{Of(1, wrong), Of(5, right), Of(2, other), Of(4, nearly), Of(6, right)}),
             3u);
-  EXPECT_EQ(FastestOfThoseThatAgree(std::vector{Of(2, right), Of(1, wrong)}), 0u)
-      << "of two the first";
-  EXPECT_EQ(FastestOfThoseThatAgree(std::vector{Of(2, right), Of(2, right)}), 0u);
+  EXPECT_EQ(FastestAgreeing(std::vector{Of(2, right), Of(1, wrong)}), 0u) << "of two the first";
+  EXPECT_EQ(FastestAgreeing(std::vector{Of(2, right), Of(2, right)}), 0u);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace shoal {
 // `path` first and advice on what to give. Returns OK for anything else, and if it cannot be read.
 
 // Detects a folder, a run directory, a Keras model in an archive or HDF5, or any other binary file.
-absl::Status CheckTakenForJobFile(const std::string& path);
+absl::Status CheckMistakenFile(const std::string& path);
 
 // The same for a Keras model as JSON. `root` is the content of `path`.
-absl::Status CheckTakenForJob(const std::string& path, const nlohmann::json& root);
+absl::Status CheckMistakenModel(const std::string& path, const nlohmann::json& root);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-#include "common/job/taken_for_job.h"
+#include "common/job/mistaken_job_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -60,7 +60,7 @@ bool LooksBinary(std::ifstream file) {
 
 }  // namespace
 
-absl::Status CheckTakenForJobFile(const std::string& path) {
+absl::Status CheckMistakenFile(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return DescribeFolder(path);
   // Opening a pipe would wait for a writer.
@@ -78,7 +78,7 @@ absl::Status CheckTakenForJobFile(const std::string& path) {
       HowToWriteOne("MODEL.keras")));
 }
 
-absl::Status CheckTakenForJob(const std::string& path, const json& root) {
+absl::Status CheckMistakenModel(const std::string& path, const json& root) {
   if (!root.is_object() || !root.contains("class_name") || !root.contains("config") ||
       root.contains("model") || root.contains("data")) {
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-#include "common/job/taken_for_job.h"
+#include "common/job/mistaken_job_file.h"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // What is given to commands in place of a job file.
-class TakenForJobTest : public JobFilesTest {
+class MistakenJobFileTest : public JobFilesTest {
  protected:
   // The message, without the path that it begins with.
   static std::string ErrorOf(const std::string& path) {
@@ -26,7 +26,7 @@ class TakenForJobTest : public JobFilesTest {
   }
 };
 
-TEST_F(TakenForJobTest, OfAKerasModelItSaysHowToWriteItsJob) {
+TEST_F(MistakenJobFileTest, OfAKerasModelItSaysHowToWriteItsJob) {
   EXPECT_THAT(
       ErrorOf((directory_ / "model.json").string()),
       AllOf(HasSubstr("\"Sequential\""), HasSubstr("docs/job-file.md"),
@@ -34,7 +34,7 @@ TEST_F(TakenForJobTest, OfAKerasModelItSaysHowToWriteItsJob) {
                 "\n  python examples/from_keras.py MODEL.keras job --training DATA --epochs 10")));
 }
 
-TEST_F(TakenForJobTest, AnArchiveIsInTheCommand) {
+TEST_F(MistakenJobFileTest, AnArchiveIsInTheCommand) {
   const std::string path = (directory_ / "my model.keras").string();
   ASSERT_TRUE(WriteKerasArchive(path, "{}", Write("weights.h5", "\x89HDF\r\n\x1a\n")).ok());
   EXPECT_THAT(ErrorOf(path), HasSubstr("docs/job-file.md"));
@@ -43,20 +43,20 @@ TEST_F(TakenForJobTest, AnArchiveIsInTheCommand) {
               HasSubstr("from_keras.py MODEL.keras"));
 }
 
-TEST_F(TakenForJobTest, AnyOtherFileIsNoJson) {
+TEST_F(MistakenJobFileTest, AnyOtherFileIsNoJson) {
   EXPECT_THAT(ErrorOf(Write("data.npz", "PK\x03\x04")), HasSubstr("from_keras.py"));
   EXPECT_THAT(ErrorOf(Write("job.yaml", "name:\tf\xc3\xbcnf\r\n")), HasSubstr("is not JSON"));
   EXPECT_THAT(ErrorOf(Write("empty.json", "")), HasSubstr("is not JSON"));
 }
 
-TEST_F(TakenForJobTest, OfAFolderItNamesTheJobInIt) {
+TEST_F(MistakenJobFileTest, OfAFolderItNamesTheJobInIt) {
   EXPECT_THAT(ErrorOf(directory_.string()),
               AllOf(HasSubstr("job.json"), HasSubstr("docs/job-file.md")));
   const std::string job = WriteJob(MinimalJob());
   EXPECT_THAT(ErrorOf(directory_.string()), EndsWith(": " + job));
 }
 
-TEST_F(TakenForJobTest, OfARunItSaysHowToGoOn) {
+TEST_F(MistakenJobFileTest, OfARunItSaysHowToGoOn) {
   const std::string job = WriteJob(MinimalJob());
   std::filesystem::create_directory(directory_ / "checkpoints");
   const std::string run = directory_.string();
