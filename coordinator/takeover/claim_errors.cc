@@ -4,8 +4,20 @@
 #include "common/base/crc32c.h"
 #include "common/base/term.h"
 #include "common/base/text/printable.h"
+#include "common/base/text/shell_word.h"
 
 namespace shoal {
+
+namespace {
+
+// Returns "COMMAND HOST:PORT" for the claimant's coordinator, or `otherwise` if that is unknown.
+std::string CommandFor(const char* command, const proto::Claimant& claimant,
+                       const char* otherwise) {
+  if (claimant.address().empty()) return otherwise;
+  return absl::StrCat(command, " ", ShellWord(Printable(claimant.address(), kMaxNameBytes)));
+}
+
+}  // namespace
 
 std::string DescribeClaimant(const proto::Claimant& claimant) {
   if (claimant.address().empty()) return "a coordinator that does not say where it is";
@@ -23,33 +35,38 @@ absl::Status PsOfAnotherJob(const std::string& ps, const proto::Claimed& claimed
   return absl::FailedPreconditionError(absl::StrCat(
       ps,
       " holds the variables of another job, or of this one with other epochs, steps or "
-      "checkpoints (fingerprint ",
-      ChecksumText(claimed.job_fingerprint()), ", this job has ", ChecksumText(job),
-      "). If a coordinator trains that job, give this one other ps; this one has not disturbed it. "
-      "If none does, start one with that job and drain it, so that it writes a checkpoint; then "
-      "stop all ps, workers and the evaluator, and start them again"));
+      "checkpoints: its fingerprint is ",
+      ChecksumText(claimed.job_fingerprint()), ", this job's is ", ChecksumText(job),
+      ". If a coordinator trains that job, list other ps in this cluster spec; this coordinator "
+      "has "
+      "not disturbed it. If none does, keep its last steps: start shoal-coordinator with that job "
+      "and its run directory, then type: shoal drain chief RUN_DIR. Then restart all ps, workers "
+      "and the evaluator"));
 }
 
 absl::Status PsWithImplausibleTerm(const std::string& ps, const PromisedTerm& term) {
   return absl::FailedPreconditionError(absl::StrCat(
       ps, " has promised the term ", TermText(term.promised),
       ", which no coordinator of this job has reached: the highest is ", TermText(term.highest),
-      "; restart that ps, then this coordinator: the job continues from its newest "
-      "checkpoint"));
+      "; restart that ps, then start shoal-coordinator again with the same run directory. The job "
+      "continues from its newest checkpoint"));
 }
 
 absl::Status PsInUse(const std::string& ps, const proto::Claimant& holder) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(ps, " is in use by ", DescribeClaimant(holder),
-                   ", which trains with it. Stop that coordinator first, or give this one other "
-                   "ps; --take_over takes them away from it, and it ends"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      ps, " is in use by ", DescribeClaimant(holder),
+      ", which trains with it. List other ps in this cluster spec, or end that run: ",
+      CommandFor("shoal drain chief", holder, "stop its coordinator"),
+      ". To take the ps from it, start this coordinator again with --take_over; the other one then "
+      "ends"));
 }
 
 absl::Status FencedOff(const NewerTerm& term, const proto::Claimant& by) {
-  return absl::AbortedError(absl::StrCat("fenced off by term ", TermText(term.promised), ": ",
-                                         DescribeClaimant(by),
-                                         " has taken over this job (own term: ", TermText(term.own),
-                                         "); this one has nothing left to do"));
+  return absl::AbortedError(
+      absl::StrCat("fenced off by term ", TermText(term.promised), ": ", DescribeClaimant(by),
+                   " has taken over this job; this one had the term ", TermText(term.own),
+                   " and ends. To see the progress of the job: ",
+                   CommandFor("shoal status", by, "shoal status RUN_DIR")));
 }
 
 }  // namespace shoal

@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// The errors that end a takeover. Each message names the ps or the other coordinator, and what to
-// do. `ps`: as DescribePs names it.
+// The errors that end a takeover. Each message names the ps or the other coordinator, both values
+// that differ, and the next command to type. `ps`: as DescribePs names it.
 
 // Returns "the coordinator at HOST:PORT (...)".
 std::string DescribeClaimant(const proto::Claimant& claimant);

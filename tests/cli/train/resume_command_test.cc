@@ -45,7 +45,7 @@ TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(ResumeCommand({.job_path = "~/größe.json"}), "shoal train '~/größe.json'");
 }
 
-TEST(DescribeKeptTest, SaysWhatIsThereAndWhatIsLost) {
+TEST(DescribeSavedStepsTest, SaysWhatIsThereAndWhatIsLost) {
   EXPECT_THAT(DescribeSavedSteps(231, 231), AllOf(HasSubstr(" 231 steps"), Not(HasSubstr("lost"))));
   EXPECT_EQ(DescribeSavedSteps(231, 0), DescribeSavedSteps(231, 231));
   EXPECT_THAT(DescribeSavedSteps(231, 660),
