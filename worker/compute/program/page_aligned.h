@@ -14,7 +14,7 @@ struct PageAllocator {
 
   PageAllocator() = default;
   template <typename Other>
-  PageAllocator(const PageAllocator<Other>&) {}  // NOLINT(google-explicit-constructor)
+  PageAllocator(const PageAllocator<Other>&) {}  // NOLINT(google-explicit-constructor): implicit
 
   Element* allocate(size_t count) {
     return static_cast<Element*>(::operator new(SizeBytes(count), std::align_val_t(kPageBytes)));

@@ -15,7 +15,7 @@ class InputValues {
   InputValues() = default;
   // From contiguous floats or bytes. Implicit: a vector is a list of values.
   template <std::ranges::contiguous_range Values>
-  InputValues(const Values& values) {  // NOLINT
+  InputValues(const Values& values) {  // NOLINT(google-explicit-constructor): meant to be implicit
     if constexpr (std::is_same_v<std::ranges::range_value_t<Values>, uint8_t>) {
       bytes_ = values;
     } else {

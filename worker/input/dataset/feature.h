@@ -40,7 +40,7 @@ struct FeatureSpan {
   FeatureSpan() = default;
   // From contiguous floats or bytes. Implicit, so that a vector can be passed as a destination.
   template <std::ranges::contiguous_range Values>
-  FeatureSpan(Values&& values) {  // NOLINT
+  FeatureSpan(Values&& values) {  // NOLINT(google-explicit-constructor): meant to be implicit
     if constexpr (std::is_same_v<std::ranges::range_value_t<Values>, uint8_t>) {
       bytes = values;
     } else {
