@@ -136,16 +136,19 @@ void JsonObject::Ignore(const char* key) {
   if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
 }
 
-void JsonObject::RejectUnknownKeys() {
+void JsonObject::RejectUnknownKeys(const std::string& class_name) {
   if (!valid_) return;
+  const std::string of_class =
+      class_name.empty() ? "" : absl::StrCat(" of ", ShortJson(json(class_name)));
   for (const auto& [key, value] : value_->items()) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     if (author_ == JsonAuthor::kPerson) {
-      errors_->Add(PathOf(key), absl::StrCat("is not a known key", SuggestName(key, known_)));
+      errors_->Add(PathOf(key),
+                   absl::StrCat("is not a known key", of_class, SuggestName(key, known_)));
     } else if (!value.is_null()) {
-      errors_->AddUnimplemented(
-          PathOf(key), absl::StrCat("is ", ShortJson(value), ", an option that Shoal lacks",
-                                    SuggestName(key, known_)));
+      errors_->AddUnimplemented(PathOf(key),
+                                absl::StrCat("is ", ShortJson(value), ", an option", of_class,
+                                             " that Shoal lacks", SuggestName(key, known_)));
     }
   }
 }

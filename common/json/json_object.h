@@ -65,8 +65,9 @@ class JsonObject {
   // Makes a key known without reading it.
   void Ignore(const char* key);
 
-  // The code is kInvalidArgument for a person's object, kUnimplemented for one of Keras.
-  void RejectUnknownKeys();
+  // The code is kInvalidArgument for a person's object, kUnimplemented for one of Keras. Messages
+  // name `class_name`, the class whose options this object has; empty: none.
+  void RejectUnknownKeys(const std::string& class_name = "");
 
   // Whether the field is there, whatever its value. Does not make the key known.
   bool Contains(const char* key) const;

@@ -40,6 +40,7 @@ std::string Described(const char* key, const std::string& otherwise, const Range
 
 KerasOptions::KerasOptions(const KerasObject& object, JsonErrors* errors)
     : none_(std::make_unique<const json>(json::object())),
+      class_name_(object.class_name),
       given_(object.config == nullptr ? *none_ : *object.config, object.config_path, errors,
              object.author),
       config_(object.config, object.config_path),

@@ -65,8 +65,9 @@ class KerasOptions {
   // Ignores an option that changes no number.
   void Ignore(const char* key) { given_.Ignore(key); }
 
-  // Adds an error for every given option that was not read. Call this last.
-  void RejectUnknown() { given_.RejectUnknownKeys(); }
+  // Adds an error for every given option that was not read, with the name of the class and its
+  // options. Call this last.
+  void RejectUnknown() { given_.RejectUnknownKeys(class_name_); }
   // The same, but only if there are no errors: after an error, a reader may have left out options.
   // Returns all errors. Requires errors of this object alone.
   absl::Status Finish();
@@ -82,6 +83,7 @@ class KerasOptions {
 
  private:
   const std::unique_ptr<const nlohmann::json> none_;  // replaces a missing config
+  const std::string class_name_;
   JsonObject given_;
   const JsonNode config_;
   const std::unique_ptr<nlohmann::json> resolved_;

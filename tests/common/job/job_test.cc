@@ -241,8 +241,9 @@ TEST_F(JobTest, RejectsWrongValuesByPath) {
     EXPECT_THAT(ErrorWith(key, 0.1), EndsWith(": is an option of the optimizer: "
                                               "$.optimizer.config.learning_rate"));
   }
-  EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"config", {{"lr", 0.1}}}}),
-            "$.optimizer.config.lr: is not a known key; Keras calls it \"learning_rate\"");
+  EXPECT_EQ(
+      ErrorWith("/optimizer", {{"class_name", "Adam"}, {"config", {{"lr", 0.1}}}}),
+      "$.optimizer.config.lr: is not a known key of \"Adam\"; Keras calls it \"learning_rate\"");
   EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"learning_rate", 0.1}}),
             "$.optimizer.learning_rate: is not inside \"config\"; expected "
             "$.optimizer.config.learning_rate");

@@ -9,6 +9,7 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -79,6 +80,19 @@ TEST(KerasOptionsTest, AnUnknownOptionIsASlipInAJobAndALackInAModel) {
     const absl::Status status = options.Finish();
     EXPECT_EQ(status.code(), code);
     EXPECT_THAT(std::string(status.message()), HasSubstr("$.config.unit: "));
+  }
+}
+
+TEST(KerasOptionsTest, AnUnknownOptionIsReportedWithItsClassAndTheOptions) {
+  const json config = {{"zzz", 3}};
+  for (const JsonAuthor author : {JsonAuthor::kPerson, JsonAuthor::kKeras}) {
+    JsonErrors errors("");
+    KerasOptions options(ObjectOf(config, author), &errors);
+    options.Integer("units", 1, {1, 10});
+    options.Flag("use_bias", true);
+    EXPECT_THAT(std::string(options.Finish().message()),
+                AllOf(HasSubstr("$.config.zzz: "), HasSubstr(" of \"Thing\""),
+                      HasSubstr("nown: units, use_bias")));
   }
 }
 

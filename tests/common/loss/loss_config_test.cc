@@ -179,7 +179,8 @@ TEST(LossConfigTest, RejectsOptionsThatChangeNumbers) {
 TEST(LossConfigTest, RejectsWrongTypesAndUnknownOptions) {
   constexpr auto kWrong = absl::StatusCode::kInvalidArgument;
   EXPECT_EQ(Error(R"({"class_name": "MeanSquaredError", "config": {"from_logits": true}})", kWrong),
-            "$.loss.config.from_logits: is not a known key; known: fn, reduction, dtype, name");
+            "$.loss.config.from_logits: is not a known key of \"MeanSquaredError\"; known: fn, "
+            "reduction, dtype, name");
   EXPECT_EQ(Error(R"({"class_name": "CategoricalCrossentropy", "config": {"label_smoothing": 2}})",
                   kWrong),
             "$.loss.config.label_smoothing: is 2; must be a number from 0 to 1");

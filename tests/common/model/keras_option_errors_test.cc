@@ -60,7 +60,7 @@ TEST(KerasOptionErrorsTest, Options) {
        {"/config/layers/1/config/kernel_constraint",
         "max_norm",
         kLacking,
-        {conv + "kernel_constraint"}},
+        {conv + "kernel_constraint", " of \"Conv2D\"", "kernel_regularizer"}},
        {"/config/layers/1/config/activity_regularizer",
         "orthogonal_regularizer",
         kLacking,

@@ -217,7 +217,7 @@ TEST(ScheduleConfigTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(ScheduleError(R"({"class_name": "InverseTimeDecay", "config": {"decay_steps": 1,
                             "initial_learning_rate": 0.1, "decay_rate": 0.9, "stair": true}})",
                             kInvalid),
-              HasSubstr(path + ".config.stair: is not a known key"));
+              HasSubstr(path + ".config.stair: is not a known key of \"InverseTimeDecay\""));
   const auto piecewise = [&](const std::string& boundaries, const std::string& values) {
     return ScheduleError(R"({"class_name": "PiecewiseConstantDecay", "config": {"boundaries": )" +
                              boundaries + R"(, "values": )" + values + "}}",
