@@ -18,9 +18,9 @@ constexpr uint64_t kPieceBytes = 1 << 20;
 constexpr size_t kMaxPending = 4;  // requests; reading, sending and copying overlap
 constexpr Time kEvaluatorWatchPeriod = std::chrono::seconds(1);
 // The evaluator logs a wait that is longer than this, again and again.
-constexpr Time kSayWaitAfter = std::chrono::seconds(5);
+constexpr Time kWaitLogPeriod = std::chrono::seconds(5);
 // It logs the wait for a new checkpoint less often, because that wait is normal.
-constexpr Time kSayIdleEvery = std::chrono::minutes(1);
+constexpr Time kIdleLogPeriod = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -38,7 +38,7 @@ EvaluatorSession::EvaluatorSession(Options options)
 
 void EvaluatorSession::Start() {
   activity_began_ = options_.loop->Now();
-  say_wait_at_ = activity_began_ + kSayWaitAfter;
+  log_wait_at_ = activity_began_ + kWaitLogPeriod;
   link_.Start();
   watch_.Set(kEvaluatorWatchPeriod, [this] { Watch(); });
 }
@@ -49,16 +49,16 @@ void EvaluatorSession::Watch() {
   if (!link_.welcomed()) return;
   const Time now = options_.loop->Now();
   if (activity_ == Activity::kComputing) SendProgress();
-  if (now < say_wait_at_ || preparing_) return;
+  if (now < log_wait_at_ || preparing_) return;
   const std::string waited = absl::StrCat(", for ", WholeSeconds(now - activity_began_), " s");
-  say_wait_at_ = now + kSayWaitAfter;
+  log_wait_at_ = now + kWaitLogPeriod;
   if (activity_ == Activity::kReading) {
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.coordinator,
                             " to send values of checkpoint ", checkpoint_, waited));
   } else if (activity_ == Activity::kIdle && prepared_.has_value() && !computing_) {
     LogInfo(absl::StrCat("waiting for the coordinator at ", options_.coordinator,
                          " to have a checkpoint that is not evaluated yet", waited));
-    say_wait_at_ = now + kSayIdleEvery;
+    log_wait_at_ = now + kIdleLogPeriod;
   }
 }
 
@@ -206,7 +206,7 @@ void EvaluatorSession::OnValues(const proto::Values& values) {
       reinterpret_cast<char*>(prepared_->cut_parameters.data() + offset) + piece->offset_bytes,
       values.values().data(), values.values().size());
   activity_began_ = options_.loop->Now();  // progress: the wait begins again
-  say_wait_at_ = activity_began_ + kSayWaitAfter;
+  log_wait_at_ = activity_began_ + kWaitLogPeriod;
   fetch_->Release();
   MaybeCompute();
 }
@@ -256,7 +256,7 @@ void EvaluatorSession::Begin(Activity activity) {
                  : was == Activity::kReading ? WorkerStats::kPull
                                              : WorkerStats::kEvaluate,
                  spent);
-  say_wait_at_ = now + kSayWaitAfter;
+  log_wait_at_ = now + kWaitLogPeriod;
 }
 
 void EvaluatorSession::Drop() {

@@ -98,7 +98,7 @@ class EvaluatorSession {
   const Options options_;
   CoordinatorLink link_;
   Timer watch_{options_.loop};
-  Time say_wait_at_{};
+  Time log_wait_at_{};
   bool preparing_ = false;
   uint32_t job_fingerprint_ = 0;  // of the prepared job; valid once preparing_ was set
   std::optional<StepComputer::Prepared> prepared_;
