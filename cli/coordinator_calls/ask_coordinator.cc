@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 constexpr Time kPatience = std::chrono::seconds(3);
-constexpr Time kSayAgain = std::chrono::seconds(5);
+constexpr Time kWaitPrintPeriod = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -39,7 +39,7 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
   std::vector<std::string> waiting;
   std::optional<StatusPoller> poller;
   network->CallAfter(kPatience, [&] {
-    poller.emplace(network.get(), network.get(), address, kSayAgain,
+    poller.emplace(network.get(), network.get(), address, kWaitPrintPeriod,
                    [&waiting](const absl::StatusOr<proto::StatusReply>& status) {
                      waiting.clear();
                      if (!status.ok()) return;

@@ -11,7 +11,7 @@ namespace shoal {
 namespace {
 
 constexpr Time kPatience = std::chrono::seconds(3);
-constexpr Time kSayAgain = std::chrono::seconds(10);
+constexpr Time kReminderPeriod = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -32,15 +32,15 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
     loop->Offload(
         Lane::kBrief, [] {}, [&loop] { loop->Stop(); });  // after the release is written
   });
-  const std::function<void(Time)> say_after = [&](Time delay) {
+  const std::function<void(Time)> remind_after = [&](Time delay) {
     loop->CallAfter(delay, [&] {
       const std::string waiting = lease.Waiting();
       say("waiting for " +
           (waiting.empty() ? "the run directory: its disk does not answer" : waiting));
-      say_after(kSayAgain);
+      remind_after(kReminderPeriod);
     });
   };
-  say_after(kPatience);
+  remind_after(kPatience);
   loop->Run();
   return result;
 }

@@ -70,7 +70,7 @@ class RunWithoutCoordinatorTest : public JobFilesTest {
   Job job_;
 };
 
-TEST_F(RunWithoutCoordinatorTest, OfAFinishedOneItTellsHowItEnded) {
+TEST_F(RunWithoutCoordinatorTest, AFinishedRunIsReportedWithItsEnd) {
   WriteCheckpoint(100, 100);
   WriteModel();
   const auto status = ReadFinishedRun(run_.directory);
@@ -99,7 +99,7 @@ TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
                     HasSubstr("best        val_loss 0.6000, epoch 1")));
 }
 
-TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
+TEST_F(RunWithoutCoordinatorTest, AnUnfinishedRunIsReportedWithTheResumeCommand) {
   EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
   EXPECT_THAT(Describe(), EndsWith(": shoal checkpoint list " + run_.directory));
   WriteCheckpoint(40, 100);
@@ -112,7 +112,7 @@ TEST_F(RunWithoutCoordinatorTest, OfOneThatIsNotItSaysHowToGoOn) {
                                    run_.directory));
 }
 
-TEST_F(RunWithoutCoordinatorTest, OfAFailedOneItTellsHowItEnded) {
+TEST_F(RunWithoutCoordinatorTest, AFailedRunIsReportedWithItsCause) {
   EXPECT_FALSE(ReadFailedRun(run_.directory).has_value());
   std::filesystem::create_directories(run_.directory);
   ASSERT_TRUE(WriteRunOutcome(run_, {65, "not finite: lower the learning rate"}).ok());

@@ -71,7 +71,7 @@ TEST(StatusReportTest, SaysNothingOfAProgressThatNobodyKnowsYet) {
   EXPECT_THAT(FormatStatusReport(status), Not(HasSubstr("progress")));
 }
 
-TEST(StatusReportTest, OfManyEpochsItShowsTheNewest) {
+TEST(StatusReportTest, ManyEpochsAreCutToTheNewest) {
   proto::StatusReply status;
   status.set_run_dir("/runs/long");
   for (int epoch = 0; epoch < 25; ++epoch) status.add_history()->set_epoch(epoch);

@@ -54,7 +54,7 @@ int Bind(int descriptor, int port) {
   return bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
 }
 
-TEST(HeldPortsTest, AreTheHoldersOwnAndATaskListensThereAgainAndAgain) {
+TEST(HeldPortsTest, HeldPortsCanBeListenedAtRepeatedly) {
   const auto held = HeldPorts::Take(40);
   ASSERT_TRUE(held.ok()) << held.status();
   const std::vector<int>& ports = (*held)->ports();

@@ -40,7 +40,7 @@ TEST(DeathListTest, ListsTheNewestAndCountsTheRest) {
                           Not(HasSubstr("death 980.")), EndsWith("\n  death 1000.")));
 }
 
-TEST(DeathListTest, WhatIsForgivenIsNeitherListedNorCounted) {
+TEST(DeathListTest, ARemovedDeathIsNeitherListedNorCounted) {
   DeathList deaths;
   for (int i = 0; i < 30; ++i) deaths.Add(kPs, "old", "old");
   deaths.Add(kDeadWorker, "w", "worker");

@@ -36,7 +36,7 @@ TEST(RestartPolicyTest, EachTaskHasItsOwnLimit) {
   EXPECT_TRUE(policy.PauseBeforeRestart({TaskType::kPs, 1}, seconds(1)));
 }
 
-TEST(RestartPolicyTest, AWhileOfRunningWellIsForgiveness) {
+TEST(RestartPolicyTest, ALongRunResetsTheRestartCount) {
   RestartPolicy policy(/*max_restarts=*/1);
   for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(policy.PauseBeforeRestart(kWorker, seconds(60)));
@@ -45,7 +45,7 @@ TEST(RestartPolicyTest, AWhileOfRunningWellIsForgiveness) {
   EXPECT_FALSE(policy.PauseBeforeRestart(kWorker, seconds(59)));
 }
 
-TEST(RestartPolicyTest, NoneMeansNone) {
+TEST(RestartPolicyTest, AMaxOfZeroAllowsNoRestart) {
   RestartPolicy policy(/*max_restarts=*/0);
   EXPECT_FALSE(policy.PauseBeforeRestart(kWorker, seconds(1)));
   EXPECT_FALSE(policy.PauseBeforeRestart(kWorker, seconds(600)));

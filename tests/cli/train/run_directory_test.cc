@@ -290,7 +290,7 @@ TEST_F(RunDirectoryTest, APathThatIsNotUtf8IsRejectedAndNotMade) {
 }
 
 // Whoever leaves without a job removes its lock, which another may have opened by then.
-TEST_F(RunDirectoryTest, OneAloneHasItHoweverManyComeAndGo) {
+TEST_F(RunDirectoryTest, AtMostOneThreadHoldsIt) {
   std::atomic<int> holders = 0, most = 0, opened = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

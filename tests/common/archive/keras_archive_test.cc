@@ -103,7 +103,7 @@ TEST_F(KerasArchiveTest, AMemberOutsideIsRejected) {
   }
 }
 
-TEST_F(KerasArchiveTest, MembersThatNobodyCountsAreRejected) {
+TEST_F(KerasArchiveTest, TooManyMembersAreRejected) {
   std::map<std::string, std::string> members;
   for (int i = 0; i < 1001; ++i) members[std::to_string(i)] = "";
   Zip(members, ZIP_CM_STORE);

@@ -143,7 +143,7 @@ TEST(TopKTest, IndicesThenValues) {
   EXPECT_EQ(Encode(kTenth, values), BytesOf<uint32_t>({3, 17}) + BytesOf<float>({-9, 2}));
 }
 
-TEST(TopKTest, OfEqualOnesTheFirst) {
+TEST(TopKTest, TheFirstOfEqualValuesIsKept) {
   EXPECT_EQ(Encode(kTenth, Values(11, -0.5f)),
             BytesOf<uint32_t>({0, 1}) + BytesOf<float>({-0.5f, -0.5f}));
 }

@@ -34,7 +34,7 @@ class JobOverridesTest : public JobFilesTest {
   std::vector<std::string> overridden_;
 };
 
-TEST_F(JobOverridesTest, StandInTheJobAsIfInItsFile) {
+TEST_F(JobOverridesTest, AnOverrideEqualsTheFieldInTheFile) {
   json root = MinimalJob();
   root["optimizer"] = {{"class_name", "Adam"}, {"config", {{"learning_rate", 0.001}}}};
   const Job job =
@@ -50,13 +50,13 @@ TEST_F(JobOverridesTest, StandInTheJobAsIfInItsFile) {
   EXPECT_THAT(overridden_, IsEmpty());
 }
 
-TEST_F(JobOverridesTest, MakeWhatIsAbsent) {
+TEST_F(JobOverridesTest, AnOverrideAddsAnAbsentField) {
   const Job job = Load(MinimalJob(), {Set("checkpoint.keep", "7")});
   EXPECT_EQ(job.checkpoint.keep, 7);
   EXPECT_THAT(overridden_, ElementsAre(StartsWith("--set: $.checkpoint.keep is 7; absent ")));
 }
 
-TEST_F(JobOverridesTest, SayWhereTheyChangeNothing) {
+TEST_F(JobOverridesTest, AnOverrideWithoutEffectIsReported) {
   json root = MinimalJob();
   root["optimizer"] = "adam";
   Load(root, {{"--epochs", "epochs", "1"}, Set("optimizer", "adam")});
@@ -64,7 +64,7 @@ TEST_F(JobOverridesTest, SayWhereTheyChangeNothing) {
                                        StartsWith("--set: $.optimizer is \"adam\", as ")));
 }
 
-TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
+TEST_F(JobOverridesTest, AnOverrideExpandsAPlainName) {
   json root = MinimalJob();
   root["optimizer"] = "adam";
   root["loss"] = "sparse_categorical_crossentropy";

@@ -26,7 +26,7 @@ class MistakenJobFileTest : public JobFilesTest {
   }
 };
 
-TEST_F(MistakenJobFileTest, OfAKerasModelItSaysHowToWriteItsJob) {
+TEST_F(MistakenJobFileTest, AKerasModelIsReportedWithTheJobCommand) {
   EXPECT_THAT(
       ErrorOf((directory_ / "model.json").string()),
       AllOf(HasSubstr("\"Sequential\""), HasSubstr("docs/job-file.md"),
@@ -49,14 +49,14 @@ TEST_F(MistakenJobFileTest, AnyOtherFileIsNoJson) {
   EXPECT_THAT(ErrorOf(Write("empty.json", "")), HasSubstr("is not JSON"));
 }
 
-TEST_F(MistakenJobFileTest, OfAFolderItNamesTheJobInIt) {
+TEST_F(MistakenJobFileTest, AFolderIsReportedWithItsJobFile) {
   EXPECT_THAT(ErrorOf(directory_.string()),
               AllOf(HasSubstr("job.json"), HasSubstr("docs/job-file.md")));
   const std::string job = WriteJob(MinimalJob());
   EXPECT_THAT(ErrorOf(directory_.string()), EndsWith(": " + job));
 }
 
-TEST_F(MistakenJobFileTest, OfARunItSaysHowToGoOn) {
+TEST_F(MistakenJobFileTest, ARunDirectoryIsReportedWithTheResumeCommand) {
   const std::string job = WriteJob(MinimalJob());
   std::filesystem::create_directory(directory_ / "checkpoints");
   const std::string run = directory_.string();

@@ -119,7 +119,7 @@ void ExpectALineEach(const absl::Status& status) {
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 3) << message;
 }
 
-TEST(KerasErrorsTest, AllLayersAreHeardAtOnce) {
+TEST(KerasErrorsTest, ErrorsOfAllLayersAreReportedTogether) {
   const Json sequential = SequentialJson({nullptr, 9, 9, 3}, LayersWithFaults());
   ExpectALineEach(ParseKerasModel(sequential.dump()).status());
 
@@ -134,7 +134,7 @@ TEST(KerasErrorsTest, AllLayersAreHeardAtOnce) {
 }
 
 // Where all layers are known, and one of them, called twice, does not suit its input.
-TEST(KerasErrorsTest, WhatFollowsFromAnErrorIsNotOne) {
+TEST(KerasErrorsTest, AConsequenceOfAnErrorIsNotReported) {
   const auto dense = [](const std::string& name, const std::string& activation) {
     return LayerJson("Dense", name, {{"units", 3}, {"activation", activation}});
   };

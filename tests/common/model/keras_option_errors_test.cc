@@ -181,7 +181,7 @@ TEST(KerasOptionErrorsTest, MissingOptions) {
 }
 
 // Whatever the shape of its input is: here one that does not suit it either.
-TEST(KerasOptionErrorsTest, AllOptionsOfALayerAreHeardAtOnce) {
+TEST(KerasOptionErrorsTest, ErrorsOfAllOptionsAreReportedTogether) {
   const Json conv = {{"filters", -4},     {"kernel_size", {3}},    {"padding", "ful"},
                      {"use_bias", "yes"}, {"activation", "rellu"}, {"kernel_initializer", "he"},
                      {"trainable", 1},    {"dtype", "float64"}};

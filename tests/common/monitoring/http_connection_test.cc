@@ -45,7 +45,7 @@ class HttpConnectionTest : public ::testing::Test {
 };
 
 // Else the thread that serves the port stays with it for as long as it sends.
-TEST_F(HttpConnectionTest, OfAFloodAfterTheAnswerALittleIsReadAtATime) {
+TEST_F(HttpConnectionTest, AFloodAfterTheAnswerIsReadInSmallParts) {
   HttpConnection connection(server_end(), kLongPatience);
   Send("GET /page HTTP/1.1\r\n\r\n");
   ASSERT_TRUE(connection.Proceed().has_value());

@@ -393,7 +393,7 @@ TEST_F(ValuesCopiedAsideTest, WhatIsAnsweredIsNotPushedAgain) {
     EXPECT_NE(request.push().chunk(), static_cast<uint32_t>(k));
 }
 
-TEST_F(ValuesCopiedAsideTest, OfAnotherTimelineNothingIsWritten) {
+TEST_F(ValuesCopiedAsideTest, NothingIsWrittenForAnotherTimeline) {
   for (const auto& [i, k] : chunks_) Acknowledge(i, k, 1);
   exchange_->SetTimeline(kTimeline + 1);
   Copy();
@@ -402,7 +402,7 @@ TEST_F(ValuesCopiedAsideTest, OfAnotherTimelineNothingIsWritten) {
   for (const auto& [i, k] : chunks_) ExpectChunk(i, k, 0);
 }
 
-TEST_F(ValuesCopiedAsideTest, NorWhenNobodyWaitsAnyMore) {
+TEST_F(ValuesCopiedAsideTest, NothingIsWrittenAfterTheExchangeIsGone) {
   for (const auto& [i, k] : chunks_) Acknowledge(i, k, 1);
   exchange_.reset();
   Copy();

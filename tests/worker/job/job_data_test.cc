@@ -79,7 +79,7 @@ TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
   EXPECT_EQ(ByteInputsOf({nullptr, nullptr}), std::set<size_t>{});
 }
 
-TEST(JobDataTest, SoManyLabelsAreLookedAtAsTakeAboutASecond) {
+TEST(JobDataTest, LabelsAreCheckedForAboutASecond) {
   const auto looked_at = [](uint64_t size, uint64_t bytes) {
     return CheckedLabelCount(SizedDataset(size, bytes));
   };

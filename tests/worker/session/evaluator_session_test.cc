@@ -235,7 +235,7 @@ TEST_F(EvaluatorSessionTest, WithoutACheckpointItWaitsAndSaysSo) {
   EXPECT_FALSE(over_.has_value());
 }
 
-TEST_F(EvaluatorSessionTest, WithoutACoordinatorItSaysSoAndGivesUpInTheEnd) {
+TEST_F(EvaluatorSessionTest, WithoutACoordinatorItWarnsAndEnds) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < 12; ++i) {
     coordinator().Close(absl::UnavailableError("refused"));

@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(InputWaitShareTest, IsSaidWhenItBeginsToMatterAndWhenItCeasesTo) {
+TEST(InputWaitShareTest, LogsWhenTheShareGetsLargeOrSmall) {
   InputWaitShare share;
   EXPECT_EQ(share.StepDone(seconds(1), seconds(59)), "");
   EXPECT_THAT(share.StepDone(seconds(0), seconds(1)),

@@ -51,7 +51,7 @@ TEST_F(WorkerSessionTest, HaltsUntilItMayGoOn) {
 }
 
 // A block of local steps takes long: nobody waits for one of which nothing is anywhere.
-TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
+TEST_F(WorkerSessionTest, CancelsAStepWithoutPushes) {
   StartStep(7, 3);
   TakeReports();
   OrderEvaluation(5, 2);
@@ -68,7 +68,7 @@ TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
-TEST_F(WorkerSessionTest, ComputesAStepAnewThatItGaveUp) {
+TEST_F(WorkerSessionTest, ComputesACancelledStepAgain) {
   StartStep(7, 1);
   Halt();
   computer_.FinishChunks();

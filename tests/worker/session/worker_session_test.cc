@@ -113,7 +113,7 @@ TEST_F(WorkerSessionTest, WhereTheStrategyWantsItParametersArePulledForEachStep)
 
 // As while a job warms up: the answers to the pushes of the first step that is not one of these
 // bring the values.
-TEST_F(WorkerSessionTest, OrForThoseBelowOne) {
+TEST_F(WorkerSessionTest, ParametersArePulledForStepsBelowPullsBelow) {
   computer_.pulls_below = 8;
   StartStep(7, 3);
   uint64_t pulls = pulls_;
@@ -277,7 +277,7 @@ TEST_F(WorkerSessionTest, ARejectionThatIsNotFinalMeansAnotherStream) {
 }
 
 // A coordinator that rejects ends the stream in order, which says nothing.
-TEST_F(WorkerSessionTest, WhyItIsRejectedIsSaidOnceAPeriodAndInTheEnd) {
+TEST_F(WorkerSessionTest, TheReasonOfARejectionIsLoggedOnceAPeriod) {
   std::vector<std::string> log;
   SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
   const Time alone = loop_.Now();
@@ -370,7 +370,7 @@ TEST_F(WorkerSessionTest, IsReadyOnceWhereTheStreamWasLostWhilePreparing) {
   EXPECT_THAT(TakeReports(), SizeIs(1));
 }
 
-TEST_F(WorkerSessionTest, AfterTenMinutesAloneItGivesUp) {
+TEST_F(WorkerSessionTest, WithoutACoordinatorForTenMinutesItEnds) {
   GetReady();
   LoseCoordinator();
   const Time alone = loop_.Now();

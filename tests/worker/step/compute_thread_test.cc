@@ -287,7 +287,7 @@ TEST_F(ComputeThreadTest, LongStepsNeverHoldTheLoop) {
 }
 
 // Records may wait for a disk.
-TEST_F(ComputeThreadTest, NorDoRecordedOnes) {
+TEST_F(ComputeThreadTest, RecordedStepsNeverRunOnTheLoop) {
   short_step_ = std::chrono::hours(1);
   NewComputer();
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
@@ -297,7 +297,7 @@ TEST_F(ComputeThreadTest, NorDoRecordedOnes) {
 }
 
 // Their threads compute, and the one that waits for them takes no CPU time.
-TEST_F(ComputeThreadTest, NorDoThoseOfSeveralDevices) {
+TEST_F(ComputeThreadTest, StepsOfSeveralDevicesNeverRunOnTheLoop) {
   short_step_ = std::chrono::hours(1);
   create_runner_ = [](ModelRunner::Options options) {
     options.backend = "reference,reference";

@@ -49,7 +49,7 @@ TEST_F(FragmentsTest, EveryChunkThatIsPushedIsInOneOfThem) {
   }
 }
 
-TEST_F(FragmentsTest, TheyAreOfAboutOneSize) {
+TEST_F(FragmentsTest, FragmentsHaveAboutOneSize) {
   const Fragments fragments(shard_map_, 4);
   std::vector<int64_t> sizes(4);
   for (uint64_t f = 0; f < 4; ++f) {

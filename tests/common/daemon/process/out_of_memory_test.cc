@@ -22,7 +22,7 @@ TEST(OutOfMemoryTest, AnAllocationThatFailsEndsTheProcessWithAMessage) {
               "current work.*GiB.*exit_code=78");
 }
 
-TEST(OutOfMemoryTest, SoDoesAThreadThatCannotBeStarted) {
+TEST(OutOfMemoryTest, AThreadThatCannotStartEndsTheProcess) {
   EXPECT_EXIT(ThrowOnAThread(std::system_error(
                   std::make_error_code(std::errc::resource_unavailable_try_again))),
               testing::ExitedWithCode(78), "ulimit -u.*exit_code=78");

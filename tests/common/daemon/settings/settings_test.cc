@@ -146,7 +146,7 @@ TEST_F(SettingsTest, AnUnknownFlagIsNamedWithTheNearest) {
   EXPECT_THAT(err_, HasSubstr("has no flag `--dat_dir`; did you mean `--data_dir`?"));
 }
 
-TEST_F(SettingsTest, OfAFlagThatIsElsewhereItSaysWhere) {
+TEST_F(SettingsTest, AnUnknownFlagIsReportedWithItsAdvice) {
   settings_.AddAdvice("epochs", "look into the job");
   for (const std::vector<const char*>& typed :
        {std::vector<const char*>{"--epochs=3"}, {"--epochs", "3"}, {"3", "--epochs"}}) {

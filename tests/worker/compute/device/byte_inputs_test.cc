@@ -92,7 +92,7 @@ TEST_F(ByteInputsTest, GiveWhatFloatsGive) {
   }
 }
 
-TEST_F(ByteInputsTest, TheKernelsOfTheGpuDoToo) {
+TEST_F(ByteInputsTest, GpuKernelsGiveTheSameForBytes) {
   DrawBatch();
   GraphRunner::Options floats = Options();
   floats.byte_inputs = {};
@@ -108,7 +108,7 @@ TEST_F(ByteInputsTest, TheKernelsOfTheGpuDoToo) {
 }
 
 // 90 bytes of pixels end with the slot's 256 bytes behind the context's, and then come labels.
-TEST_F(ByteInputsTest, AreAQuarterAsLongOnTheirWay) {
+TEST_F(ByteInputsTest, BytesAreCopiedAsBytes) {
   DrawBatch();
   auto device = std::make_unique<FakeDevice>(seed_);
   FakeDevice& log = *device;

@@ -190,7 +190,7 @@ TEST_F(InputSlotsTest, ComputesTheSameBits) {
 }
 
 // What comes in the end need not be what was told.
-TEST_F(InputSlotsTest, AnotherBatchThanTheOneThatWasToldIsRightToo) {
+TEST_F(InputSlotsTest, AnUnannouncedBatchIsComputedRight) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(seed);
     Begin(/*micro_batch_size=*/0, seed);
@@ -240,7 +240,7 @@ TEST_F(InputSlotsTest, ABatchThatDoesNotFitTheModelIsSaidToBeWrongWhenItsTurnCom
 }
 
 // In a run that fails it may not have come to that.
-TEST_F(InputSlotsTest, WhatAFailedRunWasToldIsCopiedAnew) {
+TEST_F(InputSlotsTest, ABatchAnnouncedToAFailedRunIsCopiedAgain) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(seed);
     Begin(/*micro_batch_size=*/0, seed);

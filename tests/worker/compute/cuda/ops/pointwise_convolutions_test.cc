@@ -156,11 +156,11 @@ class ChoiceTest : public ::testing::Test {
   std::unique_ptr<Convolutions> made_by_;
 };
 
-TEST_F(ChoiceTest, OfAStepTheFasterIsTaken) { EXPECT_EQ(*TakesTheProduct({}, 1.0), false); }
+TEST_F(ChoiceTest, AFasterConvolutionIsChosen) { EXPECT_EQ(*TakesTheProduct({}, 1.0), false); }
 
-TEST_F(ChoiceTest, SoIsTheProduct) { EXPECT_EQ(*TakesTheProduct({}, 3.0), true); }
+TEST_F(ChoiceTest, AFasterProductIsChosen) { EXPECT_EQ(*TakesTheProduct({}, 3.0), true); }
 
-TEST_F(ChoiceTest, IsMadeOnceAndThenKnown) {
+TEST_F(ChoiceTest, AChosenProductIsNotMeasuredAgain) {
   EXPECT_EQ(*TakesTheProduct({}, 3.0), true);
   EXPECT_EQ(compared(), 2);
   // Planning a convolution takes its time, too.
@@ -169,14 +169,14 @@ TEST_F(ChoiceTest, IsMadeOnceAndThenKnown) {
   EXPECT_EQ(counted_->asked(), 0);
 }
 
-TEST_F(ChoiceTest, ThatOfAConvolutionIsKnownToo) {
+TEST_F(ChoiceTest, AChosenConvolutionIsNotMeasuredAgain) {
   EXPECT_EQ(*TakesTheProduct({}, 1.0), false);
   EXPECT_EQ(*TakesTheProduct({}, 3.0), false);
   EXPECT_EQ(compared(), 2);
 }
 
 // As a damaged file has it, or one of a program that knows more ways.
-TEST_F(ChoiceTest, AWordThatIsNoWayIsMeasuredAnew) {
+TEST_F(ChoiceTest, AnUnknownCachedChoiceIsMeasuredAgain) {
   const TemporaryDirectory directory;
   const PlanTuner::Options options = {.cache_path = directory / "plans"};
   ASSERT_TRUE(

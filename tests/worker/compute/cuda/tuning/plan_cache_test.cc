@@ -116,7 +116,7 @@ TEST_F(PlanCacheTest, ProcessesAddToWhatOthersHaveKept) {
   EXPECT_EQ(cache.Find(Key("c")), kChoice);
 }
 
-TEST_F(PlanCacheTest, WhatIsDamagedIsIgnoredWithAWordAndWrittenAnew) {
+TEST_F(PlanCacheTest, ADamagedFileIsIgnoredWithAWarningAndRewritten) {
   Keep(Key("a"), kChoice);
   Keep(Key("b"), kChoice);
   const std::string whole = Content();
@@ -134,7 +134,7 @@ TEST_F(PlanCacheTest, WhatIsDamagedIsIgnoredWithAWordAndWrittenAnew) {
   }
 }
 
-TEST_F(PlanCacheTest, SoIsWhatWasCutOff) {
+TEST_F(PlanCacheTest, ATruncatedFileIsIgnoredWithAWarning) {
   Keep(Key(), kChoice);
   const std::string whole = Content();
   for (size_t size = 0; size < whole.size(); ++size) {
@@ -145,7 +145,7 @@ TEST_F(PlanCacheTest, SoIsWhatWasCutOff) {
   }
 }
 
-TEST_F(PlanCacheTest, SoIsWhatSomethingElseWrote) {
+TEST_F(PlanCacheTest, AFileOfAnotherFormatIsIgnoredWithAWarning) {
   const std::string entry = "cudnn\tgpu\tgraph\tdemands\t1";
   Write(FileOf(entry + "\n"));
   EXPECT_THAT(PlanCache(path_).warning(), IsEmpty());

@@ -130,7 +130,7 @@ TEST_F(PlanTunerTest, MeasuresAFewAlone) {
 }
 
 // However fast it is.
-TEST_F(PlanTunerTest, WhatComputesSomethingElseThanMostIsNotTaken) {
+TEST_F(PlanTunerTest, APlanThatDisagreesWithMostIsNotTaken) {
   PlanOffer<FakePlan> offer = Offer({3, 1, 2, 4});
   offer.measure = [measure = offer.measure](FakePlan& plan) {
     absl::StatusOr<Trial> trial = measure(plan);
@@ -141,7 +141,7 @@ TEST_F(PlanTunerTest, WhatComputesSomethingElseThanMostIsNotTaken) {
   EXPECT_EQ(*Choose(offer), 2);
 }
 
-TEST_F(PlanTunerTest, NorWhatIsKnownToComputeSomethingElse) {
+TEST_F(PlanTunerTest, APlanWithWrongResultsIsNotTaken) {
   const auto offer_of = [&](const std::vector<int64_t>& wrong, std::vector<double> seconds) {
     PlanOffer<FakePlan> offer = Offer(seconds);
     offer.measure = [=, measure = offer.measure](FakePlan& plan) -> absl::StatusOr<Trial> {
@@ -170,7 +170,7 @@ TEST_F(PlanTunerTest, NorWhatIsKnownToComputeSomethingElse) {
   EXPECT_EQ(ChoosePlan(nullptr, none_checked).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST_F(PlanTunerTest, OfEqualOnesTheFirstIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }
+TEST_F(PlanTunerTest, TheFirstOfEqualPlansIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }
 
 TEST_F(PlanTunerTest, PassesOverWhatCannotBeMeasured) {
   EXPECT_EQ(*Choose(Offer({-1, 5, 4, -1})), 2);
@@ -194,7 +194,7 @@ TEST_F(PlanTunerTest, WithoutATunerItIsTheFirstEachTime) {
   EXPECT_EQ(compared().size(), 2u);
 }
 
-TEST_F(PlanTunerTest, WhatIsKeptAndNoGoodIsMeasuredAnew) {
+TEST_F(PlanTunerTest, AnInvalidCachedChoiceIsMeasuredAgain) {
   ASSERT_EQ(*Choose(Offer({4, 3, 2, 1})), 3);
   EXPECT_EQ(*Choose(Offer({3, 1})), 1);
   EXPECT_EQ(*Choose(Offer({3, 1})), 1);
