@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// The deaths of tasks that are not forgiven, for the last lines of a failed training. Its size is
+// The deaths of tasks, for the last lines of a failed training. Its size is
 // bounded: it keeps the description of each task's first death, a sentence for each of the newest
 // deaths, and a count. Plain state; not thread-safe.
 class DeathList {

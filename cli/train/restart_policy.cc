@@ -7,8 +7,8 @@ namespace {
 
 constexpr Time kFirstPause = std::chrono::milliseconds(100);
 constexpr Time kLongestPause = std::chrono::seconds(10);
-// A task that ran for this long is forgiven its earlier deaths.
-constexpr Time kForgivenAfter = std::chrono::seconds(60);
+// A task that ran for this long starts again from zero restarts.
+constexpr Time kResetAfter = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::optional<Time> RestartPolicy::PauseBeforeRestart(const TaskId& task, Time r
                        .try_emplace({task.type, task.index},
                                     Record{0, Backoff(kFirstPause, kLongestPause, seed)})
                        .first->second;
-  if (ran >= kForgivenAfter) {
+  if (ran >= kResetAfter) {
     record.restarts = 0;
     record.pauses.Reset();
   }

@@ -18,7 +18,7 @@ class RestartPolicy {
 
   // Call when a task dies that had run for `ran`. Returns nullopt if it must not be restarted.
   std::optional<Time> PauseBeforeRestart(const TaskId& task, Time ran);
-  // Returns the number of restarts since the task was last forgiven.
+  // Returns the number of restarts since the task last ran for a long time.
   int restarts(const TaskId& task) const;
 
  private:

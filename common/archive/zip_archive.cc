@@ -79,7 +79,7 @@ absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& nam
   return Member(absl::StrCat(path_, ": ", name), stat.size, stat.comp_method != ZIP_CM_STORE, file);
 }
 
-absl::StatusOr<std::string> ZipArchive::ReadMember(const std::string& name, uint64_t most) {
+absl::StatusOr<std::string> ZipArchive::ReadMember(const std::string& name, uint64_t max_bytes) {
   SHOAL_ASSIGN_OR_RETURN(Member member, OpenMember(name));
   std::string text;
   // The stated size may be wrong, so memory grows only with the bytes read.
@@ -87,9 +87,9 @@ absl::StatusOr<std::string> ZipArchive::ReadMember(const std::string& name, uint
   for (;;) {
     SHOAL_ASSIGN_OR_RETURN(const size_t count, member.Read(piece));
     text.append(piece.data(), count);
-    if (text.size() > most) {
+    if (text.size() > max_bytes) {
       return absl::DataLossError(
-          absl::StrCat(member.name(), ": has more than ", most, " bytes, the maximum"));
+          absl::StrCat(member.name(), ": has more than ", max_bytes, " bytes, the maximum"));
     }
     if (count < piece.size()) return text;
   }

@@ -60,8 +60,8 @@ class ZipArchive {
   // Opens the member with this name. Returns kInvalidArgument, with some of the existing names, if
   // it is missing.
   absl::StatusOr<Member> OpenMember(const std::string& name);
-  // Returns a whole member. Returns kDataLoss if its actual size is more than `most` bytes.
-  absl::StatusOr<std::string> ReadMember(const std::string& name, uint64_t most);
+  // Returns a whole member. Returns kDataLoss if its actual size is more than `max_bytes`.
+  absl::StatusOr<std::string> ReadMember(const std::string& name, uint64_t max_bytes);
 
  private:
   struct Discard {

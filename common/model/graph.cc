@@ -60,8 +60,8 @@ std::optional<WholeNumbers> Graph::Joined(const std::vector<ValueId>& values) co
     const std::optional<WholeNumbers>& one = values_[value].whole_numbers;
     if (!one.has_value()) return std::nullopt;
     if (!joined.has_value()) joined = one;
-    joined->least = std::min(joined->least, one->least);
-    joined->most = std::max(joined->most, one->most);
+    joined->min = std::min(joined->min, one->min);
+    joined->max = std::max(joined->max, one->max);
   }
   return joined;
 }

@@ -21,8 +21,8 @@ inline constexpr ValueId kNoValue = -1;
 
 // The range of whole numbers that an input of a model accepts, by its dtype.
 struct WholeNumbers {
-  int64_t least = 0;
-  int64_t most = 0;
+  int64_t min = 0;
+  int64_t max = 0;
 };
 
 struct Value {

@@ -55,7 +55,7 @@ absl::Status CheckFirstLabels(const Dataset& dataset, uint64_t count, const Loss
 
 bool AnyByteIsRight(const Feature& feature) {
   return feature.type == FeatureType::kFloat ||
-         (feature.type == FeatureType::kInteger && feature.least <= 0 && feature.most >= 255);
+         (feature.type == FeatureType::kInteger && feature.min <= 0 && feature.max >= 255);
 }
 
 }  // namespace
@@ -83,13 +83,13 @@ std::vector<Feature> InputsOf(const Graph& model) {
     Feature& input = inputs.emplace_back(Feature{.name = value.name});
     if (value.whole_numbers.has_value()) {
       input.type = FeatureType::kInteger;
-      input.least = value.whole_numbers->least;
-      input.most = value.whole_numbers->most;
+      input.min = value.whole_numbers->min;
+      input.max = value.whole_numbers->max;
     }
     if (const auto numbered = rows.find(id); numbered != rows.end()) {
       input.type = FeatureType::kInteger;
-      input.least = std::max<int64_t>(input.least, 0);
-      input.most = std::min(input.most, numbered->second - 1);
+      input.min = std::max<int64_t>(input.min, 0);
+      input.max = std::min(input.max, numbered->second - 1);
     }
     if (!value.shape.empty()) input.shape.assign(value.shape.begin() + 1, value.shape.end());
   }

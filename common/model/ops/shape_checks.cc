@@ -5,11 +5,11 @@
 
 namespace shoal {
 
-absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t least, size_t most) {
-  if (inputs.size() >= least && inputs.size() <= most) return absl::OkStatus();
+absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t min, size_t max) {
+  if (inputs.size() >= min && inputs.size() <= max) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("takes ", least == most ? absl::StrCat(least) : absl::StrCat(least, " or more"),
-                   most == 1 ? " input" : " inputs", ", got ", inputs.size()));
+      absl::StrCat("takes ", min == max ? absl::StrCat(min) : absl::StrCat(min, " or more"),
+                   max == 1 ? " input" : " inputs", ", got ", inputs.size()));
 }
 
 absl::Status CheckRank(const std::string& what, const Shape& shape, size_t rank) {

@@ -14,8 +14,8 @@ namespace shoal {
 // One shape, as a result of InferShapes.
 inline std::vector<Shape> OneShape(Shape shape) { return {std::move(shape)}; }
 
-// Returns an error unless there are `least` to `most` inputs.
-absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t least, size_t most);
+// Returns an error unless there are `min` to `max` inputs.
+absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t min, size_t max);
 
 // Returns an error unless `shape` has `rank` axes. `what` names the tensor.
 absl::Status CheckRank(const std::string& what, const Shape& shape, size_t rank);

@@ -117,7 +117,7 @@ TEST(KerasDtypeTest, AnInputSaysWhichWholeNumbersItTakes) {
     const Graph graph = ParsedGraph(OnInput(dtype, {dense}));
     const auto& numbers = graph.value(graph.inputs()[0]).whole_numbers;
     ASSERT_TRUE(numbers.has_value()) << dtype;
-    EXPECT_EQ(std::pair(numbers->least, numbers->most), range) << dtype;
+    EXPECT_EQ(std::pair(numbers->min, numbers->max), range) << dtype;
   }
   const Graph graph = ParsedGraph(OnInput("float32", {dense}));
   EXPECT_FALSE(graph.value(graph.inputs()[0]).whole_numbers.has_value());

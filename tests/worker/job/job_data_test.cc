@@ -22,8 +22,8 @@ TEST(JobDataTest, AnInputThatNumbersTheRowsOfATableTakesThoseIntegers) {
   EXPECT_EQ(inputs[1].name, "user");
   EXPECT_EQ(inputs[1].shape, Shape{});
   EXPECT_EQ(inputs[1].type, FeatureType::kInteger);
-  EXPECT_EQ(inputs[1].least, 0);
-  EXPECT_EQ(inputs[1].most, 999);
+  EXPECT_EQ(inputs[1].min, 0);
+  EXPECT_EQ(inputs[1].max, 999);
   EXPECT_EQ(model.inputs().size(), 2u);
   EXPECT_EQ(price, model.inputs()[0]);
 }
@@ -36,11 +36,11 @@ TEST(JobDataTest, AnInputTakesTheWholeNumbersOfItsDtype) {
   ASSERT_TRUE(model.Add(std::make_shared<GatherOp>(), {table, user}, "embedding").ok());
   const std::vector<Feature> inputs = InputsOf(model);
   EXPECT_EQ(inputs[0].type, FeatureType::kInteger);
-  EXPECT_EQ(inputs[0].least, 0);
-  EXPECT_EQ(inputs[0].most, 255);
+  EXPECT_EQ(inputs[0].min, 0);
+  EXPECT_EQ(inputs[0].max, 255);
   // Of both ranges what they share.
-  EXPECT_EQ(inputs[1].least, 0);
-  EXPECT_EQ(inputs[1].most, 127);
+  EXPECT_EQ(inputs[1].min, 0);
+  EXPECT_EQ(inputs[1].max, 127);
 }
 
 // Of a size, with labels in records of so many bytes, and these features.
@@ -68,9 +68,9 @@ TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
   const Feature pixels = {.name = "pixels", .bytes = true};
   const Feature floats = {.name = "floats"};
   const Feature whole = {
-      .name = "whole", .type = FeatureType::kInteger, .least = 0, .most = 255, .bytes = true};
+      .name = "whole", .type = FeatureType::kInteger, .min = 0, .max = 255, .bytes = true};
   const Feature ids = {
-      .name = "ids", .type = FeatureType::kInteger, .least = 0, .most = 254, .bytes = true};
+      .name = "ids", .type = FeatureType::kInteger, .min = 0, .max = 254, .bytes = true};
   const Feature weight = {.name = "weight", .type = FeatureType::kWeight, .bytes = true};
   const SizedDataset training(1, 0, {pixels, floats, whole, ids, pixels, weight});
   const SizedDataset test(1, 0, {pixels, floats, whole, ids, floats, weight});

@@ -35,7 +35,7 @@ ComputeDtype CudaProgram::reads_as(int index) const {
   return of.compute_dtype;
 }
 
-ComputeDtype CudaProgram::kept_as(int index) const {
+ComputeDtype CudaProgram::stored_dtype(int index) const {
   return leaves(node(index).outputs[0]) ? kFloat32 : reads_as(index);
 }
 

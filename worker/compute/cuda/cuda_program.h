@@ -60,7 +60,7 @@ class CudaProgram {
   // The type that the node's kernels read best, by its layer's dtype policy.
   ComputeDtype reads_as(int index) const;
   // The type to store the first output in: as reads_as, but float32 if the caller reads it.
-  ComputeDtype kept_as(int index) const;
+  ComputeDtype stored_dtype(int index) const;
 
   Shape shape(ValueId value) const { return builder_.shape(value); }
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }

@@ -27,8 +27,8 @@ struct Feature {
   Shape shape;       // without the batch axis
   FeatureType type = FeatureType::kFloat;
   // For integers: the min and max values.
-  int64_t least = -kLargestInteger;
-  int64_t most = kLargestInteger;
+  int64_t min = -kLargestInteger;
+  int64_t max = kLargestInteger;
   // Whether all values are known to be whole numbers from 0 to 255, such as those of pictures
   // stored as bytes.
   bool bytes = false;

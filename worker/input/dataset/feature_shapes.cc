@@ -97,11 +97,11 @@ absl::Status CheckValues(const Feature& feature, std::span<const float> values) 
   }
   for (const float value : values) {
     // Not-a-number fails these comparisons too.
-    if (value >= feature.least && value <= feature.most && value == std::trunc(value)) continue;
+    if (value >= feature.min && value <= feature.max && value == std::trunc(value)) continue;
     return absl::OutOfRangeError(
         absl::StrCat("the input \"", feature.name, "\" takes integers, but this is ", value,
-                     "; expected a whole number from ", NumberText(feature.least), " to ",
-                     NumberText(feature.most)));
+                     "; expected a whole number from ", NumberText(feature.min), " to ",
+                     NumberText(feature.max)));
   }
   return absl::OkStatus();
 }

@@ -41,7 +41,7 @@ absl::Status Lacking(const JsonNode& name) {
 
 }  // namespace
 
-bool HaveRoom(const WholeNumbers& numbers) { return numbers.least == -kMax; }
+bool HaveRoom(const WholeNumbers& numbers) { return numbers.min == -kMax; }
 
 absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype) {
   SHOAL_ASSIGN_OR_RETURN(const JsonNode name, NameOf(dtype));

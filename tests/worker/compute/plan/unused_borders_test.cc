@@ -80,7 +80,7 @@ TEST(CropUnusedBordersTest, KeepsWhatTheModelSaysOfItsInputAndItsLayers) {
   ASSERT_EQ(cropped->nodes().size(), 3u);
   EXPECT_EQ(cropped->nodes()[1].compute_dtype, ComputeDtype::kBfloat16);
   EXPECT_EQ(cropped->nodes()[2].compute_dtype, ComputeDtype::kFloat16);
-  EXPECT_EQ(cropped->value(cropped->inputs()[0]).whole_numbers->most, 255);
+  EXPECT_EQ(cropped->value(cropped->inputs()[0]).whole_numbers->max, 255);
 }
 
 TEST(CropUnusedBordersTest, KeepsWhatIsRead) {

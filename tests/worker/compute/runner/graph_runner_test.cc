@@ -243,7 +243,7 @@ TEST_P(GraphRunnerTest, WholeNumbersStayExactUnderADtypePolicy) {
   Graph graph;
   std::vector<ValueId> ids;
   for (const char* name : {"one", "other"})
-    ids.push_back(graph.AddInput(name, {kBatch, 1}, WholeNumbers{.least = 0, .most = 999}));
+    ids.push_back(graph.AddInput(name, {kBatch, 1}, WholeNumbers{.min = 0, .max = 999}));
   const ValueId both =
       *graph.Add(std::make_shared<ConcatenateOp>(), ids, "both", "", ComputeDtype::kBfloat16);
   const ValueId table = graph.AddVariable({.name = "table", .shape = {1000, 1}});

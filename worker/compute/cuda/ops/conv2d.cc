@@ -87,7 +87,7 @@ absl::Status Conv2D(int index, CudaProgram& program) {
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   const bool bias = node.inputs.size() == 3;
   const int relu = program.fusions().relu[index];
-  const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
+  const ComputeDtype kept = program.stored_dtype(relu < 0 ? index : relu);
   const ConvolutionEnding ending = relu >= 0 ? ConvolutionEnding::kBiasAndRelu
                                    : bias    ? ConvolutionEnding::kBias
                                              : ConvolutionEnding::kNone;
@@ -122,7 +122,7 @@ absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   const Shape x = program.shape(node.outputs[0]), y = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces,
       Prepare(index,

@@ -25,7 +25,7 @@ absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<Ten
 absl::Status Dense(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents x(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   std::vector<TensorId> tensors;
   for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input, kept));
   tensors.push_back(program.Output(node.outputs[0], kept));
@@ -42,7 +42,7 @@ absl::Status Dense(int index, CudaProgram& program) {
 absl::Status DenseBackwardData(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents dy(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   return AddProduct(index,
                     {.operands = kept,
                      .result = kept,

@@ -53,7 +53,7 @@ absl::Status Activation(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int64_t count = program.count(node.outputs[0]);
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
@@ -71,7 +71,7 @@ absl::Status ActivationBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int64_t count = program.count(node.outputs[0]);
   const auto attributes = static_cast<const ActivationBackwardOp&>(*node.op).attributes;
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index,
@@ -95,7 +95,7 @@ absl::Status Add(int index, CudaProgram& program) {
     program.Bind(node.outputs[0], node.inputs[0]);
     return absl::OkStatus();
   }
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   TensorId sum = program.tensor(node.inputs[0], kept);
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const bool last = i + 1 == node.inputs.size();
@@ -118,7 +118,7 @@ absl::Status Binary(int index, CudaProgram& program) {
   SHOAL_ASSIGN_OR_RETURN(const StridedAxes a_axes, RepeatedAxes(a, shape));
   SHOAL_ASSIGN_OR_RETURN(const StridedAxes b_axes, RepeatedAxes(b, shape));
   const bool of_one_shape = ElementCount(a) == count && ElementCount(b) == count;
-  const ComputeDtype kept = of_one_shape ? program.kept_as(index) : ComputeDtype::kFloat32;
+  const ComputeDtype kept = of_one_shape ? program.stored_dtype(index) : ComputeDtype::kFloat32;
   const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                          program.tensor(node.inputs[1], kept),
                                          program.Output(node.outputs[0], kept)};
@@ -213,7 +213,7 @@ absl::Status GluBackward(int index, CudaProgram& program) {
 absl::Status Rescale(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const RescaleOp&>(*node.op);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const TensorId x = program.tensor(node.inputs[0]), y = program.Output(node.outputs[0], kept);
   MatrixExtents extents(program.shape(node.outputs[0]));
   if (op.scale.size() == 1 && op.offset.size() == 1) {

@@ -102,7 +102,7 @@ void AddMove(int index, const Move& move, CudaProgram& program) {
 // A move from a node's first input to its output.
 Move MoveOf(int index, CudaProgram& program) {
   const Node& node = program.node(index);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   return {.type = kept,
           .from = program.tensor(node.inputs[0], kept),
           .to = program.Output(node.outputs[0], kept)};
@@ -129,7 +129,7 @@ absl::Status Pad(int index, CudaProgram& program) {
                          PaddedAxesOf(program.shape(node.inputs[0]),
                                       static_cast<const PadOp&>(*node.op).margins.before,
                                       program.shape(node.outputs[0])));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                          program.Output(node.outputs[0], kept)};
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
@@ -163,7 +163,7 @@ absl::Status Concatenate(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
   const Shape shape = program.shape(node.outputs[0]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const TensorId to = program.Output(node.outputs[0], kept);
   int64_t first = 0;
   for (const ValueId input : node.inputs) {

@@ -91,7 +91,7 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
   Clamp clamp;
   if (relu >= 0)
     clamp = ClampOf(static_cast<const ActivationOp&>(*program.node(relu).op).attributes);
-  const ComputeDtype kept = program.kept_as(relu < 0 ? last : relu);
+  const ComputeDtype kept = program.stored_dtype(relu < 0 ? last : relu);
   const TensorId x = program.tensor(node.inputs[0], kept);
   std::vector<TensorId> residual;  // none, or one
   if (sum >= 0) {
@@ -146,7 +146,7 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const auto& op = static_cast<const BatchNormalizationBackwardOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const auto columns = static_cast<int32_t>(extents.columns);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const TensorId x = program.tensor(node.inputs[0], kept);
   // With a fused ReLU gradient, dy is the gradient of the ReLU's output, and the clamp says where
   // the ReLU cut off.
@@ -251,7 +251,7 @@ absl::Status LayerNormalization(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                    program.Output(node.outputs[0], kept)};
   for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
@@ -279,7 +279,7 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const TensorId x = program.tensor(node.inputs[0], kept);
   const TensorId dy = program.tensor(node.inputs[1], kept);
   const TensorId row_mean = program.Scratch(extents.rows),

@@ -51,7 +51,7 @@ RowOrders AddRowOrders(int index, TensorId x, const MatrixExtents& extents, Cuda
 absl::Status Softmax(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
@@ -69,7 +69,7 @@ absl::Status Softmax(int index, CudaProgram& program) {
 absl::Status SoftmaxBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(

@@ -128,7 +128,7 @@ absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DOp&>(*node.op).window,
                                  program.shape(node.inputs[0]), program.shape(node.outputs[0])[3]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept)};
   for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
   tensors.push_back(program.Output(node.outputs[0], kept));
@@ -171,7 +171,7 @@ absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op).window,
                                  program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                            program.tensor(node.inputs[1]),
@@ -251,7 +251,7 @@ absl::Status Pool2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const PoolExtents extents(op.window, x);
   const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                          program.Output(node.outputs[0], kept)};
@@ -277,7 +277,7 @@ absl::Status Pool2DBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const PoolExtents extents(op.window, x);
   const TensorId dy = program.tensor(node.inputs[2], kept);
   const TensorId dx = program.Output(node.outputs[0], kept);
@@ -302,7 +302,7 @@ absl::Status Pool2DBackward(int index, CudaProgram& program) {
 absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape x = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
@@ -320,7 +320,7 @@ absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
 absl::Status GlobalAveragePool2DBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape x = program.shape(node.outputs[0]);
-  const ComputeDtype kept = program.kept_as(index);
+  const ComputeDtype kept = program.stored_dtype(index);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
