@@ -28,7 +28,7 @@ ComputeDtype CudaProgram::type_of(TensorId tensor) const {
   return found == types_.end() ? kFloat32 : found->second;
 }
 
-ComputeDtype CudaProgram::reads_as(int index) const {
+ComputeDtype CudaProgram::read_dtype(int index) const {
   const Node& of = node(index);
   // Whole numbers such as ids stay exact under every policy: they need more than 8 bits.
   if (builder_.graph().value(of.outputs[0]).whole_numbers.has_value()) return kFloat32;
@@ -36,7 +36,7 @@ ComputeDtype CudaProgram::reads_as(int index) const {
 }
 
 ComputeDtype CudaProgram::stored_dtype(int index) const {
-  return leaves(node(index).outputs[0]) ? kFloat32 : reads_as(index);
+  return leaves(node(index).outputs[0]) ? kFloat32 : read_dtype(index);
 }
 
 TensorId CudaProgram::ScratchOf(ComputeDtype type, int64_t count) {

@@ -58,8 +58,8 @@ class CudaProgram {
   // Assigns the following steps to this node.
   void BeginNode(int index) { current_ = index; }
   // The type that the node's kernels read best, by its layer's dtype policy.
-  ComputeDtype reads_as(int index) const;
-  // The type to store the first output in: as reads_as, but float32 if the caller reads it.
+  ComputeDtype read_dtype(int index) const;
+  // The type to store the first output in: as read_dtype, but float32 if the caller reads it.
   ComputeDtype stored_dtype(int index) const;
 
   Shape shape(ValueId value) const { return builder_.shape(value); }

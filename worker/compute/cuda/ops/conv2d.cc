@@ -150,7 +150,7 @@ absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.inputs[1]);
-  const ComputeDtype type = program.reads_as(index);
+  const ComputeDtype type = program.read_dtype(index);
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces, Prepare(index,
                              DescribeConvolution(Pass::kBackwardFilter, op.window,

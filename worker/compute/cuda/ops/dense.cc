@@ -59,7 +59,7 @@ absl::Status DenseBackwardWeights(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents x(program.shape(node.inputs[0]));
   // The result is pushed in most models: keep it in float32, as summed.
-  const ComputeDtype operands = program.reads_as(index);
+  const ComputeDtype operands = program.read_dtype(index);
   return AddProduct(index,
                     {.operands = operands,
                      .transpose_a = true,

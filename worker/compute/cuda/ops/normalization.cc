@@ -330,7 +330,7 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
 absl::Status BiasBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype type = program.reads_as(index);
+  const ComputeDtype type = program.read_dtype(index);
   const TensorId dy = program.tensor(node.inputs[0], type);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     const ColumnSlices slices = SlicesOf(extents, width, program);

@@ -209,7 +209,7 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
   const int64_t rows = ElementCount(program.shape(node.inputs[1])) / columns;
   const int32_t taps = extents.window.h.size * extents.window.w.size;
   const TensorId dkernel = program.Output(node.outputs[0]);
-  const ComputeDtype type = program.reads_as(index);
+  const ComputeDtype type = program.read_dtype(index);
   const TensorId x = program.tensor(node.inputs[0], type);
   const TensorId dy = program.tensor(node.inputs[1], type);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
