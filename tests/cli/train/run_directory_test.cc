@@ -260,10 +260,10 @@ TEST_F(RunDirectoryTest, WithoutLocksOnTheFileSystemItGoesOnAndSaysSo) {
       return -1;
     });
     ASSERT_TRUE(run.ok()) << run.status();
-    EXPECT_THAT((*run)->not_locked(), HasSubstr(path() + "/.lock"));
+    EXPECT_THAT((*run)->lock_problem(), HasSubstr(path() + "/.lock"));
     EXPECT_TRUE((*run)->Prepare(SmallJob()).ok());
   }
-  EXPECT_EQ(Open()->not_locked(), "");
+  EXPECT_EQ(Open()->lock_problem(), "");
 }
 
 TEST_F(RunDirectoryTest, LocksNoFileBehindALink) {
