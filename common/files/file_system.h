@@ -23,15 +23,15 @@ class File {
 
   const std::string& path() const { return path_; }
 
-  // An error when it is not a regular file.
+  // Returns an error if it is not a regular file.
   virtual absl::StatusOr<uint64_t> Size() const = 0;
-  // Reads exactly `size` bytes at `offset`; kDataLoss when the file ends before.
+  // Reads exactly `size` bytes at `offset`; kDataLoss if the file ends before.
   virtual absl::Status ReadAt(uint64_t offset, void* out, uint64_t size) const = 0;
   virtual absl::Status WriteAt(uint64_t offset, const void* data, uint64_t size) const = 0;
   // Gives the file this size and its room on disk, so that a full disk shows now.
   virtual absl::Status Allocate(uint64_t size) const = 0;
-  // Returns when what was written is on disk. That the file is in its directory is another matter:
-  // FileSystem::SyncDirectory.
+  // Returns when all written data is on disk. The entry in the directory needs its own
+  // FileSystem::SyncDirectory().
   virtual absl::Status Sync() const = 0;
 
   // Calls `sink` with consecutive pieces of the `size` bytes at `offset`, until it returns an
@@ -46,8 +46,8 @@ class File {
   const std::string path_;
 };
 
-// What Shoal needs of a file system, with POSIX's meaning: the machine's, or one that a test
-// breaks. Every error names the path and the system's reason; codes are those of
+// The operations that Shoal needs, with POSIX's meaning: of the machine's file system, or of one
+// that a test breaks. Every error names the path and the system's reason; codes are those of
 // absl::ErrnoToStatus (kNotFound, kAlreadyExists, kResourceExhausted for a full disk).
 class FileSystem {
  public:
@@ -68,31 +68,32 @@ class FileSystem {
   // Whether `path` itself is a symbolic link, wherever that leads. Reading follows links; deleting
   // and overwriting do not. A file system without links keeps this.
   virtual bool IsLink(const std::string&) { return false; }
-  // How long ago a file was written, by its own time and the clock of this machine. Not less than
-  // 0, whatever the two say; 0 also where it cannot be told.
+  // Returns the time since a file was written, by the file's time and the clock of this machine. At
+  // least 0, and 0 if it is not known.
   virtual std::chrono::nanoseconds Age(const std::string& path) = 0;
-  // What a directory holds, in any order.
+  // Returns the entries of a directory, in any order.
   virtual absl::StatusOr<std::vector<Entry>> List(const std::string& directory) = 0;
   virtual absl::Status MakeDirectory(const std::string& path) = 0;
-  // A file, or an empty directory, at `to` is replaced.
+  // Replaces a file or an empty directory at `to`.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
-  // Both exist and change places at once; not every file system can do this.
+  // Exchanges two existing paths atomically. Not every file system can do this.
   virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
   virtual absl::Status RemoveFile(const std::string& path) = 0;
-  // With everything in it; OK when there is none. Of a link the link goes, never what it leads to.
+  // Removes a directory with everything in it; OK if there is none. Removes links, never their
+  // targets.
   virtual absl::Status RemoveTree(const std::string& directory) = 0;
-  // Makes entries that were created, renamed or removed in a directory last. OK, too, where the
-  // file system does not sync directories (SyncsDirectories).
+  // Makes created, renamed and removed entries of a directory durable. Also OK if the file system
+  // does not sync directories (SyncsDirectories).
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
-  // False where the file system cannot sync `directory`, as some of networks and of FUSE do:
-  // what it holds lasts when that file system sees to it.
+  // Returns false if the file system cannot sync `directory`. Some network and FUSE file systems
+  // cannot; they decide by themselves when entries are durable.
   virtual bool SyncsDirectories(const std::string&) { return true; }
 };
 
-// The machine's. Stateless, thread-safe; lives as long as the process.
+// Returns the machine's file system. Stateless, thread-safe; lives as long as the process.
 FileSystem* RealFileSystem();
 
-// kFailedPrecondition: `path` is a symbolic link where something is to be written or removed.
+// Returns kFailedPrecondition: `path` is a symbolic link, so it is not written or removed.
 absl::Status LinkError(const std::string& path);
 
 // "cannot VERB PATH: No space left on device", from `error_number` (an errno).

@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// What to train: the job file, checked. Plain data; immutable after parsing. docs/job-file.md
+// The checked content of a job file. Plain data; immutable after parsing. docs/job-file.md
 // describes the file field by field.
 struct Job {
   struct Checkpoint {
@@ -29,38 +29,37 @@ struct Job {
     int64_t chunk_bytes = 1 << 20;
     uint64_t window_steps = 4096;  // W of the protocol: steps leased ahead of the first undone one
     double lease_timeout_seconds = 60;
-    // A step that its worker has been at for longer than so many median steps is leased to a second
-    // one; 0: none is.
+    // If a step takes longer than this many median steps, a second worker gets it too. 0: never.
     double speculate_after = 0;
-    // The most updates between the pull and the apply of a gradient; none: as many as there are.
+    // The max number of updates between the pull and the apply of a gradient. Empty: no max.
     std::optional<uint64_t> max_staleness;
-    // The learning rate of an update is divided by the staleness of its gradient.
+    // Divides the learning rate of an update by the staleness of its gradient.
     bool learning_rate_by_staleness = false;
-    // "linear" or "sqrt": the learning rate grows with the number of gradients that are computed at
-    // once. Empty: it does not.
+    // "linear" or "sqrt": the learning rate grows with the number of gradients that workers compute
+    // at the same time. Empty: it does not grow.
     std::string scale_learning_rate;
-    // The optimizer has less momentum, the more workers there are.
+    // Reduces the optimizer's momentum for more workers.
     bool momentum_by_workers = false;
-    // In the first so many steps that scale, and under async the number of steps that are out at
-    // once, grow to what they are to be. 0: they are so from the first step on.
+    // The number of steps in which that scale grows to its final value. Under async, the number of
+    // leased steps grows too. 0: both have their final values from the first step on.
     uint64_t warmup_steps = 0;
-    // Of async: by which these three go. 0: as many as are listed, until that is written here
-    // (ResolveStrategy), or none of them is asked for.
+    // Only async: the number of workers for these three fields. 0: the job has none of the three,
+    // or ResolveStrategy() has not yet set the number of listed workers.
     uint64_t workers = 0;
-    // Of async: workers pull where the values are expected to be so many updates later.
+    // Only async: workers pull the values that are expected after this many more updates.
     uint64_t look_ahead = 0;
-    // Of async: of a momentum that each worker keeps for itself; 0: none does.
+    // Only async: the momentum that each worker keeps for itself; 0: none.
     double worker_momentum = 0;
-    // The steps whose gradients become one update. 0: under sync as many as workers are listed,
-    // until that is written here (ResolveStrategy); else each step is an update.
+    // The number of steps whose gradients become one update. 0: each step is an update, or under
+    // sync, ResolveStrategy() has not yet set the number of listed workers.
     uint64_t gradients_per_update = 0;
-    // Of local: the batches from which a worker makes a step, by the job's optimizer.
+    // Only local: the number of batches in a step. The job's optimizer computes them in turn.
     uint64_t batches_per_step = 1;
-    // Of local: the groups of chunks that are exchanged in turn while a step is computed; 1: all at
-    // its end.
+    // Only local: the number of groups of chunks. The worker exchanges one group after another
+    // during a step. 1: it exchanges all chunks at the step's end.
     uint64_t fragments = 1;
-    // Of local: canonical config of what the ps apply to what it comes to. Empty: as the number of
-    // listed workers has it, until that is written here (ResolveStrategy).
+    // Only local: the canonical config of the optimizer that the ps apply to the steps' results.
+    // Empty: ResolveStrategy() has not yet chosen it for the number of listed workers.
     std::string outer_optimizer;
     bool sync() const { return name == "sync"; }
     bool local() const { return name == "local"; }
@@ -76,15 +75,15 @@ struct Job {
     }
   };
 
-  // How gradients are pushed and values pulled: what MakeCodec() reads; empty: as float32.
+  // The codecs of pushed gradients and pulled values, as MakeCodec() reads them; empty: float32.
   struct Compression {
     std::string push;
     std::string pull;
   };
 
-  // Saved values that variables begin with (FindInitialWeights).
+  // The saved values with which variables begin (FindInitialWeights).
   struct InitialWeights {
-    std::string path;     // absolute; empty: there are none, all begin with their initializers
+    std::string path;     // absolute; empty: all variables begin with their initializers
     uint32_t crc32c = 0;  // of the file, or of a checkpoint's manifest; 0: there was none
   };
 
@@ -97,7 +96,7 @@ struct Job {
   std::string loss;  // canonical Keras config: MakeLoss() reads it
   std::vector<std::string> metrics;
   std::vector<std::string> weighted_metrics;  // in which examples count by their weights
-  // What examples of a class count in training, by the class; those of others 1.
+  // The weights of the examples in training, by class. Other classes have the weight 1.
   std::map<int64_t, double> class_weight;
   std::vector<Callback> callbacks;
   std::string optimizer;  // canonical Keras config: MakeOptimizer() reads it
@@ -111,35 +110,35 @@ struct Job {
   Checkpoint checkpoint;
   uint64_t seed = 0;
 
-  // The whole job as one JSON text, every default written out, the model inside, all paths
-  // absolute: what the coordinator sends to workers and ps and keeps as job.json in a checkpoint.
-  // Canonical: equal jobs give equal texts.
+  // Returns the whole job as one JSON text with all defaults, the model, and absolute paths. The
+  // coordinator sends it to workers and ps and keeps it as job.json in a checkpoint. Equal jobs
+  // have equal texts.
   std::string ResolvedText() const;
   // JobFingerprint of ResolvedText().
   uint32_t Fingerprint() const;
 };
 
-// Tells jobs apart, whole: CRC-32C of a resolved text, byte for byte as the coordinator sends it.
-// Coordinator, ps, workers and evaluator compare jobs by this number alone. In a checkpoint it is
-// the checksum of job.json.
+// Returns the CRC-32C of a resolved text, byte for byte as the coordinator sends it. Coordinator,
+// ps, workers and evaluator compare only this number to tell jobs apart. In a checkpoint, it is the
+// checksum of job.json.
 uint32_t JobFingerprint(std::string_view resolved_text);
 
-// The checksum by which Job::InitialWeights are known again, of what lies at `path`.
+// Returns the checksum of the weights at `path`, for Job::InitialWeights.
 absl::StatusOr<uint32_t> ChecksumOfWeights(const std::string& path);
 
-// A field of a job that whoever starts it gives beside the file.
+// A field of a job that the user gives besides the file.
 struct JobOverride {
-  std::string flag;   // that it was given by, for messages: "--epochs"
+  std::string flag;   // for messages: "--epochs"
   std::string field;  // keys between dots: "optimizer.config.learning_rate"
-  std::string value;  // JSON; a text that is none is the string it is
+  std::string value;  // JSON; any other text counts as a string
 };
 
-// Reads a job file. All errors at once in one kInvalidArgument status, a line each, with file, JSON
-// path, value, and the nearest valid name or range. Reads the model file too (its content is
-// checked by ParseKerasModel, not here), and the saved weights as far as their checksum goes, and
-// says when a data file does not exist only with `check_data`. `overrides` are read as if they
-// stood in the file, errors about them name the flag; each adds a line for people to `overridden`:
-// "--epochs: $.epochs is 3; 5 in the file".
+// Reads a job file. Returns all errors in one kInvalidArgument status, a line each, with file, JSON
+// path, value, and the nearest valid name or range. Reads the model file too, but ParseKerasModel()
+// checks its content. Reads the saved weights for their checksum. Looks for the data files only
+// with `check_data`. Reads `overrides` as if they were in the file; errors about them name the
+// flag. Each override adds a line for people to `overridden`: "--epochs: $.epochs is 3; 5 in the
+// file".
 absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
                             const std::vector<JobOverride>& overrides = {},
                             std::vector<std::string>* overridden = nullptr);
@@ -150,10 +149,10 @@ absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string&
                                      const std::vector<JobOverride>& overrides = {},
                                      std::vector<std::string>* overridden = nullptr);
 
-// The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
-// The first may be of an earlier Shoal: an option that it does not know is at its default there.
-// Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps,
-// $.stop_after_nan_steps, $.callbacks) and $.checkpoint.
+// Returns the JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there,
+// 32 now". An earlier Shoal may have written the first text; an option that it lacks has its
+// default. Omits the fields that may change while a job continues: $.epochs, $.steps,
+// $.stop_after_nan_steps, $.callbacks and $.checkpoint.
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
 
 }  // namespace shoal

@@ -21,7 +21,7 @@ struct KerasType {
   const char* short_name = "";          // what Keras takes too: "mse"; empty where there is none
 };
 
-// What a class is called elsewhere, in small letters without underscores: "rmse".
+// The name of a class elsewhere, in small letters without underscores: "rmse".
 struct ForeignName {
   const char* elsewhere;
   const char* class_name;
@@ -66,7 +66,6 @@ std::vector<std::string> DocumentationRows(const std::vector<KerasClassDoc>& cla
 template <typename Made>
 class KerasTable {
  public:
-  // What was read.
   struct Object {
     Made made;
     std::string plain_name;    // that it was given by: "mse"; empty where by a class

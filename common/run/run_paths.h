@@ -4,13 +4,14 @@
 
 namespace shoal {
 
-// What a run directory holds (docs/formats.md): most is the coordinator's, some `shoal train`'s.
+// The files of a run directory (docs/formats.md). The coordinator writes most of them, `shoal
+// train` the others.
 struct RunPaths {
   std::string directory;
 
   std::string checkpoints() const { return directory + "/checkpoints"; }
   std::string history() const { return directory + "/history.csv"; }
-  // What an evaluator has found (common/run/evaluations.h); of a run that has had one.
+  // The results of an evaluator (common/run/evaluations.h), if the run has had one.
   std::string evaluations() const { return directory + "/evaluations.csv"; }
   // The coordinator's HOST:PORT.
   std::string coordinator_address() const { return directory + "/chief.address"; }
@@ -21,16 +22,16 @@ struct RunPaths {
   std::string lease() const { return directory + "/.lease"; }
   // Tells the run from all others (common/run/run_id.h).
   std::string run_id() const { return directory + "/.run-id"; }
-  // Of `shoal train`: the resolved job, and what each task said.
+  // Written by `shoal train`: the resolved job, and the output of each task.
   std::string job() const { return directory + "/job.json"; }
   std::string logs() const { return directory + "/logs"; }
   // Held while `shoal train` runs.
   std::string lock() const { return directory + "/.lock"; }
 };
 
-// The run directory of a job: the one that was asked for, or runs/NAME.
-inline std::string RunDirectoryOf(const std::string& asked_for, const std::string& job_name) {
-  return asked_for.empty() ? "runs/" + job_name : asked_for;
+// Returns the run directory of a job: `run_dir`, or runs/NAME if that is empty.
+inline std::string RunDirectoryOf(const std::string& run_dir, const std::string& job_name) {
+  return run_dir.empty() ? "runs/" + job_name : run_dir;
 }
 
 }  // namespace shoal
