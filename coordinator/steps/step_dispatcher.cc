@@ -118,7 +118,7 @@ void StepDispatcher::Undo(const std::vector<uint64_t>& steps) {
 uint64_t StepDispatcher::Release(WorkerKey worker) {
   auto holder = holders_.find(worker);
   if (holder == holders_.end()) return 0;
-  const uint64_t count = holder->second.steps.size();
+  uint64_t opened = 0;
   for (const uint64_t step : holder->second.steps) {
     came_back_below_ = std::max(came_back_below_, step + 1);
     if (const auto second = second_.extract(step)) {
@@ -127,9 +127,10 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
     }
     leased_.erase(step);
     open_.insert(step);
+    ++opened;
   }
   holders_.erase(holder);
-  return count;
+  return opened;
 }
 
 void StepDispatcher::Revoke(const std::map<WorkerKey, uint64_t>& begun_below,

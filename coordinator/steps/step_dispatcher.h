@@ -65,7 +65,8 @@ class StepDispatcher {
   bool Done(WorkerKey worker, uint64_t step, Time now);
   // Opens these steps again, although they were reported as done. Requires ascending order.
   void Undo(const std::vector<uint64_t>& steps);
-  // The worker is gone or hands back its steps: opens them again. Returns how many it held.
+  // The worker is gone or hands back its steps: opens those that no other worker holds. Returns
+  // how many it has opened.
   uint64_t Release(WorkerKey worker);
   // Revokes the highest leases, down to the first step that no worker can have begun or passed.
   // They are then as if they had never been leased. `begun_below`, by worker: it has begun no step

@@ -109,7 +109,7 @@ class StepScheduler {
   bool Done(Worker& worker, uint64_t step);
   // The worker has done a batch. Requires an evaluation.
   void BatchDone(Worker& worker, const proto::EvaluationDone& done);
-  // The worker hands back all its leases. Returns how many steps it held.
+  // The worker hands back all its leases. Returns how many of its steps are open again.
   uint64_t Release(const Worker& worker);
   // The worker's stream is gone: as Release, and removes it from the queue.
   uint64_t Forget(const Worker& worker);

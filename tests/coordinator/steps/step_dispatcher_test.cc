@@ -28,8 +28,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kTimeout = std::chrono::seconds(60);
-
 StepDispatcher Make(uint64_t total, uint64_t window = 1000, uint64_t base = 0,
                     const std::vector<uint64_t>& done = {}) {
   return StepDispatcher({.total_steps = total, .window_steps = window, .lease_timeout = kTimeout},
@@ -199,6 +197,16 @@ TEST(StepDispatcherTest, ReleasedStepsAreLeasedAgainFirst) {
   EXPECT_EQ(steps.Take(kEve, 5, kNow), (StepRun{2, 1}));
   EXPECT_EQ(steps.leased_again(), 2u);
   EXPECT_EQ(steps.Take(kEve, 5, kNow), (StepRun{6, 5}));
+}
+
+TEST(StepDispatcherTest, ReleaseCountsOnlyTheStepsThatItOpens) {
+  StepDispatcher steps = Make(20);
+  steps.Take(kAnn, 2, kNow);
+  EXPECT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
+  EXPECT_EQ(steps.Release(kAnn), 1u) << "Bob still holds step 0";
+  EXPECT_EQ(steps.Take(kEve, 1, kNow), (StepRun{1, 1}));
+  EXPECT_EQ(steps.Release(kBob), 1u);
+  EXPECT_EQ(steps.Take(kEve, 1, kNow), (StepRun{0, 1}));
 }
 
 TEST(StepDispatcherTest, AnybodyMayReportAStepOnce) {
