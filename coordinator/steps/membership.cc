@@ -245,6 +245,8 @@ void Membership::ForgetOldest() {
   for (const auto& [index, record] : records_) {
     const bool is_gone =
         record.state == Record::State::kLost || record.state == Record::State::kLeft;
+    // A worker that leaves has its seat until its stream has closed.
+    if (workers_.contains(record.key)) continue;
     if (is_gone && !options_.listed.contains(index)) gone[record.key] = index;
   }
   if (gone.size() <= kMaxGone) return;

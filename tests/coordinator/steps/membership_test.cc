@@ -385,6 +385,22 @@ TEST_F(MembershipTest, TheOldestOfManyThatCameAndWentAreForgotten) {
   EXPECT_EQ(membership_->records().at(5).state, State::kPreparing);
 }
 
+TEST_F(MembershipTest, ALeavingWorkerKeepsItsSeatWhileConnected) {
+  constexpr uint64_t kMany = 1100;
+  auto leaving = ConnectAs({.incarnation = 7});
+  ExpectWelcome(*leaving, 5);
+  membership_->record(*membership_->workers().begin()->second).state = State::kLeft;
+  for (uint64_t i = 0; i < kMany; ++i) {
+    auto worker = ConnectAs({.incarnation = 1000 + i});
+    worker->Close(absl::OkStatus());
+    loop_.RunUntilIdle();
+  }
+  EXPECT_EQ(membership_->records().size(), 1001u);
+  EXPECT_EQ(membership_->records().at(5).state, State::kLeft);
+  ExpectWelcome(*ConnectAs({.incarnation = 7}), 5);
+  EXPECT_TRUE(leaving->gone());
+}
+
 TEST_F(MembershipTest, BroadcastsReachThoseThatAreKnown) {
   auto known = ConnectAs({.index = 0});
   auto unknown = Connect();
