@@ -14,8 +14,8 @@
 #include "coordinator/operators/run_view.h"
 #include "coordinator/reconciler.h"
 #include "coordinator/run_parts.h"
-#include "coordinator/steps/worker_reports.h"
-#include "coordinator/takeover/run_timeline.h"
+#include "coordinator/run_timeline.h"
+#include "coordinator/worker_reports.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {

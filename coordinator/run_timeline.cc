@@ -1,4 +1,4 @@
-#include "coordinator/takeover/run_timeline.h"
+#include "coordinator/run_timeline.h"
 
 #include <algorithm>
 #include <limits>

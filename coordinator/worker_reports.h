@@ -3,8 +3,8 @@
 #include <string>
 
 #include "coordinator/run_parts.h"
+#include "coordinator/run_timeline.h"
 #include "coordinator/steps/report_check.h"
-#include "coordinator/takeover/run_timeline.h"
 #include "coordinator/wakeup.h"
 #include "proto/coordinator.pb.h"
 #include "proto/parameter_server.pb.h"

@@ -1,4 +1,4 @@
-#include "coordinator/steps/worker_reports.h"
+#include "coordinator/worker_reports.h"
 
 #include <algorithm>
 #include <memory>
