@@ -11,10 +11,10 @@
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/network.h"
 #include "common/rpc/scope.h"
-#include "coordinator/operators/run_view.h"
 #include "coordinator/reconciler.h"
 #include "coordinator/run_parts.h"
 #include "coordinator/run_timeline.h"
+#include "coordinator/run_view.h"
 #include "coordinator/worker_reports.h"
 #include "proto/cluster.pb.h"
 

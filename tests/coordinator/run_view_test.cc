@@ -1,4 +1,4 @@
-#include "coordinator/operators/run_view.h"
+#include "coordinator/run_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

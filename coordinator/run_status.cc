@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/version.h"
-#include "coordinator/operators/run_view.h"
 #include "coordinator/run/csv_writer.h"
+#include "coordinator/run_view.h"
 
 namespace shoal {
 namespace {

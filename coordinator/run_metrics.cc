@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
 #include "common/job/job_strategy.h"
-#include "coordinator/operators/run_view.h"
+#include "coordinator/run_view.h"
 
 namespace shoal {
 namespace {
