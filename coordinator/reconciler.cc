@@ -14,6 +14,7 @@ void Reconciler::Turn(Wakeup::Cause cause) {
   if (cause == Wakeup::Cause::kReports && reported.empty()) return;  // the tick served them
   // 1. Record the outcomes that the parts have kept.
   RecordOutcomes(&parts_);
+  parts_.requests->AdmitCheckpoints();
   if (const std::optional<RunEnd> end = parts_.fleet->TakeEnd()) EndFinishedJob(*end);
   if (Plan()) Serve(cause, reported);
 }

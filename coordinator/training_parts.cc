@@ -5,7 +5,6 @@
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 #include "common/run/new_run.h"
-#include "coordinator/outcomes.h"
 #include "coordinator/takeover/first_checkpoint.h"
 #include "coordinator/training_run.h"
 
@@ -241,19 +240,14 @@ void TrainingRun::MakeEnd() {
       .checkpoints = parts_.paths.checkpoints(),
       .opened = &parts_.opened,
       .waiting = [this] { return View().Waiting(); }});
-  parts_.requests = std::make_unique<OperatorRequests>(OperatorRequests::Options{
-      .membership = parts_.membership.get(),
-      .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
-      .status = [this] { return Status(); },
-      .stop = [this] { Stop(); },
-      // An outcome that is not recorded yet would reject the new request, too.
-      .wanted_now =
-          [this] {
-            RecordOutcomes(&parts_);
-            return View().WantedNow();
-          },
-      .newest = &parts_.checkpointer->last(),
-      .wakeup = &wakeup_});
+  parts_.requests = std::make_unique<OperatorRequests>(
+      OperatorRequests::Options{.membership = parts_.membership.get(),
+                                .ps_count = static_cast<int>(parts_.options.ps_addresses.size()),
+                                .status = [this] { return Status(); },
+                                .stop = [this] { Stop(); },
+                                .wanted_now = [this] { return View().WantedNow(); },
+                                .newest = &parts_.checkpointer->last(),
+                                .wakeup = &wakeup_});
 }
 
 }  // namespace shoal

@@ -126,16 +126,23 @@ void OperatorRequests::OnWorkerGone(const Worker& worker, const std::string& why
 }
 
 void OperatorRequests::OnCheckpoint(uint64_t request) {
-  const absl::StatusOr<Wanted> wanted = options_.wanted_now();
-  if (!wanted.ok()) return service_.Reject(request, wanted.status());
-  if (checkpoints_.size() >= kMaxRequests) {
-    return service_.Reject(
-        request, absl::ResourceExhaustedError(absl::StrCat(
-                     kMaxRequests, " requests (the max) wait for a checkpoint; try again later")));
-  }
-  checkpoints_.push_back({request, *wanted});
-  if (options_.newest->has_value()) OnCommitted(**options_.newest);
+  new_checkpoints_.push_back(request);
   options_.wakeup->Raise();
+}
+
+void OperatorRequests::AdmitCheckpoints() {
+  for (const uint64_t request : std::exchange(new_checkpoints_, {})) {
+    const absl::StatusOr<Wanted> wanted = options_.wanted_now();
+    if (!wanted.ok()) {
+      service_.Reject(request, wanted.status());
+    } else if (checkpoints_.size() >= kMaxRequests) {
+      service_.Reject(request, absl::ResourceExhaustedError(absl::StrCat(
+                                   "already ", kMaxRequests, " requests wait for a checkpoint")));
+    } else {
+      checkpoints_.push_back({request, *wanted});
+      if (options_.newest->has_value()) OnCommitted(**options_.newest);
+    }
+  }
 }
 
 void OperatorRequests::OnCommitted(const StoredCheckpoint& checkpoint) {
@@ -159,6 +166,7 @@ void OperatorRequests::RejectCheckpoints(const std::string& why) {
 }
 
 void OperatorRequests::Forget(uint64_t request) {
+  std::erase(new_checkpoints_, request);
   std::erase_if(checkpoints_,
                 [request](const Checkpoint& each) { return each.request == request; });
   std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });

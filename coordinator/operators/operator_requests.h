@@ -39,7 +39,7 @@ class OperatorRequests {
     std::function<absl::StatusOr<Wanted>()> wanted_now;
     // The newest checkpoint of this coordinator; outlives this.
     const std::optional<StoredCheckpoint>* newest = nullptr;
-    // Raised when a checkpoint was requested. The request is answered already, or waits.
+    // Raised when a checkpoint was requested: AdmitCheckpoints is due.
     Wakeup* wakeup = nullptr;
   };
   explicit OperatorRequests(Options options);
@@ -48,10 +48,14 @@ class OperatorRequests {
   // serves.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
+  // Answers the checkpoint requests since the last call, or lets them wait for a checkpoint. Call
+  // it after the outcomes are recorded. Otherwise a failure before the request would reject it.
+  void AdmitCheckpoints();
+  // True if an admitted request waits.
   bool checkpoint_wanted() const { return !checkpoints_.empty(); }
   // Answers all pending requests that this checkpoint satisfies.
   void OnCommitted(const StoredCheckpoint& checkpoint);
-  // Rejects all pending checkpoint requests.
+  // Rejects all checkpoint requests that wait.
   void RejectCheckpoints(const std::string& why);
   // The worker's stream is gone: answers its drains. Its record tells whether it left in order.
   void OnWorkerGone(const Worker& worker, const std::string& why);
@@ -72,6 +76,7 @@ class OperatorRequests {
 
   const Options options_;
   ClusterService service_;
+  std::vector<uint64_t> new_checkpoints_;  // requests, see AdmitCheckpoints
   std::vector<Checkpoint> checkpoints_;
   std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // worker that leaves -> request
   std::vector<uint64_t> coordinator_drains_;                   // requests to drain this coordinator

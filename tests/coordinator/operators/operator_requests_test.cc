@@ -65,7 +65,11 @@ class OperatorRequestsTest : public testing::Test {
       OperatorRequests::Wanted{.timeline = 5, .at_least = 7};
   std::optional<StoredCheckpoint> newest_;
   int asked_ = 0;
-  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) { ++asked_; }};
+  bool admits_ = true;
+  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) {
+                   ++asked_;
+                   if (admits_) requests_.AdmitCheckpoints();
+                 }};
   int stops_ = 0;
   OperatorRequests requests_{{.membership = workers_.membership(),
                               .ps_count = 2,
@@ -109,6 +113,19 @@ TEST_F(OperatorRequestsTest, WhereThereWillBeNoneItSaysWhy) {
   requests_.RejectCheckpoints("the disk is full");
   EXPECT_EQ(Rejection(waiting), "no checkpoint: the disk is full");
   EXPECT_FALSE(requests_.checkpoint_wanted());
+}
+
+TEST_F(OperatorRequestsTest, AnEarlierFailureDoesNotRejectANewRequest) {
+  admits_ = false;
+  const auto asking = Checkpoint();
+  EXPECT_EQ(asked_, 1);
+  requests_.RejectCheckpoints("the disk was full");
+  EXPECT_FALSE(asking->finished().has_value());
+  EXPECT_FALSE(requests_.checkpoint_wanted());
+  requests_.AdmitCheckpoints();
+  EXPECT_TRUE(requests_.checkpoint_wanted());
+  requests_.OnCommitted(Stored(5, 7));
+  EXPECT_EQ(Step(asking), 7u);
 }
 
 TEST_F(OperatorRequestsTest, OnlySoManyWaitForACheckpointAndWhoGoesMakesRoom) {
