@@ -212,11 +212,11 @@ void TrainingRun::MakeEnd() {
       .loop = parts_.options.loop,
       .files = parts_.options.files,
       .membership = parts_.membership.get(),
+      .scheduler = parts_.scheduler.get(),
       .fleet = parts_.fleet.get(),
       .lock = parts_.lock.get(),
       .paths = parts_.paths,
       .average_slot = parts_.optimizer->average_slot(),
-      .on_ending = [this] { parts_.scheduler->End(); },
       .dismiss_evaluator = [this](const std::string& failure) { parts_.evaluator->End(failure); },
       .on_outcome =
           [this](const absl::Status& status) {

@@ -137,7 +137,8 @@ void OperatorRequests::AdmitCheckpoints() {
       service_.Reject(request, wanted.status());
     } else if (checkpoints_.size() >= kMaxRequests) {
       service_.Reject(request, absl::ResourceExhaustedError(absl::StrCat(
-                                   "already ", kMaxRequests, " requests wait for a checkpoint")));
+                                   kMaxRequests,
+                                   " requests (the max) wait for a checkpoint; try again later")));
     } else {
       checkpoints_.push_back({request, *wanted});
       if (options_.newest->has_value()) OnCommitted(**options_.newest);

@@ -41,7 +41,7 @@ absl::Status ExportResult(const Shutdown::Result& result, const std::string& dir
 Shutdown::Shutdown(Options options) : options_(std::move(options)) {}
 
 void Shutdown::Enter(Phase phase) {
-  if (std::exchange(phase_, phase) == Phase::kWorking) options_.on_ending();
+  if (std::exchange(phase_, phase) == Phase::kWorking) options_.scheduler->End();
 }
 
 void Shutdown::Save(const Result& result) {

@@ -13,6 +13,7 @@
 #include "common/rpc/scope.h"
 #include "common/run/run_paths.h"
 #include "coordinator/steps/membership.h"
+#include "coordinator/steps/step_scheduler.h"
 #include "coordinator/takeover/ps_fleet.h"
 #include "coordinator/takeover/run_lock.h"
 
@@ -45,12 +46,11 @@ class Shutdown {
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = nullptr;
     Membership* membership = nullptr;
+    StepScheduler* scheduler = nullptr;
     PsFleet* fleet = nullptr;
     RunLock* lock = nullptr;
     RunPaths paths;
     std::string average_slot;  // see ExportModel
-    // Called once, when the run leaves kWorking.
-    std::function<void()> on_ending;
     // Lets the evaluator finish and go; OnEvaluatorGone follows. `failure` is empty if the job is
     // done. Null: the run never has an evaluator.
     std::function<void(const std::string& failure)> dismiss_evaluator;
@@ -97,7 +97,7 @@ class Shutdown {
   void OnWritten();
 
  private:
-  // Changes the phase; calls on_ending if it leaves kWorking.
+  // Changes the phase. No worker gets work once it leaves kWorking.
   void Enter(Phase phase);
   void DismissWorkers();
   void DismissPs();

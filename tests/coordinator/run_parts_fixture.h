@@ -33,10 +33,10 @@ class RunPartsTest : public PsFleetTest {
         Shutdown::Options{.loop = &loop_,
                           .files = RealFileSystem(),
                           .membership = workers_.membership(),
+                          .scheduler = &handout_,
                           .fleet = fleet_.get(),
                           .lock = &lease_,
                           .paths = {directory_.path()},
-                          .on_ending = [this] { ++endings_; },
                           .dismiss_evaluator = dismiss_evaluator_,
                           .on_outcome = [this](const absl::Status& status) { outcome_ = status; },
                           .owed = [this] { return owed_; },
@@ -92,8 +92,7 @@ class RunPartsTest : public PsFleetTest {
                           .lease_timeout_seconds = 20,
                           .on_leased = [](uint64_t) {}}};
   Wakeup wakeup_{&loop_, [](Wakeup::Cause) {}};
-  std::vector<std::string> owed_;  // files that are not on disk yet
-  int endings_ = 0;
+  std::vector<std::string> owed_;                              // files that are not on disk yet
   std::function<void(const std::string&)> dismiss_evaluator_;  // empty: there is no evaluator
   std::optional<absl::Status> outcome_;
   std::optional<absl::Status> over_;
