@@ -22,15 +22,22 @@ namespace shoal {
 class JoinedWorkers {
  public:
   explicit JoinedWorkers(FakeLoop* loop) : loop_(*loop) {
-    membership_ = std::make_unique<Membership>(Membership::Options{
-        .loop = loop,
-        .listed = {0, 1, 2, 3},
-        .on_ready = [](Worker& worker, const proto::WorkerReady&) { worker.ready = true; },
-        .on_report = [](Worker&, const proto::WorkerReport&) {},
-        .on_gone =
-            [this](Worker& worker, const std::string& why) {
-              if (on_gone != nullptr) on_gone(worker, why);
-            }});
+    membership_ = std::make_unique<Membership>(
+        Membership::Options{.loop = loop,
+                            .listed = {0, 1, 2, 3},
+                            .on_ready =
+                                [this](Worker& worker, const proto::WorkerReady& ready) {
+                                  if (on_ready != nullptr) return on_ready(worker, ready);
+                                  worker.ready = true;
+                                },
+                            .on_report =
+                                [this](Worker& worker, const proto::WorkerReport& report) {
+                                  if (on_report != nullptr) on_report(worker, report);
+                                },
+                            .on_gone =
+                                [this](Worker& worker, const std::string& why) {
+                                  if (on_gone != nullptr) on_gone(worker, why);
+                                }});
   }
 
   // Connects a worker, sends its hello and its Ready.
@@ -52,6 +59,10 @@ class JoinedWorkers {
     report.mutable_hello()->set_incarnation(index + 1);
     report.mutable_hello()->set_host("node");
     report.mutable_hello()->set_pid(100 + index);
+    far_[index]->Send(report);
+    loop_.RunUntilIdle();
+  }
+  void Send(int index, const proto::WorkerReport& report) {
     far_[index]->Send(report);
     loop_.RunUntilIdle();
   }
@@ -90,6 +101,9 @@ class JoinedWorkers {
   }
   Membership* membership() { return membership_.get(); }
 
+  // These may be empty. Without on_ready, a worker is ready at once.
+  std::function<void(Worker&, const proto::WorkerReady&)> on_ready;
+  std::function<void(Worker&, const proto::WorkerReport&)> on_report;
   std::function<void(Worker&, const std::string& why)> on_gone;
 
  private:

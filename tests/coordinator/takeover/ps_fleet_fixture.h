@@ -232,8 +232,10 @@ class PsFleetTest : public testing::Test {
   FakeNetwork network_{&loop_};
   std::vector<std::string> events_;
   std::vector<PsFleet::Opened> opened_;
+  bool takes_end_ = true;  // false: the test does
   Wakeup fleet_wakeup_{
       &loop_, [this](Wakeup::Cause) {
+        if (!takes_end_) return;
         if (const std::optional<RunEnd> end = fleet_->TakeEnd())
           events_.push_back(absl::StrCat("finished ", NameOf(end->last.directory)));
       }};
