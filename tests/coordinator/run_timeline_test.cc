@@ -36,7 +36,7 @@ class RunTimelineTest : public WholePartsTest {
   void Open() { timeline_->OnOpened(opened_.back()); }
   // Opens the timeline and begins to lease steps.
   void Train() {
-    timeline_->TakeCounts({kExamples, 0}, "the test has");
+    timeline_->TakeCounts({kExamples, 0}, "the test");
     parts_->worker_came = true;
     Open();
   }
@@ -75,15 +75,15 @@ TEST_F(RunTimelineTest, StoredCheckpointsWithoutCountsGiveNoPlan) {
 
 TEST_F(RunTimelineTest, AKnownPlanStaysWhenTheStoreIsRead) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
-  timeline_->TakeCounts({kExamples, 0}, "the test has");
+  timeline_->TakeCounts({kExamples, 0}, "the test");
   timeline_->OnStored({Counted(Stored(9), 100, 20)});
   EXPECT_EQ(parts_->plan->examples(), kExamples);
-  EXPECT_EQ(parts_->counted_by, "the test has");
+  EXPECT_EQ(parts_->counts_source, "the test");
 }
 
 TEST_F(RunTimelineTest, OnlyAJobInRoundsGetsRoundsFromTheCounts) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
-  timeline_->TakeCounts({kExamples, 0}, "the test has");
+  timeline_->TakeCounts({kExamples, 0}, "the test");
   EXPECT_FALSE(parts_->rounds.has_value());
 }
 
@@ -92,7 +92,7 @@ TEST_F(RunTimelineTest, CountsOfASyncJobGiveItsRounds) {
   job.strategy.name = "sync";
   job.strategy.gradients_per_update = 4;
   ASSERT_NO_FATAL_FAILURE(Begin(std::move(job)));
-  timeline_->TakeCounts({kExamples, 0}, "the test has");
+  timeline_->TakeCounts({kExamples, 0}, "the test");
   ASSERT_TRUE(parts_->rounds.has_value());
   EXPECT_EQ(parts_->rounds->max_steps(), 4u);
 }
@@ -171,7 +171,7 @@ TEST_F(RunTimelineTest, TheScheduleGoesOnWhenTrainingBegins) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   Open();
   parts_->cuts->Began(7, loop_.Now());
-  timeline_->TakeCounts({kExamples, 0}, "the test has");
+  timeline_->TakeCounts({kExamples, 0}, "the test");
   parts_->worker_came = true;
   timeline_->BeginTraining();
   EXPECT_EQ(parts_->cuts->last().step, 7u);

@@ -57,7 +57,7 @@ class WholePartsTest : public PsFleetTest {
     RunParts& parts = parts_.emplace(RunOptions{.loop = &loop_,
                                                 .network = &network_,
                                                 .job = std::move(job),
-                                                .chief_address = "chief:1",
+                                                .coordinator_address = "chief:1",
                                                 .ps_addresses = {AddressOf(0), AddressOf(1)},
                                                 .listed_workers = {0, 1, 2, 3},
                                                 .run_dir = directory_.path()});
