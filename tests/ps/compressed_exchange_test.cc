@@ -17,8 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = (uint64_t{1} << 32) | 5;
-
 class CompressedExchangeTest : public ParameterServerTest {
  protected:
   void Load(const std::string& push, const std::string& pull) {

@@ -12,8 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
-
 class ParameterServerCutTest : public ParameterServerTest {
  protected:
   ParameterServerCutTest() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/term.h"
 #include "common/job/job.h"
 #include "common/sharding/shard_map.h"
 #include "proto/parameter_server.pb.h"
@@ -15,6 +16,9 @@
 #include "tests/ps/fake_stream.h"
 
 namespace shoal {
+
+// Of the coordinator in most tests.
+inline constexpr uint64_t kTerm = MakeTerm(1, 5);
 
 // A job whose model has two Dense layers: 4 chunks on one ps, SGD with learning rate 1.
 Job TestJob();

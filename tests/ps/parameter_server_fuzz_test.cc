@@ -8,8 +8,6 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kTerm = MakeTerm(1, 50);
-
 class ParameterServerFuzzTest : public ParameterServerTest {
  protected:
   Message RandomBytes() {

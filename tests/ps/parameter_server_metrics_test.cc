@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kTerm = uint64_t{3} << 32 | 5;
+constexpr uint64_t kThirdTerm = uint64_t{3} << 32 | 5;
 
 class ParameterServerMetricsTest : public ParameterServerTest {
  protected:
@@ -20,7 +20,7 @@ class ParameterServerMetricsTest : public ParameterServerTest {
 TEST_F(ParameterServerMetricsTest, CountsAppliedRepeatedAndRejectedPushes) {
   Client control = ConnectControl();
   EXPECT_EQ(Value("shoal_ps_chunks"), 0);
-  LoadJob(control, kTerm);
+  LoadJob(control, kThirdTerm);
   EXPECT_EQ(Value("shoal_ps_chunks"), 4);
   EXPECT_EQ(Value("shoal_ps_loads_total"), 1);
   EXPECT_EQ(Value("shoal_ps_term"), 3);
@@ -28,10 +28,10 @@ TEST_F(ParameterServerMetricsTest, CountsAppliedRepeatedAndRejectedPushes) {
   Client worker = ConnectWorker();
   EXPECT_EQ(Value("shoal_ps_streams", {"control"}), 1);
   EXPECT_EQ(Value("shoal_ps_streams", {"exchange"}), 1);
-  Push(worker, kTerm, 0, 1);
-  Push(worker, kTerm, 0, 1);
-  Push(worker, kTerm, 1, 1, /*want_values=*/false, /*pulled_version=*/1);
-  Push(worker, kTerm + 1, 1, 1);
+  Push(worker, kThirdTerm, 0, 1);
+  Push(worker, kThirdTerm, 0, 1);
+  Push(worker, kThirdTerm, 1, 1, /*want_values=*/false, /*pulled_version=*/1);
+  Push(worker, kThirdTerm + 1, 1, 1);
   EXPECT_EQ(Value("shoal_ps_updates_total"), 2);
   EXPECT_EQ(Value("shoal_ps_repeated_updates_total"), 1);
   EXPECT_EQ(Value("shoal_ps_refused_requests_total"), 1);
@@ -41,11 +41,11 @@ TEST_F(ParameterServerMetricsTest, CountsAppliedRepeatedAndRejectedPushes) {
 
 TEST_F(ParameterServerMetricsTest, CountsSkippedSteps) {
   Client control = ConnectControl();
-  LoadJob(control, kTerm);
+  LoadJob(control, kThirdTerm);
   Client worker = ConnectWorker();
-  PushSkip(worker, kTerm, 0, 1);
-  PushSkip(worker, kTerm, 0, 1);
-  Push(worker, kTerm, 1, 1);
+  PushSkip(worker, kThirdTerm, 0, 1);
+  PushSkip(worker, kThirdTerm, 0, 1);
+  Push(worker, kThirdTerm, 1, 1);
   EXPECT_EQ(Value("shoal_ps_skipped_updates_total"), 1);
   EXPECT_EQ(Value("shoal_ps_repeated_updates_total"), 1);
   EXPECT_EQ(Value("shoal_ps_updates_total"), 1);
@@ -53,24 +53,24 @@ TEST_F(ParameterServerMetricsTest, CountsSkippedSteps) {
 
 TEST_F(ParameterServerMetricsTest, CountsPayloadByWorkerAndDirection) {
   Client control = ConnectControl();
-  LoadJob(control, kTerm);
+  LoadJob(control, kThirdTerm);
   Client worker = ConnectWorker();
   const double chunk_bytes = static_cast<double>(shard_map_.ps(0).chunks[1].size * sizeof(float));
-  Push(worker, kTerm, 0, 1, /*want_values=*/true);
+  Push(worker, kThirdTerm, 0, 1, /*want_values=*/true);
   EXPECT_EQ(Value("shoal_ps_payload_bytes_total", {"1", "received", "tcp"}), chunk_bytes);
   EXPECT_EQ(Value("shoal_ps_payload_bytes_total", {"1", "sent", "tcp"}), chunk_bytes);
-  Push(worker, kTerm, 1, 1, /*want_values=*/false);
+  Push(worker, kThirdTerm, 1, 1, /*want_values=*/false);
   EXPECT_EQ(Value("shoal_ps_payload_bytes_total", {"1", "received", "tcp"}), 2 * chunk_bytes);
   EXPECT_EQ(Value("shoal_ps_payload_bytes_total", {"1", "sent", "tcp"}), chunk_bytes);
 }
 
 TEST_F(ParameterServerMetricsTest, StatsOutliveATimeline) {
   Client control = ConnectControl();
-  LoadJob(control, kTerm);
+  LoadJob(control, kThirdTerm);
   Client worker = ConnectWorker();
-  PushStep(worker, kTerm, 0);
+  PushStep(worker, kThirdTerm, 0);
   const auto updates = Value("shoal_ps_updates_total");
-  LoadJob(control, kTerm + 1);
+  LoadJob(control, kThirdTerm + 1);
   EXPECT_EQ(Value("shoal_ps_updates_total"), updates);
   EXPECT_EQ(Value("shoal_ps_loads_total"), 2);
 }
@@ -89,14 +89,14 @@ TEST_F(ParameterServerMetricsTest, WorkersThatLieAboutTheirIndexDoNotFillTheMemo
 TEST_F(ParameterServerMetricsTest, ReadyUnlessItLoadsOrIsStopped) {
   EXPECT_EQ(server_->CheckReady(), absl::OkStatus()) << "a coordinator need not be there";
   Client control = ConnectControl();
-  Ask(control, Claim(kTerm));
+  Ask(control, Claim(kThirdTerm));
   loop_->set_hold_offloads(true);
-  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  SendOnly(control, Load(kThirdTerm, job_.ResolvedText()));
   EXPECT_EQ(server_->CheckReady(), absl::UnavailableError("loading variables"));
   loop_->set_hold_offloads(false);
   loop_->RunUntilIdle();
   EXPECT_EQ(server_->CheckReady(), absl::OkStatus());
-  Ask(control, Stop(kTerm));
+  Ask(control, Stop(kThirdTerm));
   EXPECT_EQ(server_->CheckReady(), absl::FailedPreconditionError("stopped"));
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = MakeTerm(3, 5);
 constexpr uint64_t kSteps = 3;  // of a round
 
 class ParameterServerRoundTest : public ParameterServerTest {

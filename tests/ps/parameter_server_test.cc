@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
-
 TEST_F(ParameterServerTest, TheHelloTellsTheStateOfThePs) {
   proto::ServerHello hello;
   Client control = Connect(kControlMethod, &hello);

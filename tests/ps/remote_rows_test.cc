@@ -18,7 +18,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 constexpr char kUnseen[] = "/nowhere/checkpoints/step-000000000002-1-00000005";
 
 // That of another user: all is there, and closed.

@@ -9,8 +9,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
-
 class UnreadAnswersTest : public ParameterServerTest {
  protected:
   // A worker that does not read.

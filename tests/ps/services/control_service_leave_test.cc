@@ -6,7 +6,6 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 constexpr Time kGrace = std::chrono::seconds(20);
 
 class ControlServiceLeaveTest : public ParameterServerTest {};

@@ -14,8 +14,6 @@ using testing::ElementsAre;
 using testing::Gt;
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
-
 class ControlServiceLoadTest : public ParameterServerTest {};
 
 TEST_F(ControlServiceLoadTest, ALoadForAnotherIncarnationIsRejected) {

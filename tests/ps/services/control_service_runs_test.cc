@@ -8,7 +8,6 @@
 namespace shoal {
 namespace {
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 constexpr uint64_t kNextTerm = kTerm + (uint64_t{1} << 32);
 
 proto::ControlRequest ClaimOf(const std::string& run, uint64_t term, bool leads) {

@@ -13,8 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
-
 class ControlServiceTest : public ParameterServerTest {};
 
 // Rule 1.

@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
-
 class ExchangeServiceTest : public ParameterServerTest {};
 
 TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRejected) {

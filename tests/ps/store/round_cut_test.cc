@@ -44,7 +44,7 @@ void PushSteps(VariableStore* store, uint64_t begin, uint64_t end) {
 }
 
 // What a cut must hold: a store that has the rounds below it and nothing else.
-Tensors Expected(uint64_t cut_step) {
+Tensors ExpectedInRounds(uint64_t cut_step) {
   const auto store = SeededStore(kOptions);
   PushSteps(store.get(), 0, cut_step);
   EXPECT_EQ(store->cut().Start(cut_step), std::nullopt);
@@ -69,7 +69,7 @@ TEST(RoundCutTest, ReadyWhenEveryChunkHasAppliedTheRoundsBelow) {
     EXPECT_FALSE(store->cut().Ready());
     PushInRound(store.get(), 2, k);
   }
-  EXPECT_EQ(Cut(*store), Expected(kSteps));
+  EXPECT_EQ(Cut(*store), ExpectedInRounds(kSteps));
 }
 
 // Where all leave in the middle of a round, the cut that it begins with is the last there can be.
@@ -78,13 +78,13 @@ TEST(RoundCutTest, EarlyGradientsAreInNoCut) {
   PushSteps(store.get(), 0, kSteps);
   PushSteps(store.get(), kSteps, 2 * kSteps - 1);
   ASSERT_EQ(store->cut().Start(kSteps), std::nullopt) << "nothing from it on is applied";
-  EXPECT_EQ(Cut(*store), Expected(kSteps));
+  EXPECT_EQ(Cut(*store), ExpectedInRounds(kSteps));
   PushSteps(store.get(), 2 * kSteps - 1, 2 * kSteps);
-  EXPECT_EQ(Cut(*store), Expected(kSteps)) << "copied before the round was applied";
+  EXPECT_EQ(Cut(*store), ExpectedInRounds(kSteps)) << "copied before the round was applied";
   EXPECT_EQ(CopiesOfCut(*store), static_cast<size_t>(PushedChunks(*store)));
   store->cut().End();
   ASSERT_EQ(store->cut().Start(2 * kSteps), std::nullopt);
-  EXPECT_EQ(Cut(*store), Expected(2 * kSteps)) << "of which the copy kept nothing";
+  EXPECT_EQ(Cut(*store), ExpectedInRounds(2 * kSteps)) << "of which the copy kept nothing";
 }
 
 TEST(RoundCutTest, ALaterAppliedRoundRejectsTheCut) {
@@ -108,11 +108,11 @@ TEST(RoundCutTest, ACutWithinARoundIsNeverReady) {
   EXPECT_FALSE(store->cut().Ready());
   ASSERT_EQ(store->cut().Start(kSteps), std::nullopt) << "another one replaces it";
   PushSteps(store.get(), 2, 3);
-  EXPECT_EQ(Cut(*store), Expected(kSteps));
+  EXPECT_EQ(Cut(*store), ExpectedInRounds(kSteps));
 }
 
 // A cut between two rounds begins somewhere among the pushes.
-void CheckRandomPushes(uint64_t seed) {
+void CheckRandomRounds(uint64_t seed) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   const auto store = SeededStore(kOptions);
@@ -140,7 +140,7 @@ void CheckRandomPushes(uint64_t seed) {
     if (random() % 2 == 0) readers.push_back(*store->Read(random() % chunks));
     if (readers.size() > 5) readers.erase(readers.begin() + random() % readers.size());
   }
-  ASSERT_EQ(Cut(*store), Expected(cut_step)) << "cut at " << cut_step;
+  ASSERT_EQ(Cut(*store), ExpectedInRounds(cut_step)) << "cut at " << cut_step;
   Tensors live, all;
   CollectValues(*store, &live);
   const auto whole = SeededStore(kOptions);
@@ -151,7 +151,7 @@ void CheckRandomPushes(uint64_t seed) {
 
 TEST(RoundCutTest, HoldsExactlyTheRoundsBelow) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
-    CheckRandomPushes(seed);
+    CheckRandomRounds(seed);
     if (HasFatalFailure()) return;
   }
 }
