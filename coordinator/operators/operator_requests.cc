@@ -136,9 +136,9 @@ void OperatorRequests::AdmitCheckpoints() {
     if (!wanted.ok()) {
       service_.Reject(request, wanted.status());
     } else if (checkpoints_.size() >= kMaxRequests) {
-      service_.Reject(request,
-                      absl::ResourceExhaustedError(absl::StrCat(
-                          kMaxRequests, " requests (the max) wait for a checkpoint; try again later")));
+      service_.Reject(request, absl::ResourceExhaustedError(absl::StrCat(
+                                   kMaxRequests,
+                                   " requests (the max) wait for a checkpoint; try again later")));
     } else {
       checkpoints_.push_back({request, *wanted});
       if (options_.newest->has_value()) OnCommitted(**options_.newest);

@@ -113,7 +113,7 @@ class ReconcilerTest : public WholePartsTest {
 TEST_F(ReconcilerTest, ATurnRecordsTheOutcomesOfTheParts) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   parts_->checkpointer->Begin({.timeline = fleet_->timeline(), .step = 5, .term = fleet_->term()});
-  parts_->checkpointer->GiveUp("it takes too long");
+  parts_->checkpointer->Cancel("it takes too long");
   EXPECT_FALSE(parts_->cuts->last().failed);
   Turn();
   EXPECT_TRUE(parts_->cuts->last().failed);

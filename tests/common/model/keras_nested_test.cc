@@ -146,8 +146,9 @@ TEST(KerasNestedTest, OpenExtentsAreThoseOfTheCall) {
             "inner");
   EXPECT_EQ(OutputShape(Parse(SequentialJson({nullptr, 9, 8, 3}, {inner}))),
             (Shape{kBatch, 7, 6, 4}));
-  ExpectRejected(SequentialJson({nullptr, 9, 8, 4}, {inner}),
-              {"$.config.layers[1].config.layers[0]", "(None, None, None, 3)", "(None, 9, 8, 4)"});
+  ExpectRejected(
+      SequentialJson({nullptr, 9, 8, 4}, {inner}),
+      {"$.config.layers[1].config.layers[0]", "(None, None, None, 3)", "(None, 9, 8, 4)"});
 }
 
 TEST(KerasNestedTest, ErrorsInside) {
@@ -211,14 +212,14 @@ TEST(KerasNestedTest, CallsAreCapped) {
 TEST(KerasNestedTest, NoTwoVariablesHaveOneName) {
   const Json inner = Named(SequentialJson({nullptr, 4}, {Dense("dense", 4)}), "inner");
   ExpectRejected(SequentialJson({nullptr, 4}, {Dense("inner/dense", 4), inner}),
-              {"$.config.layers[2].config.layers[1].config.name", "\"inner/dense/kernel\""});
+                 {"$.config.layers[2].config.layers[1].config.name", "\"inner/dense/kernel\""});
 }
 
 TEST(KerasNestedTest, PathsAreCapped) {
   const Json inner =
       Named(SequentialJson({nullptr, 4}, {Dense(std::string(600, 'a'), 4)}), std::string(600, 'b'));
   ExpectRejected(SequentialJson({nullptr, 4}, {inner}),
-              {"$.config.layers[1].config.layers[1].config.name", "1000 bytes"});
+                 {"$.config.layers[1].config.layers[1].config.name", "1000 bytes"});
 }
 
 }  // namespace

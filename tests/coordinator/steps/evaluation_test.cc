@@ -10,8 +10,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr Time kTimeout = std::chrono::seconds(60);
-
 TEST(EvaluationTest, MeansAreOverExamplesNotOverBatches) {
   Evaluation evaluation(/*epoch=*/3, /*cut_step=*/52, /*batches=*/2, /*metric_sum_count=*/2,
                         kTimeout);

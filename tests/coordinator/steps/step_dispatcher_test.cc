@@ -28,8 +28,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kTimeout = std::chrono::seconds(60);
-
 StepDispatcher Make(uint64_t total, uint64_t window = 1000, uint64_t base = 0,
                     const std::vector<uint64_t>& done = {}) {
   return StepDispatcher({.total_steps = total, .window_steps = window, .lease_timeout = kTimeout},

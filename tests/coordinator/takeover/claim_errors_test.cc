@@ -24,14 +24,14 @@ proto::Claimant Ada() {
   return claimant;
 }
 
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(ClaimErrorsTest, AnotherJobNamesBothFingerprintsAndTheDrain) {
   proto::Claimed claimed;
   claimed.set_job_fingerprint(0xabc);
   const absl::Status status = PsOfAnotherJob(DescribePs(1, "b:1"), claimed, 0xdef);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(status),
+  EXPECT_THAT(Text(status),
               AllOf(StartsWith("ps 1 at b:1 "), HasSubstr(ChecksumText(0xabc)),
                     HasSubstr(ChecksumText(0xdef)), HasSubstr("shoal drain chief RUN_DIR")));
 }
@@ -40,7 +40,7 @@ TEST(ClaimErrorsTest, AnImplausibleTermNamesTheHighestAndTheRestart) {
   const PromisedTerm term = {.promised = MakeTerm(9, 1), .highest = MakeTerm(2, 1)};
   const absl::Status status = PsWithImplausibleTerm(DescribePs(1, "b:1"), term);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(status),
+  EXPECT_THAT(Text(status),
               AllOf(StartsWith("ps 1 at b:1 "), HasSubstr(TermText(term.promised)),
                     HasSubstr(TermText(term.highest)), HasSubstr("shoal-coordinator")));
 }
@@ -48,7 +48,7 @@ TEST(ClaimErrorsTest, AnImplausibleTermNamesTheHighestAndTheRestart) {
 TEST(ClaimErrorsTest, APsInUseNamesItsCoordinatorAndTheCommands) {
   const absl::Status status = PsInUse(DescribePs(1, "b:1"), Ada());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(status),
+  EXPECT_THAT(Text(status),
               AllOf(StartsWith("ps 1 at b:1 "), HasSubstr("/runs/ada"),
                     HasSubstr("shoal drain chief ada:2222"), HasSubstr("--take_over")));
 }
@@ -57,19 +57,18 @@ TEST(ClaimErrorsTest, FencedOffNamesBothTermsAndTheStatusCommand) {
   const NewerTerm term = {.promised = MakeTerm(9, 1), .own = MakeTerm(2, 1)};
   const absl::Status status = FencedOff(term, Ada());
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
-  EXPECT_THAT(Message(status),
-              AllOf(HasSubstr(TermText(term.promised)), HasSubstr(TermText(term.own)),
-                    HasSubstr("shoal status ada:2222")));
-  EXPECT_THAT(Message(FencedOff(term, {})), HasSubstr("shoal status RUN_DIR"));
+  EXPECT_THAT(Text(status), AllOf(HasSubstr(TermText(term.promised)), HasSubstr(TermText(term.own)),
+                                  HasSubstr("shoal status ada:2222")));
+  EXPECT_THAT(Text(FencedOff(term, {})), HasSubstr("shoal status RUN_DIR"));
 }
 
 // A peer sends the address, and a user may paste the command into a shell.
 TEST(ClaimErrorsTest, AnAddressIsOneWordOfItsCommand) {
   proto::Claimant claimant = Ada();
   claimant.set_address("a:1; rm x");
-  EXPECT_THAT(Message(PsInUse("ps 0", claimant)), HasSubstr("shoal drain chief 'a:1; rm x'"));
+  EXPECT_THAT(Text(PsInUse("ps 0", claimant)), HasSubstr("shoal drain chief 'a:1; rm x'"));
   claimant.clear_address();
-  EXPECT_THAT(Message(PsInUse("ps 0", claimant)), Not(HasSubstr("shoal drain chief")));
+  EXPECT_THAT(Text(PsInUse("ps 0", claimant)), Not(HasSubstr("shoal drain chief")));
 }
 
 }  // namespace
