@@ -23,7 +23,7 @@ TEST(JobFuzzTest, MutatedTextsNeverCrash) {
   });
   SCOPED_TRACE(mutator.description());
   int accepted = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 5000; ++i) {
     const std::string text = mutator.Next();
     const auto job = ParseResolvedJob(text, "fuzz");
     if (!job.ok()) {

@@ -13,7 +13,7 @@ namespace shoal {
 namespace {
 
 constexpr uint32_t kSeed = 20260;
-constexpr int kRounds = 1500;  // of each kind, on each model
+constexpr int kRounds = 400;  // of each kind, on each model
 
 const std::vector<std::string>& Models() {
   static const auto& models = *new std::vector<std::string>{

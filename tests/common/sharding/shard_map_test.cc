@@ -140,7 +140,7 @@ void CheckChunks(const Case& c, const ShardMap& map) {
 }
 
 TEST(ShardMapTest, RandomModelsLieSomewhereOnceBalancedAndAligned) {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
     const Case c = RandomCase(random);
