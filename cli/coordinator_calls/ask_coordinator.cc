@@ -10,6 +10,7 @@
 #include "cli/coordinator_calls/cluster_call.h"
 #include "cli/coordinator_calls/status_query.h"
 #include "common/base/status_macros.h"
+#include "common/base/version.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"
 
@@ -57,7 +58,8 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
   }
   SHOAL_RETURN_IF_ERROR(answer.status());
   if (ParseReply(*answer, reply)) return absl::OkStatus();
-  return absl::DataLossError(address + ": the answer is not that of a coordinator of this version");
+  return absl::DataLossError(
+      InvalidMessageError("the coordinator at " + address, reply->GetTypeName()).message());
 }
 
 }  // namespace shoal

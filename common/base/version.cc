@@ -14,14 +14,13 @@ absl::Status CheckVersion(const std::string& theirs, const std::string& peer) {
                                 ? "of an unknown version"
                                 : absl::StrCat("Shoal ", absl::CHexEscape(theirs.substr(0, 40)));
   return absl::FailedPreconditionError(
-      absl::StrCat(peer, " is ", shown, ", but this cluster is Shoal ", kVersion,
+      absl::StrCat(peer, " is ", shown, ", but this process is Shoal ", kVersion,
                    "; install one version on all machines of the cluster"));
 }
 
 absl::Status InvalidMessageError(const std::string& peer, const std::string& type) {
   return absl::InvalidArgumentError(absl::StrCat(peer, " sent a message that is not a ", type,
-                                                 "; check its address, and run Shoal ", kVersion,
-                                                 " there"));
+                                                 "; run Shoal ", kVersion, " at both ends"));
 }
 
 }  // namespace shoal

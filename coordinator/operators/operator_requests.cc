@@ -126,6 +126,11 @@ void OperatorRequests::OnWorkerGone(const Worker& worker, const std::string& why
 }
 
 void OperatorRequests::OnCheckpoint(uint64_t request) {
+  if (checkpoints_.size() + new_checkpoints_.size() >= kMaxRequests) {
+    return service_.Reject(
+        request, absl::ResourceExhaustedError(absl::StrCat(
+                     kMaxRequests, " requests (the max) wait for a checkpoint; try again later")));
+  }
   new_checkpoints_.push_back(request);
   options_.wakeup->Raise();
 }
@@ -135,10 +140,6 @@ void OperatorRequests::AdmitCheckpoints() {
     const absl::StatusOr<Wanted> wanted = options_.wanted_now();
     if (!wanted.ok()) {
       service_.Reject(request, wanted.status());
-    } else if (checkpoints_.size() >= kMaxRequests) {
-      service_.Reject(request, absl::ResourceExhaustedError(absl::StrCat(
-                                   kMaxRequests,
-                                   " requests (the max) wait for a checkpoint; try again later")));
     } else {
       checkpoints_.push_back({request, *wanted});
       if (options_.newest->has_value()) OnCommitted(**options_.newest);

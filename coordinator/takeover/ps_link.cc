@@ -43,10 +43,9 @@ void PsLink::Close() {
 
 void PsLink::OnMessage(const Message& message) {
   proto::ControlReply reply;
-  const auto peer = [this] {
-    return absl::StrCat("ps ", options_.index, " at ", options_.address);
-  };
-  const absl::Status parsed = ParseWithin(options_.limits, message, peer, &reply);
+  // Callers show which ps.
+  const absl::Status parsed = ParseWithin(
+      options_.limits, message, [] { return std::string("it"); }, &reply);
   if (!parsed.ok()) return Break(std::string(parsed.message()));
   if (reply.kind_case() != proto::ControlReply::kHello) {
     if (hello_seen_) options_.on_reply(options_.index, reply);

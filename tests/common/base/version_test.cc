@@ -25,12 +25,9 @@ TEST(VersionTest, GarbageIsShownShortAndPrintable) {
 }
 
 TEST(VersionTest, AnInvalidMessageNamesPeerTypeAndVersion) {
-  const absl::Status status = InvalidMessageError("ps 1 at host:2222", "shoal.proto.ControlReply");
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            std::string("ps 1 at host:2222 sent a message that is not a shoal.proto.ControlReply; "
-                        "check its address, and run Shoal ") +
-                kVersion + " there");
+  EXPECT_THAT(InvalidMessageError("ps 1 at host:2222", "shoal.proto.ControlReply"),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        {"ps 1 at host:2222 ", " shoal.proto.ControlReply;", kVersion}));
 }
 
 }  // namespace
