@@ -201,13 +201,13 @@ void RunView::FillEvaluator(proto::StatusReply* reply) const {
   task->set_address(peer.address());
   task->set_state(StateName(peer.state()));
   task->set_done(parts_.evaluator->evaluated());
-  const std::string doing = parts_.evaluator->Doing();
+  const std::string doing = parts_.evaluator->CurrentActivity();
   task->set_detail(doing.empty() ? peer.detail() : doing);
 }
 
 std::string RunView::EvaluatorsPart() const {
   const EvaluatorPeer& peer = parts_.evaluator->peer();
-  const std::string doing = parts_.evaluator->Doing();
+  const std::string doing = parts_.evaluator->CurrentActivity();
   return absl::StrCat("the evaluator (",
                       peer.address().empty() ? "which has not come" : peer.address(),
                       peer.state() == EvaluatorPeer::State::kNone ? "" : ", ",

@@ -12,8 +12,8 @@ namespace shoal {
 // only.
 class Wakeup {
  public:
-  // The change since the last call. kReports: only reports of some workers. This
-  // keeps the cost of a report independent of the number of workers.
+  // The change since the last call. kReports: only reports of some workers. This keeps the cost of
+  // a report independent of the number of workers.
   enum class Cause { kReports, kFacts };
   // `loop` must outlive this. `function` gets the widest cause of all raises since its last call.
   Wakeup(EventLoop* loop, std::function<void(Cause)> function)

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/crc32c.h"
+#include "common/base/text/shell_word.h"
 #include "common/log/logging.h"
 
 namespace shoal {
@@ -53,8 +54,9 @@ void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
                      " test examples, but the run has ", parts_.plan->examples(), " and ",
                      parts_.test_examples, ", according to ", parts_.counts_source,
                      ". Give all workers the same data; if this worker has the right data, "
-                     "stop the job (shoal drain chief --run_dir=",
-                     parts_.options.run_dir, ") and start it again with another --run_dir"),
+                     "stop the job (shoal drain chief ",
+                     ShellWord(parts_.options.run_dir),
+                     ") and start it again with another --run_dir"),
         true);
   }
   const bool first = !std::exchange(parts_.worker_came, true);

@@ -363,7 +363,7 @@ void Checkpointer::RemoveDirectory(const std::string& directory) {
 void Checkpointer::Cancel(const std::string& why, std::optional<uint64_t> highest_step) {
   if (!cut_.has_value()) return;
   const uint64_t step = cut_->step;
-  const std::string text = absl::StrCat("cancels the cut at step ", step, ": ", why);
+  const std::string text = absl::StrCat("cancelling the cut at step ", step, ": ", why);
   if (why == last_error_) {  // NoteError has logged it
     LogInfo(text);
   } else {

@@ -157,7 +157,7 @@ void DrainCheckpoint::EndEvaluationForDeparture(Time now) {
   if (!since.has_value() || options_.scheduler->evaluation() == nullptr ||
       now - *since < kEvaluationPatience)
     return;
-  LogWarning(absl::StrCat("cancels the evaluation of epoch ",
+  LogWarning(absl::StrCat("cancelling the evaluation of epoch ",
                           options_.scheduler->evaluation()->epoch() + 1,
                           ": a ps leaves, and cannot wait for its end"));
   options_.scheduler->EndEvaluation();

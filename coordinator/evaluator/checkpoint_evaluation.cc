@@ -330,8 +330,8 @@ void CheckpointEvaluation::Tick() {
   const Time now = options_.loop->Now();
   if (current_.has_value() && !current_->verifying &&
       now - current_->headway_at >= options_.timeout) {
-    peer_.Reject(absl::StrCat("this evaluator has made no progress with ", Doing(), " for ",
-                              WholeSeconds(options_.timeout),
+    peer_.Reject(absl::StrCat("this evaluator has made no progress with ", CurrentActivity(),
+                              " for ", WholeSeconds(options_.timeout),
                               " s, the job's $.strategy.lease_timeout_seconds. Raise that field "
                               "if a batch takes longer"),
                  /*final=*/false);
@@ -340,7 +340,7 @@ void CheckpointEvaluation::Tick() {
   MaybeEnd();
 }
 
-std::string CheckpointEvaluation::Doing() const {
+std::string CheckpointEvaluation::CurrentActivity() const {
   if (!current_.has_value()) return "";
   return absl::StrCat(NameOf(current_->checkpoint), ": ",
                       current_->batches == 0 ? "its values are being read"

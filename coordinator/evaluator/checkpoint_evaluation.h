@@ -142,7 +142,7 @@ class CheckpointEvaluation {
   uint64_t evaluated() const { return evaluated_; }
   size_t backlog() const { return backlog_.checkpoints().size(); }
   // "step-…: 3 of 12 batches"; empty if no evaluation is in progress.
-  std::string Doing() const;
+  std::string CurrentActivity() const;
 
  private:
   struct Current {

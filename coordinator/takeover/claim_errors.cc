@@ -38,10 +38,9 @@ absl::Status PsOfAnotherJob(const std::string& ps, const proto::Claimed& claimed
       "checkpoints: its fingerprint is ",
       ChecksumText(claimed.job_fingerprint()), ", this job's is ", ChecksumText(job),
       ". If a coordinator trains that job, list other ps in this cluster spec; this coordinator "
-      "has "
-      "not disturbed it. If none does, keep its last steps: start shoal-coordinator with that job "
-      "and its run directory, then type: shoal drain chief RUN_DIR. Then restart all ps, workers "
-      "and the evaluator"));
+      "has not disturbed it. If none does, keep its last steps: start shoal-coordinator with that "
+      "job and its run directory, then run `shoal drain chief RUN_DIR`. Then restart all ps, "
+      "workers and the evaluator"));
 }
 
 absl::Status PsWithImplausibleTerm(const std::string& ps, const PromisedTerm& term) {
@@ -55,10 +54,9 @@ absl::Status PsWithImplausibleTerm(const std::string& ps, const PromisedTerm& te
 absl::Status PsInUse(const std::string& ps, const proto::Claimant& holder) {
   return absl::FailedPreconditionError(absl::StrCat(
       ps, " is in use by ", DescribeClaimant(holder),
-      ", which trains with it. List other ps in this cluster spec, or end that run: ",
-      CommandFor("shoal drain chief", holder, "stop its coordinator"),
-      ". To take the ps from it, start this coordinator again with --take_over; the other one then "
-      "ends"));
+      ", which trains with it. List other ps in this cluster spec. To take the ps from that run, "
+      "start this coordinator again with --take_over; the other one then ends. To end that run: ",
+      CommandFor("shoal drain chief", holder, "stop its coordinator")));
 }
 
 absl::Status FencedOff(const NewerTerm& term, const proto::Claimant& by) {

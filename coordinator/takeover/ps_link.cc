@@ -51,7 +51,7 @@ void PsLink::OnMessage(const Message& message) {
     if (hello_seen_) options_.on_reply(options_.index, reply);
     return;
   }
-  if (hello_seen_) return Break(options_.address + " said hello twice");
+  if (hello_seen_) return Break(options_.address + " sent its hello twice on one stream");
   hello_seen_ = true;
   since_ = options_.loop->Now();
   last_error_.clear();
