@@ -33,8 +33,8 @@ class ControlService : public StreamService {
     std::string coordinator;  // its address, for people; empty: not known
     int workers = 0;          // workers that the cluster spec lists
     MemoryLimit memory;       // limit of this machine
-    // Called when a Load has opened a timeline, with the bytes of memory that this ps may take at
-    // times, besides those it holds then. May be null.
+    // Called when a Load is about to open a timeline, with the temporary memory in bytes that this
+    // ps may need besides the memory it then holds. May be null.
     std::function<void(uint64_t bytes)> on_memory_needs;
     // Called once, when the job is over or this ps may leave.
     std::function<void()> on_stopped;

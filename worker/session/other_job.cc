@@ -9,7 +9,7 @@ absl::Status OtherJob(const std::string& coordinator, uint32_t its_job, uint32_t
   return absl::UnavailableError(
       absl::StrCat("the coordinator at ", coordinator, " now has the job with fingerprint ",
                    ChecksumText(its_job), ", but this process has the one with ",
-                   ChecksumText(own_job), "; start it again"));
+                   ChecksumText(own_job), "; restart this process"));
 }
 
 }  // namespace shoal

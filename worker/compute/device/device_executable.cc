@@ -138,8 +138,8 @@ absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const 
 }
 
 absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
-  const bool adds_up = buffers.part != RunBuffers::Part::kNone;
-  Recorded& recorded = recorded_[inputs_.slot()][buffers.same_parameters][adds_up];
+  const bool sums_parts = buffers.part != RunBuffers::Part::kNone;
+  Recorded& recorded = recorded_[inputs_.slot()][buffers.same_parameters][sums_parts];
   const void* const inputs = inputs_.slot_address();
   const void* const part_sums = memory_.part_sums.data();
   const bool ran_there = recorded.inputs == inputs && recorded.part_sums == part_sums &&
@@ -283,8 +283,8 @@ absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   } else if (plan_.has_loss()) {
     SHOAL_RETURN_IF_ERROR(copy(losses, losses_offset_));
   }
-  const bool adds_up_here = sums < 0 && plan_.has_loss() && !plan_.metrics().empty();
-  if (adds_up_here || !buffers.prediction.empty()) {
+  const bool sums_here = sums < 0 && plan_.has_loss() && !plan_.metrics().empty();
+  if (sums_here || !buffers.prediction.empty()) {
     SHOAL_RETURN_IF_ERROR(copy(prediction, prediction_offset_));
   }
   return device_.Record(Stream::kOut, *results_copied_);

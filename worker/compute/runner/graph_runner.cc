@@ -291,8 +291,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done) {
   const int64_t at_once = MicroBatchSize(batch.examples);
-  const bool adds_up_here = mode == PlanMode::kTrain && !backend_->sums_parts();
-  if (adds_up_here) part_gradients_.resize(layout_.size);
+  const bool sums_here = mode == PlanMode::kTrain && !backend_->sums_parts();
+  if (sums_here) part_gradients_.resize(layout_.size);
   BatchResult sums;
   bool same_inputs = buffers.same_inputs;
   for (int64_t first = 0; first < batch.examples; first += at_once) {
@@ -307,8 +307,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
       const size_t size = buffers.prediction.size() / batch.examples;
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);
     }
-    if (first > 0 && adds_up_here) of_part.gradients = part_gradients_;
-    if (mode == PlanMode::kTrain && !adds_up_here)
+    if (first > 0 && sums_here) of_part.gradients = part_gradients_;
+    if (mode == PlanMode::kTrain && !sums_here)
       of_part.part = last ? RunBuffers::Part::kLast : RunBuffers::Part::kNotLast;
     const double share = ShareOf(part, batch);
     const RunContext context = {.job_seed = options_.seed,
@@ -319,7 +319,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     const auto add = [&](int variable) {
       if (sums.overflowed) return;
       const ModelLayout::Extent& extent = layout_.variables[variable];
-      if (adds_up_here) {
+      if (sums_here) {
         AddPart(of_part.gradients.subspan(extent.offset, extent.size), share,
                 /*begins=*/first == 0, buffers.gradients.subspan(extent.offset, extent.size));
       }

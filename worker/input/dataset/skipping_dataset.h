@@ -13,7 +13,7 @@ namespace shoal {
 
 // Whether `status` means a damaged example, and not, for example, a failing disk.
 bool IsDamage(const absl::Status& status);
-// Adds advice to `damage`, for a damaged example that ends the training.
+// Adds the remedy to `damage`, for a damaged example that ends the training.
 absl::Status WithRemedy(const absl::Status& damage);
 
 // Replaces each damaged example of another data set with the next readable one. This keeps all

@@ -12,8 +12,8 @@
 
 namespace shoal {
 
-// Larger pictures are rejected, and those that take more than ReadingMemory::kMaxDecoding to
-// decode: 1 to 4 bytes a pixel, and for a progressive JPEG 2 to 6 more.
+// Decoders reject larger pictures, and those that need more than ReadingMemory::kMaxDecoding to
+// decode: 1 to 4 bytes a pixel, and 2 to 6 more for a progressive JPEG.
 inline constexpr int64_t kMaxPixels = 64 << 20;
 
 // A decoded picture: rows from the top, channels next to each other (RGB, RGBA, or grey alone).
@@ -21,7 +21,7 @@ struct Picture {
   int64_t height = 0;
   int64_t width = 0;
   int channels = 0;
-  MemoryBudget::Piece memory;  // for decoding it; given back after the pixels
+  MemoryBudget::Piece memory;  // for decoding; returned after the pixels are freed
   std::vector<uint8_t> pixels;
 };
 
@@ -32,35 +32,35 @@ struct DecodeOptions {
   // own size.
   int64_t least_height = 0;
   int64_t least_width = 0;
-  // What a large picture takes its memory from; null: nobody counts. Outlives the picture.
+  // The budget for the memory of large pictures; null: no budget. Outlives the picture.
   MemoryBudget* memory = nullptr;
 };
 
 // Decodes a JPEG or PNG, told apart by content, into `out`, whose memory is used again. The pixels
 // are those of tf.io.decode_png, or of tf.io.decode_jpeg with dct_method="INTEGER_ACCURATE". Errors
-// are kDataLoss, or kUnimplemented for what is a picture that Shoal does not read; they say at
-// which byte, not of which file. Thread-safe.
+// are kDataLoss, or kUnimplemented for a kind of picture that Shoal does not read. They name the
+// byte, not the file. Thread-safe.
 absl::Status DecodePicture(std::span<const uint8_t> file, const DecodeOptions& options,
                            Picture* out);
 
 bool IsJpeg(std::span<const uint8_t> file);
 bool IsPng(std::span<const uint8_t> file);
 
-// Those of one format, for DecodePicture.
+// Decoders of one format, for DecodePicture.
 absl::Status DecodeJpeg(std::span<const uint8_t> file, const DecodeOptions& options, Picture* out);
 absl::Status DecodePng(std::span<const uint8_t> file, const DecodeOptions& options, Picture* out);
 
-// What a decoder finds in a header.
+// The extents in a picture's header, and the memory that its decoder needs.
 struct PictureNeeds {
   int64_t height = 0;
   int64_t width = 0;
   int channels = 0;
-  uint64_t extra_bytes = 0;  // of memory, beside the decoded pixels
+  uint64_t extra_bytes = 0;  // memory besides the decoded pixels
 };
-// Gives `out` its extents and memory, for which it may wait; kDataLoss for more than a picture may
-// have, by name and size, and an error where there is no memory.
+// Gives `out` its extents and memory; may wait for memory. Returns kDataLoss if the picture exceeds
+// a max, naming the max and the size, and another error if there is no memory.
 absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory, Picture* out);
-// kDataLoss, by the sizes, for a header that says more pixels than the file's bytes can hold.
+// Returns kDataLoss for a header with more pixels than the file can hold. The error has the sizes.
 absl::Status CannotHold(int64_t height, int64_t width, uint64_t file_bytes);
 
 }  // namespace shoal

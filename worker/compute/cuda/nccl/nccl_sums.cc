@@ -18,7 +18,7 @@ constexpr std::chrono::minutes kPatience{1};
 
 absl::Status AbortedSums() { return absl::CancelledError("the sums were aborted"); }
 
-// Adds advice to an error of a running sum. The cause is mostly a GPU or a link, possibly of
+// Adds the remedy to an error of a running sum. The cause is mostly a GPU or a link, possibly of
 // another rank.
 absl::Status WithRemedy(const absl::Status& status) {
   if (status.ok() || absl::IsCancelled(status)) return status;

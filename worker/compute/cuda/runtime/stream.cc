@@ -62,8 +62,8 @@ absl::StatusOr<double> Event::SecondsSince(const Event& earlier) const {
 absl::Status Event::Synchronize() const {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < kAsks) {
-    SHOAL_ASSIGN_OR_RETURN(const bool happened, IsComplete());
-    if (happened) return absl::OkStatus();
+    SHOAL_ASSIGN_OR_RETURN(const bool complete, IsComplete());
+    if (complete) return absl::OkStatus();
     std::this_thread::yield();
   }
   return SHOAL_CUDA(cudaEventSynchronize(get()));

@@ -22,7 +22,7 @@ class Stream {
 
   cudaStream_t get() const { return stream_.get(); }
 
-  // Work submitted from now on waits until `event` has happened. Does not block. `captured`: the
+  // Work submitted from now on waits until `event` is complete. Does not block. `captured`: the
   // stream is being captured into a graph, and each launch of the graph waits for the event, which
   // is outside the graph.
   absl::Status WaitFor(const Event& event, bool captured = false);
@@ -48,11 +48,11 @@ class Event {
 
   // Sets the point after all work in `stream` so far; `captured` is as for WaitFor.
   absl::Status Record(const Stream& stream, bool captured = false);
-  // Whether the event has happened. Does not block. True for an event that was never recorded.
+  // Whether the event is complete. Does not block. True for an event that was never recorded.
   absl::StatusOr<bool> IsComplete() const;
-  // The device time between two timed events that have happened in this order.
+  // The device time between two timed events that are complete, in this order.
   absl::StatusOr<double> SecondsSince(const Event& earlier) const;
-  // Blocks until the event has happened; keeps a core busy for the first 200 µs. Returns the error
+  // Blocks until the event is complete; keeps a core busy for the first 200 µs. Returns the error
   // of work before it, if any.
   absl::Status Synchronize() const;
 

@@ -107,7 +107,7 @@ absl::StatusOr<bool> MirroredRunner::DevicesSum(const std::vector<int64_t>& size
   if (sums_ == nullptr || sizes.size() < replicas_.size()) return false;
   int64_t examples = 0;
   for (const int64_t size : sizes) examples += size;
-  if (const auto known = devices_add_up_.find(examples); known != devices_add_up_.end())
+  if (const auto known = devices_sum_.find(examples); known != devices_sum_.end())
     return known->second;
   std::vector<std::vector<Transfer::Range>> ranges(sizes.size());
   SHOAL_RETURN_IF_ERROR(
@@ -117,7 +117,7 @@ absl::StatusOr<bool> MirroredRunner::DevicesSum(const std::vector<int64_t>& size
       }));
   const bool same = std::all_of(ranges.begin(), ranges.end(),
                                 [&](const auto& each) { return each == ranges[0]; });
-  return devices_add_up_[examples] = same && !ranges[0].empty();
+  return devices_sum_[examples] = same && !ranges[0].empty();
 }
 
 absl::Status MirroredRunner::TakePartGradients(size_t replicas) {
@@ -148,12 +148,12 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
     next[i].id = batch.next->id;
     parts[i].next = &next[i];
   }
-  SHOAL_ASSIGN_OR_RETURN(const bool devices_add_up, DevicesSum(PartSizes(batch.examples, count())));
-  if (!devices_add_up) SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
+  SHOAL_ASSIGN_OR_RETURN(const bool devices_sum, DevicesSum(PartSizes(batch.examples, count())));
+  if (!devices_sum) SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
   const auto gradients_of = [&](size_t replica) {
     return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
   };
-  if (arriving != nullptr && devices_add_up) {
+  if (arriving != nullptr && devices_sum) {
     // Await all parameters first: a step cancelled midway aborts the sums, and no sums would work
     // afterwards.
     for (size_t v = 0; v < layout().variables.size(); ++v)
@@ -165,7 +165,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   std::atomic<bool> aborted = false;
   const auto on_done = [&](int variable) { countdown.Done(variable); };
   const auto train = [&](size_t i, GraphRunner& runner) {
-    const SumRank sum = {.sums = devices_add_up ? sums_.get() : nullptr,
+    const SumRank sum = {.sums = devices_sum ? sums_.get() : nullptr,
                          .rank = static_cast<int>(i),
                          .share = static_cast<float>(ShareOf(parts[i], batch))};
     const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {
@@ -173,7 +173,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
                                                           gradients_of(i), on_done, arriving, sum));
       return absl::OkStatus();
     });
-    if (!status.ok() && devices_add_up) {
+    if (!status.ok() && devices_sum) {
       aborted = true;
       sums_->Abort();
     }
@@ -183,7 +183,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   const auto add_up = [&] {
     while (const std::optional<int> variable = countdown.Next()) {
       const auto& [offset, size] = layout().variables[*variable];
-      for (size_t i = 0; i < parts.size() && !devices_add_up; ++i) {
+      for (size_t i = 0; i < parts.size() && !devices_sum; ++i) {
         AddPart(gradients_of(i).subspan(offset, size), ShareOf(parts[i], batch), /*begins=*/i == 0,
                 gradients.subspan(offset, size));
       }

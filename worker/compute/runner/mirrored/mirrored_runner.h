@@ -90,8 +90,8 @@ class MirroredRunner : public ModelRunner {
   const std::vector<std::unique_ptr<Replica>> replicas_;
   // By replica, if the host adds up; the first replica uses the caller's buffer.
   std::vector<PartGradients> part_gradients_;
-  std::unique_ptr<GradientSums> sums_;      // null: the host adds up
-  std::map<int64_t, bool> devices_add_up_;  // by the number of examples in a batch
+  std::unique_ptr<GradientSums> sums_;   // null: the host adds up
+  std::map<int64_t, bool> devices_sum_;  // by the number of examples in a batch
 };
 
 }  // namespace shoal
