@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 

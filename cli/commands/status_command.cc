@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "cli/commands/command.h"
 #include "cli/commands/run_without_coordinator.h"
 #include "cli/coordinator_calls/status_query.h"

@@ -10,9 +10,9 @@
 
 namespace shoal {
 
-// The deaths of tasks, for the last lines of a failed training. Its size is
-// bounded: it keeps the description of each task's first death, a sentence for each of the newest
-// deaths, and a count. Plain state; not thread-safe.
+// The deaths of tasks, for the last lines of a failed training. Its size is bounded: it keeps the
+// description of each task's first death, a sentence for each of the newest deaths, and a count.
+// Plain state; not thread-safe.
 class DeathList {
  public:
   static constexpr size_t kMaxListed = 20;

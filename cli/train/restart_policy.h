@@ -9,7 +9,7 @@
 namespace shoal {
 
 // Decides how often and how soon a task that keeps dying is restarted: a limited number of times,
-// with growing pauses. A task that has run well for a while starts again from zero. Plain state;
+// with growing pauses. A task that has run for 60 s starts again from zero. Plain state;
 // not thread-safe.
 class RestartPolicy {
  public:
@@ -18,7 +18,7 @@ class RestartPolicy {
 
   // Call when a task dies that had run for `ran`. Returns nullopt if it must not be restarted.
   std::optional<Time> PauseBeforeRestart(const TaskId& task, Time ran);
-  // Returns the number of restarts since the task last ran for a long time.
+  // Returns the number of restarts since the task last ran for 60 s.
   int restarts(const TaskId& task) const;
 
  private:

@@ -352,7 +352,7 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                     ps.chunks, ps.chunks == 1 ? " chunk\n" : " chunks\n");
   }
   text +=
-      "memory of a process: what it holds, as a sum, then the most, with what it needs at times; "
+      "memory of a process: permanent memory, then the max with temporary memory; "
       "\"the program\" is code, libraries and threads, rounded up:\n";
   for (const MemoryNeeds& task : needs.memory) {
     absl::StrAppend(&text, "  ", task.task, ": ", task.ToText(), "\n");

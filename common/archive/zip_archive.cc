@@ -89,7 +89,7 @@ absl::StatusOr<std::string> ZipArchive::ReadMember(const std::string& name, uint
     text.append(piece.data(), count);
     if (text.size() > max_bytes) {
       return absl::DataLossError(
-          absl::StrCat(member.name(), ": has more than ", max_bytes, " bytes, the maximum"));
+          absl::StrCat(member.name(), ": has more than ", max_bytes, " bytes, the max"));
     }
     if (count < piece.size()) return text;
   }

@@ -13,12 +13,12 @@
 
 namespace shoal {
 
-// A class of Keras that is a kind of something: Huber, a loss.
+// A class of Keras in a table of one kind, such as Huber in the table of losses.
 template <typename Made>
 struct KerasType {
-  const char* class_name;               // Keras's
+  const char* class_name;               // in Keras
   Made (*make)(KerasOptions& options);  // reads the options; "name" may be left to the table
-  const char* short_name = "";          // what Keras takes too: "mse"; empty where there is none
+  const char* short_name = "";          // Keras's short name: "mse"; empty if there is none
 };
 
 // The name of a class elsewhere, in small letters without underscores: "rmse".
@@ -27,17 +27,18 @@ struct ForeignName {
   const char* class_name;
 };
 
-// A class of Keras that a table lacks, and what there is instead: "give the optimizer a schedule".
+// A class of Keras that a table lacks, and its replacement: "give the optimizer a schedule".
 struct ClassReplacement {
   const char* class_name;
   const char* what;
 };
 
-// Whether Keras takes `name` for a class: "MeanSquaredError", "mean_squared_error", "mse", "MSE".
+// Returns whether `name` names the class in Keras: "MeanSquaredError", "mean_squared_error", "mse",
+// "MSE".
 bool NamesKerasClass(const std::string& name, const char* class_name, const char* short_name);
 
-// "is "rmse", a metric that Shoal lacks; in Keras it is …", or what there is instead, or the
-// nearest of `known`.
+// Returns "is "rmse", a metric that Shoal lacks; in Keras it is …", or with the replacement, or
+// with the nearest of `known`.
 std::string UnknownKerasClass(const std::string& name, const char* what,
                               const std::vector<std::string>& known,
                               std::span<const ForeignName> foreign,
@@ -50,37 +51,37 @@ struct KerasClassDoc {
   std::vector<std::string> options;
 };
 
-// Adds an error where "fn", the function that a class of Keras wraps and that some versions write,
-// is another than that of the class: then the class is one of the user's own.
+// Adds an error if "fn" is not the function of the class. Some versions of Keras write "fn", the
+// function that a class wraps. Another function means that the class is the user's own.
 void CheckWrappedFunction(JsonObject& config, const char* class_name);
 
 // "`mean_squared_error`, `mse`"
 std::string DocumentedNames(const char* class_name, const char* short_name);
 
-// The rows of a table of them. Options that all have alike come in a first row, "all".
+// Returns the rows of a table of classes. The first row, "all", has the options of all classes.
 std::vector<std::string> DocumentationRows(const std::vector<KerasClassDoc>& classes,
                                            bool with_names);
 
-// All kinds of something that Shoal has, each made from an object as Keras writes it. Immutable;
-// thread-safe.
+// All classes of one kind, such as losses, that Shoal has. Each is made from an object as Keras
+// writes it. Immutable; thread-safe.
 template <typename Made>
 class KerasTable {
  public:
   struct Object {
     Made made;
-    std::string plain_name;    // that it was given by: "mse"; empty where by a class
-    const char* class_name;    // as it stands in the table
-    nlohmann::json canonical;  // {"class_name", "config"} with every option; reads back as the same
+    std::string plain_name;    // the plain name in the job: "mse"; empty if the job names a class
+    const char* class_name;    // as in the table
+    nlohmann::json canonical;  // {"class_name", "config"} with every option; Read() gives the same
   };
 
-  // `what`, "a loss", stands in errors. The lists outlive this.
+  // Errors contain `what`, such as "a loss". The lists outlive this.
   constexpr KerasTable(const char* what, std::span<const KerasType<Made>> types,
                        std::span<const ForeignName> foreign = {},
                        std::span<const ClassReplacement> replacements = {})
       : what_(what), types_(types), foreign_(foreign), replacements_(replacements) {}
 
-  // Reads `value`, which stands at `path`: what ReadKerasObject() takes. What is wrong is added to
-  // `errors`, and what is returned then, if anything, is of no use.
+  // Reads `value` at `path`, in the forms that ReadKerasObject() accepts. Adds errors to `errors`;
+  // the result is then meaningless, or nullopt.
   std::optional<Object> Read(const nlohmann::json& value, const std::string& path,
                              JsonErrors* errors) const {
     KerasObject object;
@@ -102,15 +103,15 @@ class KerasTable {
     return std::nullopt;
   }
 
-  // Keras's names of the classes, in the order of the table.
+  // Returns Keras's names of the classes, in the order of the table.
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const KerasType<Made>& type : types_) names.emplace_back(type.class_name);
     return names;
   }
 
-  // The rows of the documentation's table, which a test compares: "| `Huber` | … |"; with the other
-  // names of each class where `with_names`.
+  // Returns the rows of the documentation's table, which a test compares: "| `Huber` | … |". With
+  // `with_names` a row has the other names of its class.
   std::vector<std::string> Docs(bool with_names) const {
     std::vector<KerasClassDoc> classes;
     for (const KerasType<Made>& type : types_) {

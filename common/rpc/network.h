@@ -92,9 +92,9 @@ class Network {
   // more. Before this call they share none if there is a limit (SharedMemoryRoom).
   virtual void KeepFree(uint64_t /*bytes*/) {}
 
-  // Decides over a stream that a client has opened: accepts it and returns its callbacks, or
-  // rejects it with an error, which the client gets. The stream is usable once the function has
-  // returned.
+  // Decides whether to accept a new stream of a client. Returns the callbacks of an accepted
+  // stream. An error rejects the stream, and the client gets it. The stream is usable once the
+  // function has returned.
   using Acceptor = std::function<absl::StatusOr<StreamCallbacks>(const std::string& method,
                                                                  std::unique_ptr<Stream> stream)>;
   // Listens at `address` ("127.0.0.1:0" takes a free port). Returns the bound address. Once per

@@ -44,8 +44,7 @@ class ReconnectingStream {
   void Open();
   // Opens the next stream after a pause. Requires that none is open.
   void OpenLater();
-  // Reports that the peer has accepted this stream. Only the first call for a
-  // stream counts.
+  // Reports that the peer has accepted this stream. Only the first call for a stream counts.
   void MarkAccepted();
 
   // These three have no effect while no stream is open.

@@ -14,6 +14,9 @@
 
 namespace shoal {
 
+// A server warns at most this often that silent connections or streams end for new ones.
+inline constexpr Time kCrowdedWarningPeriod = std::chrono::minutes(1);
+
 // The connections of clients to a server of this process, up to a max. A connection talks while it
 // has a stream on which the client has sent a valid message. Else it is silent. Silent connections
 // give way to new ones if there is no more room. Otherwise they could keep all others out.

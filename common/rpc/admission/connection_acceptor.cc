@@ -20,9 +20,6 @@ namespace {
 constexpr int kPauseMs = 100;
 constexpr int kShortPauseMs = 10;
 
-// Warns at most this often that silent connections are ended for others.
-constexpr std::chrono::minutes kCrowdedWarningPeriod{1};
-
 // Descriptors for all but connections of clients: files, the HTTP port, connections to others.
 constexpr rlim_t kOtherFiles = 128;
 
@@ -88,7 +85,7 @@ void ConnectionAcceptor::WarnCrowded() {
     return;
   warned_at_ = now;
   options_.warn(absl::StrCat(address(), " has ", options_.connections->max_connections(),
-                             " connections, the maximum at a limit of ", FileLimit(),
+                             " connections, the max at a limit of ", FileLimit(),
                              " open files (ulimit -n); it closes silent ones for new ones"));
 }
 
@@ -109,7 +106,7 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
     if (room == ClientConnections::Room::kNone) {
       return {kPauseMs, absl::StrCat(address(), " accepts no more connections: ",
                                      options_.connections->max_connections(),
-                                     " are open, the maximum at a limit of ", FileLimit(),
+                                     " are open, the max at a limit of ", FileLimit(),
                                      " open files (ulimit -n)")};
     }
     const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -3,12 +3,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace shoal {
-namespace {
-
-// Warns at most this often that silent streams end for others.
-constexpr Time kDisplacedWarningPeriod = std::chrono::minutes(1);
-
-}  // namespace
 
 absl::Status StreamAdmission::Admit(
     const NewStream& stream,
@@ -21,14 +15,14 @@ absl::Status StreamAdmission::Admit(
   }
   if (streams() <= options_.max_streams) return absl::OkStatus();
   const absl::Status crowded = absl::ResourceExhaustedError(
-      absl::StrCat(options_.address, " has ", options_.max_streams, " streams open, the maximum"));
+      absl::StrCat(options_.address, " has ", options_.max_streams, " streams open, the max"));
   while (streams() > options_.max_streams) {
     const uint64_t oldest = *silent_.begin();
     if (oldest == stream.number) return stream.always ? absl::OkStatus() : crowded;
     silent_.erase(silent_.begin());
     displace(oldest, crowded);
     const Time now = options_.loop->Now();
-    if (options_.warn && (!warned_at_ || now - *warned_at_ >= kDisplacedWarningPeriod)) {
+    if (options_.warn && (!warned_at_ || now - *warned_at_ >= kCrowdedWarningPeriod)) {
       warned_at_ = now;
       options_.warn(absl::StrCat(crowded.message(), "; it ends silent ones for new ones"));
     }

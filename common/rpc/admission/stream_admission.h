@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,13 +36,13 @@ class StreamAdmission {
   };
   explicit StreamAdmission(Options options) : options_(std::move(options)) {}
 
-  // Decides over a new stream. It is silent, and takes a place even if it is rejected. Calls
+  // Decides whether to accept a new stream. It is silent, and takes a place even if rejected. Calls
   // `displace` for each older stream that must give way, with the reason; it must end that stream.
   // kResourceExhausted: why the new stream is rejected.
   absl::Status Admit(
       const NewStream& stream,
       absl::FunctionRef<void(uint64_t displaced, const absl::Status& reason)> displace);
-  // Reports that an admitted stream begins, or ends, to talk. Requires a change.
+  // Reports that an admitted stream begins or stops talking. Requires a change.
   void SetTalks(uint64_t stream, uint64_t connection, bool talks);
   // Frees the place of a silent stream that has ended.
   void Remove(uint64_t stream, uint64_t connection);

@@ -159,7 +159,7 @@ absl::Status SharedPayloads::Find(Message* message) {
   Release();
   if (message->fields.size() > kMaxFieldsBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a message of ", message->fields.size(),
-                                                   " bytes without its payload; the maximum is ",
+                                                   " bytes without its payload; the max is ",
                                                    kMaxFieldsBytes));
   }
   proto::WithSharedPayload with;

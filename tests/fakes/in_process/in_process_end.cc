@@ -70,7 +70,7 @@ void InProcessEnd::Send(Message message) {
   const size_t bytes = EncodedSize(message);
   if (bytes > limits_.max_message_bytes) {
     const absl::Status error = absl::ResourceExhaustedError(
-        absl::StrCat("a message of ", bytes, " bytes; the maximum is ", limits_.max_message_bytes));
+        absl::StrCat("a message of ", bytes, " bytes; the max is ", limits_.max_message_bytes));
     return side_ == Side::kServer ? Finish(error) : Break(error);
   }
   const std::shared_ptr<InProcessEnd> peer = peer_.lock();

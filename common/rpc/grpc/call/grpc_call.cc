@@ -96,8 +96,8 @@ void GrpcCall::Send(Message message) {
   if (end_ || broken_ || closed_) return;
   const size_t bytes = EncodedSize(message);
   if (bytes > limits_.max_message_bytes) {
-    return Fail(absl::ResourceExhaustedError(absl::StrCat(
-        "a message of ", bytes, " bytes; the maximum is ", limits_.max_message_bytes)));
+    return Fail(absl::ResourceExhaustedError(
+        absl::StrCat("a message of ", bytes, " bytes; the max is ", limits_.max_message_bytes)));
   }
   if (!CheckQueue(bytes)) return;
   queued_bytes_ += bytes;
@@ -154,8 +154,8 @@ std::optional<grpc::ByteBuffer> GrpcCall::MakeNext() {
     const size_t bytes = EncodedSize(*message);
     if (bytes > limits_.max_message_bytes) {
       DropSources();
-      Fail(absl::ResourceExhaustedError(absl::StrCat(
-          "a message of ", bytes, " bytes; the maximum is ", limits_.max_message_bytes)));
+      Fail(absl::ResourceExhaustedError(
+          absl::StrCat("a message of ", bytes, " bytes; the max is ", limits_.max_message_bytes)));
       return std::nullopt;
     }
     if (shared_ != nullptr) shared_->Place(&*message);

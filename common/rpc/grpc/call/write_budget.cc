@@ -1,7 +1,6 @@
 #include "common/rpc/grpc/call/write_budget.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
