@@ -154,8 +154,8 @@ def test_a_stop_gives_up_a_ps_that_does_not_answer_and_names_it(tmp_path):
         job.server.signal(signal.SIGSTOP)
         job.chief.signal(signal.SIGTERM)
         assert job.chief.wait() == 143
-        given_up, = (line for line in job.chief.output().splitlines() if "stopping: without a checkpoint" in line)
-        assert "ps 0 " in given_up, given_up
+        stopping, = (line for line in job.chief.output().splitlines() if "stopping: without a checkpoint" in line)
+        assert "ps 0 " in stopping, stopping
 
 
 def test_ctrl_c_ends_shoal_train_whose_ps_does_not_answer(tmp_path):

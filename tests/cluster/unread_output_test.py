@@ -70,7 +70,7 @@ def test_a_job_whose_log_nobody_reads_is_trained(tmp_path, unread):
 
 
 @pytest.mark.parametrize("task_type", ["ps", "chief"])
-def test_a_daemon_whose_log_nobody_reads_heeds_sigterm(tmp_path, unread, task_type):
+def test_a_daemon_whose_log_nobody_reads_ends_on_sigterm(tmp_path, unread, task_type):
     job = write_job(tmp_path)
     with Cluster(tmp_path) as cluster, Unread(unread) as unread_log:
         program, arguments = {"ps": ("shoal-ps", []),
@@ -83,7 +83,7 @@ def test_a_daemon_whose_log_nobody_reads_heeds_sigterm(tmp_path, unread, task_ty
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_shoal_train_whose_output_nobody_reads_heeds_sigterm(tmp_path, unread, stream):
+def test_shoal_train_whose_output_nobody_reads_ends_on_sigterm(tmp_path, unread, stream):
     job = write_job(tmp_path, examples=8000, epochs=100000)
     records = tmp_path / "records"
     records.mkdir()

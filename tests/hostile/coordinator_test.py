@@ -60,7 +60,7 @@ def test_whoever_cancelled_a_checkpoint_does_not_wait_for_one(honest):
     honest.check_serves()
 
 
-def test_names_of_many_megabytes_are_refused_and_long_ones_are_cut(honest):
+def test_names_of_many_megabytes_are_rejected_and_long_ones_are_cut(honest):
     with growth_below(honest.coordinator, 150):
         for _ in range(4):
             with FakeWorker(honest.chief, host="h" * (50 << 20)) as worker:
@@ -71,7 +71,7 @@ def test_names_of_many_megabytes_are_refused_and_long_ones_are_cut(honest):
             honest.check_serves()
 
 
-def test_long_messages_are_refused_before_they_are_in_memory(honest):
+def test_long_messages_are_rejected_before_they_are_in_memory(honest):
     with growth_below(honest.coordinator, 100), contextlib.ExitStack() as stack:
         for method, request in (("Cluster/Status", cluster.StatusRequest(version="v" * (50 << 20))),
                                 ("Coordinator/Work", coordinator.WorkerReport(hello=coordinator.WorkerHello(host="h" * (50 << 20))))):

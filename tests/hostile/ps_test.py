@@ -130,7 +130,7 @@ def test_a_fence_writes_into_no_directory_but_those_of_its_run(tmp_path):
         cluster.check_serves()
 
 
-def test_a_claim_by_nobody_is_refused_while_the_run_goes_on(tmp_path):
+def test_a_claim_by_nobody_is_rejected_while_the_run_goes_on(tmp_path):
     with HonestCluster(tmp_path).start_all() as cluster:
         with ControlOfPs(cluster.spec["ps"][0]) as stranger:
             stranger.term += 1000 << 32

@@ -60,7 +60,7 @@ def test_a_picture_whose_sums_are_infinite_costs_no_good_checkpoint(tmp_path):
     assert good[-1] in done.stdout + done.stderr, "the message names what there is"
 
 
-def test_a_layer_named_like_a_slot_is_refused_before_it_trains(tmp_path):
+def test_a_layer_named_like_a_slot_is_rejected_before_it_trains(tmp_path):
     model = json.loads(json.dumps(MODEL))
     model["config"]["layers"][3]["config"]["name"] = "adam_m/d"
     model["config"]["layers"][4]["config"]["name"] = "d"

@@ -99,7 +99,7 @@ def test_an_evaluation_without_a_test_set_crashes_no_worker(tmp_path, cluster, c
             drain(orders, process)
 
 
-def test_a_model_larger_than_memory_is_refused_by_name(tmp_path, cluster, chief):
+def test_a_model_larger_than_memory_is_rejected_by_name(tmp_path, cluster, chief):
     units = math.isqrt(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))  # four times the memory: units² floats
     model = wide_model(units)
     layers = model["config"]["layers"]

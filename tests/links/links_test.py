@@ -127,7 +127,7 @@ def train_over(star, job, run, logs):
 
 @needs_namespaces
 def test_a_worker_behind_a_mobile_link_trains(tmp_path):
-    """Nobody takes a slow link for a dead machine: no lease runs out, no connection is given up."""
+    """Nobody takes a slow link for a dead machine: no lease runs out, no connection is broken."""
     job = write_job(tmp_path, examples=96, epochs=1)
     (tmp_path / "model.json").write_text(json.dumps(WIDE_MODEL))
     with Star([Link(1000, 0), MOBILE], tmp_path) as star:

@@ -137,7 +137,7 @@ proctype cuts() {
        kbuf[0] = buf[0]; kbuf[1] = buf[1]; kmom[0] = mom[0]; kmom[1] = mom[1];
 #endif
        kept = f; cut = NONE }
-  :: atomic { mine != timeline -> goto over }      /* given up */
+  :: atomic { mine != timeline -> goto over }      /* cancelled */
   fi;
 over: skip
 }

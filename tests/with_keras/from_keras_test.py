@@ -313,7 +313,7 @@ def test_what_is_only_called_as_keras_calls_it_is_refused(tmp_path, data, layer)
     {"optimizer": of_name("LossScaleOptimizer", keras.optimizers.LossScaleOptimizer)(keras.optimizers.SGD())},
     {"optimizer": keras.optimizers.SGD(of_name("CosineDecay", S.CosineDecay)(0.1, 10))}],
     ids=["loss", "metric", "optimizer", "scaling", "schedule"])
-def test_parts_of_compile_that_are_only_called_so_are_refused(tmp_path, data, compiled):
+def test_parts_of_compile_that_are_only_called_so_are_rejected(tmp_path, data, compiled):
     with pytest.raises(ValueError):
         write_job(model(**compiled), tmp_path / "job", data["classes"], epochs=1)
     assert not (tmp_path / "job").exists()
