@@ -43,9 +43,8 @@ struct Job {
     // The number of steps in which that scale grows to its final value. Under async, the number of
     // leased steps grows too. 0: both have their final values from the first step on.
     uint64_t warmup_steps = 0;
-    // Only async: the number of workers that scales the three fields above (scale_learning_rate,
-    // momentum_by_workers, warmup_steps). 0: the job has none of the three, or ResolveStrategy()
-    // has not yet set the number of listed workers.
+    // Only async: the number of workers, which scales the three fields above. 0: the job has none
+    // of the three, or ResolveStrategy() has not yet set the number of listed workers.
     uint64_t workers = 0;
     // Only async: workers pull the values that are expected after this many more updates.
     uint64_t look_ahead = 0;
