@@ -80,7 +80,7 @@ def test_what_is_left_of_the_budget_is_a_cap_too(programs, clock, sign, passing)
 
 def test_what_a_program_has_started_ends_with_it(programs, sign, passing, monkeypatch):
     monkeypatch.setattr("programs.PATIENCE_SECONDS", 0.1)
-    # Neither of the two heeds being asked.
+    # Neither of the two ends on request.
     child = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); {begins(sign)}; time.sleep(120)"
     code = f"import signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); subprocess.run([sys.executable, '-c', {child!r}])"
     assert passing(8, python, programs, code, cap=8).output == "deaf\n"
