@@ -67,7 +67,7 @@ def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
         again = shoal("drain", "worker/1", "--chief", job.cluster.chief)
         assert again.returncode == 78 and "worker 1" in again.stderr and ": 0" in again.stderr, again.stderr
         server = shoal("drain", "ps:0", "--chief", job.cluster.chief)
-        assert server.returncode == 78 and "the chief" in server.stderr
+        assert server.returncode == 78 and "shoal drain chief" in server.stderr
         wrong = shoal("drain", "wroker:1", "--chief", job.cluster.chief)
         assert wrong.returncode == 78 and "worker:1 or chief" in wrong.stderr
         neither = shoal("drain", "worker:1")
