@@ -17,7 +17,7 @@
 
 namespace shoal {
 
-// Of the coordinator in most tests.
+// The term of the coordinator in most tests.
 inline constexpr uint64_t kTerm = MakeTerm(1, 5);
 
 // A job whose model has two Dense layers: 4 chunks on one ps, SGD with learning rate 1.

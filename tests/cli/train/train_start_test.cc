@@ -1,4 +1,4 @@
-// What `shoal train` rejects before it starts anything, and with which fields of the job it does.
+// `shoal train` rejects bad jobs before it starts anything, and names the fields of the job.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ namespace shoal {
 // The workers of tests that lease steps, and when they ask.
 inline constexpr StepDispatcher::WorkerKey kAnn = 1, kBob = 2, kEve = 3;
 inline constexpr Time kNow = std::chrono::seconds(100);
-// Of a lease.
+// The time for which a step is leased.
 inline constexpr Time kTimeout = std::chrono::seconds(60);
 
 }  // namespace shoal

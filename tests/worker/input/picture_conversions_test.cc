@@ -27,7 +27,7 @@ Json KnownPictures() {
   return Json::parse(file)["pictures"];
 }
 
-// What TensorFlow rejects: a JPEG has no alpha, which is opaque, and CMYK is no grey.
+// TensorFlow rejects these: a JPEG has no alpha, so it is opaque, and CMYK is no grey.
 void ExpectBeyondTensorFlow(const Json& known, int channels) {
   Picture picture;
   const absl::Status status =
