@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,14 +25,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-StepDispatcher Make(uint64_t total, uint64_t window = 1000, uint64_t base = 0,
-                    const std::vector<uint64_t>& done = {}) {
-  return StepDispatcher({.total_steps = total, .window_steps = window, .lease_timeout = kTimeout},
-                        base, done);
-}
-
 TEST(StepDispatcherTest, LeasesTheLowestStepsInOrder) {
-  StepDispatcher steps = Make(5);
+  StepDispatcher steps = MakeDispatcher(5);
   EXPECT_EQ(steps.Take(kAnn, 2, kNow), (StepRun{0, 2}));
   EXPECT_EQ(steps.Take(kBob, 1, kNow), (StepRun{2, 1}));
   EXPECT_EQ(steps.first_unleased(), 3u);
@@ -48,7 +39,7 @@ TEST(StepDispatcherTest, LeasesTheLowestStepsInOrder) {
 }
 
 TEST(StepDispatcherTest, TheWindowBoundsLeasesFromTheFirstUndoneStep) {
-  StepDispatcher steps = Make(100, /*window=*/4);
+  StepDispatcher steps = MakeDispatcher(100, /*window=*/4);
   EXPECT_EQ(steps.Take(kAnn, 50, kNow), (StepRun{0, 4}));
   EXPECT_TRUE(steps.Done(kAnn, 2, kNow));
   EXPECT_EQ(steps.Take(kAnn, 50, kNow).count, 0u) << "step 0 is not done: the base stays";
@@ -61,7 +52,7 @@ TEST(StepDispatcherTest, TheWindowBoundsLeasesFromTheFirstUndoneStep) {
 }
 
 TEST(StepDispatcherTest, TheLimitWithholdsSteps) {
-  StepDispatcher steps = Make(10);
+  StepDispatcher steps = MakeDispatcher(10);
   steps.set_limit(3);
   EXPECT_EQ(steps.Take(kAnn, 8, kNow), (StepRun{0, 3}));
   EXPECT_EQ(steps.Take(kBob, 8, kNow).count, 0u);
@@ -75,7 +66,7 @@ TEST(StepDispatcherTest, TheLimitWithholdsSteps) {
 }
 
 TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   const Time later = kNow + std::chrono::seconds(1);
   steps.Take(kAnn, 2, kNow);
   steps.Take(kBob, 2, later);
@@ -95,7 +86,7 @@ TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
 }
 
 TEST(StepDispatcherTest, WhatAnotherWasFasterWithIsBeforeAWorkerUntilItSaysSo) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   const Time later = kNow + std::chrono::seconds(1);
   const std::set<StepDispatcher::WorkerKey> anybody = {kAnn, kBob};
   EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 0u);
@@ -120,7 +111,7 @@ TEST(StepDispatcherTest, WhatAnotherWasFasterWithIsBeforeAWorkerUntilItSaysSo) {
 }
 
 TEST(StepDispatcherTest, WhatIsNeitherDoneNorLeasedIsCounted) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   steps.Take(kAnn, 3, kNow);
   steps.Take(kBob, 2, kNow);
   steps.Done(kAnn, 0, kNow);
@@ -131,7 +122,7 @@ TEST(StepDispatcherTest, WhatIsNeitherDoneNorLeasedIsCounted) {
 }
 
 TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   const Time later = kNow + std::chrono::seconds(1);
   for (const auto& [one, other] : {std::pair(kAnn, kBob), std::pair(kBob, kAnn)}) {
     const uint64_t step = steps.first_unleased();
@@ -146,7 +137,7 @@ TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
 }
 
 TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   steps.Take(kAnn, 3, kNow);
   ASSERT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
   steps.Revoke({{kAnn, 0}, {kBob, 0}});
@@ -185,7 +176,7 @@ TEST(StepDispatcherTest, TheStrategysRuleIsAskedAndTold) {
 }
 
 TEST(StepDispatcherTest, ReleasedStepsAreLeasedAgainFirst) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   steps.Take(kAnn, 3, kNow);
   steps.Take(kBob, 3, kNow);
   EXPECT_TRUE(steps.Done(kAnn, 1, kNow));
@@ -200,7 +191,7 @@ TEST(StepDispatcherTest, ReleasedStepsAreLeasedAgainFirst) {
 }
 
 TEST(StepDispatcherTest, ReleaseCountsOnlyTheStepsThatItOpens) {
-  StepDispatcher steps = Make(20);
+  StepDispatcher steps = MakeDispatcher(20);
   steps.Take(kAnn, 2, kNow);
   EXPECT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
   EXPECT_EQ(steps.Release(kAnn), 1u) << "Bob still holds step 0";
@@ -210,7 +201,7 @@ TEST(StepDispatcherTest, ReleaseCountsOnlyTheStepsThatItOpens) {
 }
 
 TEST(StepDispatcherTest, AnybodyMayReportAStepOnce) {
-  StepDispatcher steps = Make(4);
+  StepDispatcher steps = MakeDispatcher(4);
   steps.Take(kAnn, 2, kNow);
   EXPECT_TRUE(steps.Done(kBob, 0, kNow)) << "leased to another";
   EXPECT_FALSE(steps.Done(kAnn, 0, kNow)) << "done already";
@@ -228,7 +219,7 @@ TEST(StepDispatcherTest, AnybodyMayReportAStepOnce) {
 // No lease reaches beyond the window, so no honest report does; a step from far away costs no
 // memory.
 TEST(StepDispatcherTest, AReportFromBeyondTheWindowIsDropped) {
-  StepDispatcher steps = Make(uint64_t{1} << 60, /*window=*/16);
+  StepDispatcher steps = MakeDispatcher(uint64_t{1} << 60, /*window=*/16);
   EXPECT_FALSE(steps.Done(kEve, uint64_t{1} << 59, kNow));
   EXPECT_FALSE(steps.Done(kEve, 16, kNow));
   EXPECT_EQ(steps.first_unleased(), 0u);
@@ -236,7 +227,7 @@ TEST(StepDispatcherTest, AReportFromBeyondTheWindowIsDropped) {
 }
 
 TEST(StepDispatcherTest, WhatWasNotDoneAfterAllIsOpenAgain) {
-  StepDispatcher steps = Make(10, /*window=*/4);
+  StepDispatcher steps = MakeDispatcher(10, /*window=*/4);
   EXPECT_EQ(steps.Take(kAnn, 4, kNow), (StepRun{0, 4}));
   for (const uint64_t step : {0, 1, 2}) EXPECT_TRUE(steps.Done(kAnn, step, kNow));
   EXPECT_EQ(steps.Take(kBob, 3, kNow), (StepRun{4, 3}));
@@ -255,7 +246,7 @@ TEST(StepDispatcherTest, WhatWasNotDoneAfterAllIsOpenAgain) {
 }
 
 TEST(StepDispatcherTest, AReleasedStepThatIsReportedAfterAllIsNotLeasedAgain) {
-  StepDispatcher steps = Make(3);
+  StepDispatcher steps = MakeDispatcher(3);
   steps.Take(kAnn, 3, kNow);
   steps.Release(kAnn);
   EXPECT_TRUE(steps.Done(kAnn, 1, kNow));
@@ -264,7 +255,7 @@ TEST(StepDispatcherTest, AReleasedStepThatIsReportedAfterAllIsNotLeasedAgain) {
 }
 
 TEST(StepDispatcherTest, LeasesExpireUnlessTheirWorkerReports) {
-  StepDispatcher steps = Make(10);
+  StepDispatcher steps = MakeDispatcher(10);
   steps.Take(kAnn, 2, kNow);
   steps.Take(kBob, 2, kNow);
   EXPECT_THAT(steps.Expire(kNow + kTimeout - Time(1)), IsEmpty());
@@ -277,7 +268,7 @@ TEST(StepDispatcherTest, LeasesExpireUnlessTheirWorkerReports) {
 }
 
 TEST(StepDispatcherTest, TheClockOfALeaseStartsWhenItsWorkerHasNothingOlder) {
-  StepDispatcher steps = Make(10);
+  StepDispatcher steps = MakeDispatcher(10);
   steps.Take(kAnn, 1, kNow);
   steps.Take(kAnn, 1, kNow + kTimeout / 2);  // queued behind the first: no new deadline
   EXPECT_THAT(steps.Expire(kNow + kTimeout), ElementsAre(kAnn));
@@ -288,7 +279,7 @@ TEST(StepDispatcherTest, TheClockOfALeaseStartsWhenItsWorkerHasNothingOlder) {
 }
 
 TEST(StepDispatcherTest, AReportOfAnotherWorkersStepRenewsOnlyTheReportersDeadline) {
-  StepDispatcher steps = Make(10);
+  StepDispatcher steps = MakeDispatcher(10);
   steps.Take(kAnn, 2, kNow);
   steps.Take(kBob, 2, kNow);
   EXPECT_TRUE(steps.Done(kBob, 0, kNow + kTimeout / 2));
@@ -296,7 +287,7 @@ TEST(StepDispatcherTest, AReportOfAnotherWorkersStepRenewsOnlyTheReportersDeadli
 }
 
 TEST(StepDispatcherTest, StartsFromAnAppliedSetWithGaps) {
-  StepDispatcher steps = Make(12, 1000, /*base=*/4, /*done=*/{5, 6, 9});
+  StepDispatcher steps = MakeDispatcher(12, 1000, /*base=*/4, /*done=*/{5, 6, 9});
   EXPECT_EQ(steps.base(), 4u);
   EXPECT_EQ(steps.done_count(), 7u);
   EXPECT_EQ(steps.first_unleased(), 10u);
@@ -309,13 +300,13 @@ TEST(StepDispatcherTest, StartsFromAnAppliedSetWithGaps) {
 }
 
 TEST(StepDispatcherTest, AnAppliedSetThatAdjoinsTheBaseRaisesIt) {
-  StepDispatcher steps = Make(12, 1000, /*base=*/4, /*done=*/{4, 5});
+  StepDispatcher steps = MakeDispatcher(12, 1000, /*base=*/4, /*done=*/{4, 5});
   EXPECT_EQ(steps.base(), 6u);
-  EXPECT_EQ(Make(6, 1000, 4, {4, 5}).finished(), true);
+  EXPECT_EQ(MakeDispatcher(6, 1000, 4, {4, 5}).finished(), true);
 }
 
 TEST(StepDispatcherTest, HoldKeepsWhatAWorkerHasAfterATakeover) {
-  StepDispatcher steps = Make(20, /*window=*/10, /*base=*/2, /*done=*/{5});
+  StepDispatcher steps = MakeDispatcher(20, /*window=*/10, /*base=*/2, /*done=*/{5});
   steps.Hold(kAnn, 7, kNow);   // beyond all that is known
   steps.Hold(kAnn, 3, kNow);   // in a gap
   steps.Hold(kBob, 7, kNow);   // Ann has it
@@ -333,134 +324,6 @@ TEST(StepDispatcherTest, HoldKeepsWhatAWorkerHasAfterATakeover) {
   EXPECT_THAT(steps.Expire(kNow + kTimeout), ElementsAre(kAnn, kEve))
       << "held steps expire as leases do";
   EXPECT_EQ(steps.Take(kBob, 9, kNow), (StepRun{2, 3}));
-}
-
-// What the dispatcher promises, written down naively: every step's state in a map.
-struct NaiveModel {
-  uint64_t total, window, limit;
-  std::set<uint64_t> done;
-  std::map<uint64_t, StepDispatcher::WorkerKey> holder;
-  std::map<StepDispatcher::WorkerKey, Time> deadline;
-  uint64_t touched = 0;  // first step that was never leased, nor done
-
-  uint64_t base() const {
-    uint64_t step = 0;
-    while (done.contains(step)) ++step;
-    return step;
-  }
-  bool IsFree(uint64_t step) const { return !done.contains(step) && !holder.contains(step); }
-  uint64_t held(StepDispatcher::WorkerKey worker) const {
-    return std::count_if(holder.begin(), holder.end(),
-                         [worker](const auto& each) { return each.second == worker; });
-  }
-  void Lease(StepDispatcher::WorkerKey worker, uint64_t step, Time now) {
-    if (held(worker) == 0) deadline[worker] = now + kTimeout;
-    holder[step] = worker;
-    touched = std::max(touched, step + 1);
-  }
-  uint64_t Release(StepDispatcher::WorkerKey worker) {
-    return std::erase_if(holder, [worker](const auto& each) { return each.second == worker; });
-  }
-};
-
-TEST(StepDispatcherTest, BehavesLikeTheNaiveModel) {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    std::mt19937_64 random(seed);
-    const uint64_t total = 1 + random() % 60, window = 1 + random() % 30;
-    const uint64_t base = random() % (total + 1);
-    NaiveModel model{.total = total, .window = window, .limit = total};
-    std::vector<uint64_t> done;
-    for (uint64_t step = 0; step < base; ++step) model.done.insert(step);
-    for (uint64_t step = base; step < std::min(total, base + window); ++step) {
-      if (random() % 4 == 0) done.push_back(step);
-    }
-    model.done.insert(done.begin(), done.end());
-    model.touched = done.empty() ? base : done.back() + 1;
-    StepDispatcher steps = Make(total, window, base, done);
-    Time now = kNow;
-    for (int action = 0; action < 300; ++action) {
-      const StepDispatcher::WorkerKey worker = 1 + random() % 4;
-      const uint64_t step = random() % (total + 2);
-      now += std::chrono::seconds(random() % 8);
-      switch (random() % 7) {
-        case 0:
-        case 1: {
-          const uint64_t most = random() % 6;
-          const StepRun run = steps.Take(worker, most, now);
-          const uint64_t end = std::min({total, model.limit, model.base() + window});
-          uint64_t lowest = 0;
-          while (lowest < end && !model.IsFree(lowest)) ++lowest;
-          ASSERT_EQ(run.count > 0, most > 0 && lowest < end);
-          ASSERT_LE(run.count, most);
-          if (run.count > 0) {
-            ASSERT_EQ(run.first, lowest) << "the lowest free step first";
-          }
-          for (uint64_t i = run.first; i < run.first + run.count; ++i) {
-            ASSERT_LT(i, end);
-            ASSERT_TRUE(model.IsFree(i)) << i << " has two holders, or is done";
-            model.Lease(worker, i, now);
-          }
-          break;
-        }
-        case 2: {
-          const bool possible = step < total && step < model.base() + window;
-          if (model.deadline.contains(worker)) model.deadline[worker] = now + kTimeout;
-          const bool news = possible && model.done.insert(step).second;
-          ASSERT_EQ(steps.Done(worker, step, now), news) << step;
-          if (news) {
-            model.holder.erase(step);
-            model.touched = std::max(model.touched, step + 1);
-          }
-          break;
-        }
-        case 3:
-          steps.Hold(worker, step, now);
-          if (step < total && step < model.base() + window && model.IsFree(step)) {
-            model.Lease(worker, step, now);
-          }
-          break;
-        case 4:
-          ASSERT_EQ(steps.Release(worker), model.Release(worker));
-          model.deadline.erase(worker);
-          break;
-        case 5: {
-          std::vector<StepDispatcher::WorkerKey> expired;
-          for (const auto& [each, deadline] : model.deadline) {
-            if (model.held(each) > 0 && deadline <= now) expired.push_back(each);
-          }
-          for (const auto each : expired) {
-            model.Release(each);
-            model.deadline.erase(each);
-          }
-          ASSERT_EQ(steps.Expire(now), expired);
-          break;
-        }
-        case 6:
-          model.limit = random() % (total + 1);
-          steps.set_limit(model.limit);
-          break;
-      }
-      ASSERT_EQ(steps.base(), model.base());
-      ASSERT_EQ(steps.done_count(), model.done.size());
-      ASSERT_EQ(steps.leased_count(), model.holder.size());
-      ASSERT_EQ(steps.first_unleased(), std::max(model.touched, model.base()));
-      ASSERT_EQ(steps.finished(), model.done.size() == total);
-      for (StepDispatcher::WorkerKey each = 1; each <= 4; ++each) {
-        ASSERT_EQ(steps.held(each), model.held(each));
-      }
-    }
-    // Nothing is lost: from any state, one worker that does what it is given finishes the job.
-    steps.set_limit(total);
-    for (StepDispatcher::WorkerKey each = 1; each <= 4; ++each) steps.Release(each);
-    while (!steps.finished()) {
-      const StepRun run = steps.Take(kAnn, 7, now);
-      ASSERT_GT(run.count, 0u);
-      for (uint64_t i = run.first; i < run.first + run.count; ++i) {
-        ASSERT_TRUE(steps.Done(kAnn, i, now));
-      }
-    }
-  }
 }
 
 // Of what is handed back, only that which leaves no hole.
