@@ -100,14 +100,15 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   TakeColumnsOfRun(run_dir, &job);
   std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
+  EventLoop* const loop = network->loop();
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {
     result = status;
     daemon.Ending(result);
-    network->Stop();
+    loop->Stop();
   };
   TrainingRun::Options options{
-      .loop = network.get(),
+      .loop = loop,
       .network = network.get(),
       .job = std::move(job),
       .coordinator_address = cluster.coordinator_address().ToString(),
@@ -121,7 +122,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .take_over = take_over,
       .is_gone = IsProcessGone,
       .on_lead = [run_dir, address = cluster.coordinator_address().ToString(),
-                  loop = network.get()] { WriteAddress(run_dir, address, loop); },
+                  loop] { WriteAddress(run_dir, address, loop); },
       .on_over = on_over};
   SHOAL_ASSIGN_OR_RETURN(const auto run, TrainingRun::Create(std::move(options)));
   LogInfo("writing to " + run_dir);
@@ -137,7 +138,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
            .check_ready = [&run] { return run->CheckReady(); },
            .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));
   daemon.OnStopSignal([&](int count) {
-    network->Post([&, count] {
+    loop->Post([&, count] {
       if (count == 1) return run->Stop();
       // A second signal does not wait for a ps that may be gone for good.
       LogWarning("a second signal: ending without the checkpoint of the last steps");
@@ -145,7 +146,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
     });
   });
   run->Start();
-  daemon.Serving(network.get());
+  daemon.Serving(loop);
   network->Run();
   daemon.OnStopSignal({});
   return result;

@@ -15,15 +15,16 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec spec, daemon.ReadClusterSpec());
   const std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
+  EventLoop* const loop = network->loop();
   absl::Status result = absl::OkStatus();
   const auto end = [&] {
     daemon.Ending(result);
-    network->Stop();
+    loop->Stop();
   };
   ParameterServer server(
       {.index = spec.task.index,
        .incarnation = DrawIncarnation(),
-       .loop = network.get(),
+       .loop = loop,
        .control = {.coordinator = spec.coordinator_address().ToString(),
                    .workers = static_cast<int>(spec.workers.size()),
                    .memory = ReadMemoryLimit(),
@@ -41,13 +42,13 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
                       {.collect = [&server](MetricSamples* out) { server.Collect(out); },
                        .check_ready = [&server] { return server.CheckReady(); }}));
   daemon.OnStopSignal([&](int count) {
-    network->Post([&, count] {
+    loop->Post([&, count] {
       result = absl::CancelledError("stopped by a signal");
       // A second signal ends this ps at once.
       count == 1 ? server.Leave(drain_timeout) : end();
     });
   });
-  daemon.Serving(network.get());
+  daemon.Serving(loop);
   network->Run();
   daemon.OnStopSignal(nullptr);
   return result;

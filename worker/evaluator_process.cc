@@ -26,20 +26,21 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   // or the same network, as the coordinator.
   const Address* const listed = cluster.Find(cluster.task);
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  EventLoop* const loop = network->loop();
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {
     result = status;
     daemon.Ending(result);
-    network->Stop();
+    loop->Stop();
   };
   const int threads = ThreadsOf(flags);
-  ComputeThread computer({.loop = network.get(),
+  ComputeThread computer({.loop = loop,
                           .backend = NameOf(devices),
                           .freedoms = FreedomsOf(flags),
                           .threads = threads,
                           .only_evaluates = true,
                           .memory = ReadMemoryLimit()});
-  EvaluatorSession session({.loop = network.get(),
+  EvaluatorSession session({.loop = loop,
                             .network = network.get(),
                             .computer = &computer,
                             .coordinator = coordinator.ToString(),
@@ -58,9 +59,9 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                        .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
-      [&](int) { network->Post([&session] { session.Stop("told to stop by a signal"); }); });
+      [&](int) { loop->Post([&session] { session.Stop("told to stop by a signal"); }); });
   session.Start();
-  daemon.Serving(network.get());
+  daemon.Serving(loop);
   network->Run();
   daemon.OnStopSignal({});
   return result;

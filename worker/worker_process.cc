@@ -69,6 +69,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     return absl::InvalidArgumentError("--chief: " + std::string(address.status().message()));
   }
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  EventLoop* const loop = network->loop();
   StepRecords records(flags.step_records);
   const bool record = !flags.step_records.empty();
   std::function<void(uint64_t, const std::vector<uint64_t>&)> on_examples;
@@ -88,15 +89,15 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   const auto on_over = [&](WorkerSession::End end, const absl::Status& status) {
     result = end == WorkerSession::End::kDrained ? absl::CancelledError("drained") : status;
     daemon.Ending(result);
-    network->Stop();
+    loop->Stop();
   };
-  ComputeThread computer({.loop = network.get(),
+  ComputeThread computer({.loop = loop,
                           .backend = NameOf(*devices),
                           .freedoms = FreedomsOf(flags),
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
                           .on_examples = on_examples});
-  WorkerSession session({.loop = network.get(),
+  WorkerSession session({.loop = loop,
                          .network = network.get(),
                          .computer = &computer,
                          .coordinator = coordinator,
@@ -118,9 +119,9 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                        .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
-      [&](int) { network->Post([&session] { session.Drain("told to stop by a signal"); }); });
+      [&](int) { loop->Post([&session] { session.Drain("told to stop by a signal"); }); });
   session.Start();
-  daemon.Serving(network.get());
+  daemon.Serving(loop);
   network->Run();
   daemon.OnStopSignal({});
   if (const LogFields fields = session.PerStep(); !fields.empty())

@@ -38,6 +38,7 @@ absl::Status AskForStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string coordinator, options.job.Address());
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  EventLoop* const loop = network->loop();
   absl::Status result, printed;
   bool finished = false;
   const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
@@ -47,16 +48,15 @@ absl::Status AskForStatus(const StatusOptions& options) {
       printed = Print(*status, options);
     }
     // With --watch, polling continues until the job is over and its coordinator has ended.
-    if (!options.watch || !result.ok() || !printed.ok()) network->Stop();
+    if (!options.watch || !result.ok() || !printed.ok()) loop->Stop();
   };
   std::unique_ptr<StatusQuery> query;
   std::unique_ptr<StatusPoller> poller;
   if (options.watch) {
-    poller = std::make_unique<StatusPoller>(network.get(), network.get(), coordinator,
-                                            kWatchInterval, on_result);
+    poller =
+        std::make_unique<StatusPoller>(loop, network.get(), coordinator, kWatchInterval, on_result);
   } else {
-    query = std::make_unique<StatusQuery>(network.get(), network.get(), coordinator, kTimeout,
-                                          on_result);
+    query = std::make_unique<StatusQuery>(loop, network.get(), coordinator, kTimeout, on_result);
   }
   network->Run();
   SHOAL_RETURN_IF_ERROR(printed);

@@ -27,20 +27,21 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
                             google::protobuf::Message* reply) {
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  EventLoop* const loop = network->loop();
   absl::StatusOr<Message> answer = absl::InternalError("no answer");
-  ClusterCall call({.loop = network.get(),
+  ClusterCall call({.loop = loop,
                     .network = network.get(),
                     .address = address,
                     .method = method,
                     .timeout = timeout},
                    MakeMessage(request), [&](absl::StatusOr<Message> result) {
                      answer = std::move(result);
-                     network->Stop();
+                     loop->Stop();
                    });
   std::vector<std::string> waiting;
   std::optional<StatusPoller> poller;
-  network->CallAfter(kPatience, [&] {
-    poller.emplace(network.get(), network.get(), address, kWaitPrintPeriod,
+  loop->CallAfter(kPatience, [&] {
+    poller.emplace(loop, network.get(), address, kWaitPrintPeriod,
                    [&waiting](const absl::StatusOr<proto::StatusReply>& status) {
                      waiting.clear();
                      if (!status.ok()) return;

@@ -17,11 +17,12 @@ constexpr Time kReminderPeriod = std::chrono::seconds(10);
 
 absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
                           const std::function<void(const std::string&)>& say) {
-  const std::unique_ptr<GrpcNetwork> loop = GrpcNetwork::Create({});
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  EventLoop* const loop = network->loop();
   absl::Status result;
   LeaseHolder self = ThisProcess();
   self.address = address;
-  RunLock lease({.loop = loop.get(),
+  RunLock lease({.loop = loop,
                  .files = RealFileSystem(),
                  .directory = paths.lease(),
                  .self = self,
@@ -30,7 +31,7 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
     result = status;
     lease.Release();
     loop->Offload(
-        Lane::kBrief, [] {}, [&loop] { loop->Stop(); });  // after the release is written
+        Lane::kBrief, [] {}, [loop] { loop->Stop(); });  // after the release is written
   });
   const std::function<void(Time)> remind_after = [&](Time delay) {
     loop->CallAfter(delay, [&] {
@@ -41,7 +42,7 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
     });
   };
   remind_after(kPatience);
-  loop->Run();
+  network->Run();
   return result;
 }
 

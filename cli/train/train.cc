@@ -228,41 +228,42 @@ class Training {
     const ClusterPlan plan = PlanCluster();
     std::signal(SIGPIPE, SIG_IGN);
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
-    DescriptorWatch watch(network.get());
+    EventLoop* const loop = network->loop();
+    DescriptorWatch watch(loop);
     TrainingDisplay display(&console_, {.has_test_set = !job_.test.empty(),
                                         .first_epoch = first_epoch_,
                                         .epochs = job_.epochs,
                                         .workers = static_cast<size_t>(options_.workers)});
     std::unique_ptr<Supervisor> supervisor;
     LocalCluster cluster(
-        {.loop = network.get(),
+        {.loop = loop,
          .watch = &watch,
          .log_dir = run_->paths().logs(),
          .on_line = [this, &supervisor](
                         const Child& child,
                         const std::string& line) { OnLine(*supervisor, child, line); },
          .on_exit = [&supervisor](const Child& child) { supervisor->OnChildExit(child); }});
-    supervisor = std::make_unique<Supervisor>(
-        Supervisor::Options{.loop = network.get(),
-                            .cluster = &cluster,
-                            .console = &console_,
-                            .max_restarts = options_.max_restarts,
-                            .on_ended = [&network] { network->Stop(); }});
+    supervisor =
+        std::make_unique<Supervisor>(Supervisor::Options{.loop = loop,
+                                                         .cluster = &cluster,
+                                                         .console = &console_,
+                                                         .max_restarts = options_.max_restarts,
+                                                         .on_ended = [loop] { loop->Stop(); }});
     StopRequests stop_requests;
     SignalWatch signals(&watch, WatchedSignals(), [&](int signal) {
       if (signal == SIGCHLD) return cluster.ReapEnded();
       if (signal == SIGWINCH) return console_.set_style(TerminalStyle::Detect());
-      if (stop_requests.IsNew(network->Now())) supervisor->OnStopSignal();
+      if (stop_requests.IsNew(loop->Now())) supervisor->OnStopSignal();
     });
     SHOAL_RETURN_IF_ERROR(cluster.Start(DaemonCommands(plan, OwnEnvironment())));
-    StatusPoller poller(network.get(), network.get(), plan.addresses.coordinator, kStatusInterval,
+    StatusPoller poller(loop, network.get(), plan.addresses.coordinator, kStatusInterval,
                         [&](absl::StatusOr<proto::StatusReply> status) {
                           if (status.ok()) {
                             supervisor->OnCoordinatorAnswer();
                             // 0: the coordinator does not know yet.
                             if (status->steps_done() > 0) steps_done_ = status->steps_done();
                           }
-                          ShowStatus(status, *supervisor, network->Now(), &display);
+                          ShowStatus(status, *supervisor, loop->Now(), &display);
                         });
     network->Run();
     console_.ClearLive();

@@ -34,16 +34,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
   explicit GrpcNetworkImpl(const Options& options);
   ~GrpcNetworkImpl() override { End(Time::zero()); }
 
-  Time Now() const override { return loop_.Now(); }
-  TimerId CallAfter(Time delay, std::function<void()> callback) override {
-    return loop_.CallAfter(delay, std::move(callback));
-  }
-  void CancelTimer(TimerId timer) override { loop_.CancelTimer(timer); }
-  void Post(std::function<void()> callback) override { loop_.Post(std::move(callback)); }
-  void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override {
-    loop_.Offload(lane, std::move(work), std::move(done));
-  }
-  void Stop() override { loop_.Stop(); }
+  EventLoop* loop() override { return &loop_; }
   void Run(Time grace) override;
   Stats stats() const override;
   absl::Status CheckAccepting() const override {
@@ -100,14 +91,14 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
       channels_(options.max_message_bytes, options.keepalive) {}
 
 void GrpcNetworkImpl::Run(Time grace) {
-  CallAfter(kTrimPeriod, [this] { TrimMemory(); });
+  loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
   loop_.Run();
   End(grace);
 }
 
 void GrpcNetworkImpl::TrimMemory() {
   trim_.Check();
-  CallAfter(kTrimPeriod, [this] { TrimMemory(); });
+  loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
 }
 
 std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const std::string& method,
@@ -152,7 +143,7 @@ void GrpcNetworkImpl::WindDown(Time deadline) {
 void GrpcNetworkImpl::End(Time grace) {
   if (!loop_.Close()) return;
   if (server_ != nullptr) server_->StopListening();
-  const Time deadline = Now() + grace;
+  const Time deadline = loop_.Now() + grace;
   for (const auto& [key, call] : client_calls_) call->Silence();
   if (server_ != nullptr) server_->Silence();
   if (grace > Time::zero()) WindDown(deadline);

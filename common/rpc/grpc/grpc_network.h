@@ -17,11 +17,11 @@ struct Keepalive {
   int answer_ms = 5'000;    // max wait for its answer; then the peer is lost
 };
 
-// The network and event loop of a daemon: gRPC over TCP (or "unix:PATH") on one completion queue.
-// One thread, the caller of Run(), polls, reads, applies and writes. It sends payloads without a
-// copy and receives them as gRPC's slices. A server that listens also answers
-// grpc.health.v1.Health.
-class GrpcNetwork : public EventLoop, public Network {
+// The network of a daemon: gRPC over TCP (or "unix:PATH") on one completion queue, which is also
+// the queue of its event loop. One thread, the caller of Run(), polls, reads, applies and writes.
+// The network sends payloads without a copy and receives them as gRPC's slices. A server that
+// listens also answers grpc.health.v1.Health.
+class GrpcNetwork : public Network {
  public:
   struct Options {
     // A longer message is rejected with RESOURCE_EXHAUSTED, and its stream ends.
@@ -58,7 +58,11 @@ class GrpcNetwork : public EventLoop, public Network {
   // Also tunes the allocator of the process (transport_tuning.h).
   static std::unique_ptr<GrpcNetwork> Create(Options options);
 
-  // Runs callbacks until Stop(). Then ends every stream and the server within `grace`, without
+  // The loop that calls all callbacks. The network owns it and ends it; it may be used until the
+  // network is destroyed.
+  virtual EventLoop* loop() = 0;
+
+  // Runs the loop until its Stop(). Then ends every stream and the server within `grace`, without
   // further callbacks. It still sends queued messages, and cancels the streams that are not closed
   // in time. Cancels at once if `grace` is 0, and on destruction without Run().
   virtual void Run(Time grace = std::chrono::seconds(2)) = 0;

@@ -47,8 +47,8 @@ TEST(ChildProcessTest, IsKilledAndReapedByItsDestructor) {
 class LocalClusterTest : public testing::Test {
  protected:
   LocalClusterTest()
-      : watch_(node_.get()),
-        cluster_({.loop = node_.get(),
+      : watch_(node_->loop()),
+        cluster_({.loop = node_->loop(),
                   .watch = &watch_,
                   .log_dir = log_dir_,
                   .on_line =
@@ -59,7 +59,7 @@ class LocalClusterTest : public testing::Test {
                   .on_exit =
                       [this](const Child& child) {
                         exits_[TaskName(child.task)] = child.exit_cause->ToString();
-                        if (!cluster_.any_running()) node_->Stop();
+                        if (!cluster_.any_running()) node_->loop()->Stop();
                       }}),
         signals_(&watch_, {SIGCHLD}, [this](int) { cluster_.ReapEnded(); }) {}
 
@@ -70,7 +70,7 @@ class LocalClusterTest : public testing::Test {
 
   // Runs the loop until all tasks have ended, or for a long time.
   void RunToEnd() {
-    node_->CallAfter(kDeadline, [this] { node_->Stop(); });
+    node_->loop()->CallAfter(kDeadline, [this] { node_->loop()->Stop(); });
     node_->Run();
     EXPECT_FALSE(cluster_.any_running());
   }

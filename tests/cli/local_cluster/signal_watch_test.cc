@@ -38,21 +38,21 @@ class SignalWatchTest : public testing::Test {
   std::unique_ptr<SignalWatch> Watch() {
     return std::make_unique<SignalWatch>(&descriptors_, kSignals, [this](int signal) {
       heard_.push_back(signal);
-      if (heard_.size() == expected_) node_->Stop();
+      if (heard_.size() == expected_) node_->loop()->Stop();
     });
   }
 
   // The first that are heard, or fewer after a long time.
   std::vector<int> Hear(size_t expected) {
     expected_ = expected;
-    node_->CallAfter(kSignalDeadline, [this] { node_->Stop(); });
+    node_->loop()->CallAfter(kSignalDeadline, [this] { node_->loop()->Stop(); });
     node_->Run();
     return heard_;
   }
 
   InProcessHub hub_;
   const std::unique_ptr<InProcessHub::Node> node_ = hub_.CreateNode();
-  DescriptorWatch descriptors_{node_.get()};
+  DescriptorWatch descriptors_{node_->loop()};
   std::vector<int> heard_;
   size_t expected_ = 0;
 };

@@ -22,7 +22,7 @@ std::chrono::steady_clock::time_point Deadline() {
 
 InProcessCluster::Task::~Task() {
   if (thread.joinable()) {
-    node->Post([this] { node->Stop(); });
+    node->loop()->Post([this] { node->loop()->Stop(); });
     thread.join();
   }
   // The logic goes before the loop that it uses.
@@ -54,7 +54,7 @@ void InProcessCluster::StartCoordinator() {
   std::set<int> listed;
   for (int i = 0; i < options_.workers; ++i) listed.insert(i);
   absl::StatusOr<std::unique_ptr<TrainingRun>> run =
-      TrainingRun::Create({.loop = task.node.get(),
+      TrainingRun::Create({.loop = task.node->loop(),
                            .network = task.node.get(),
                            .job = options_.job,
                            .coordinator_address = "chief",
@@ -90,7 +90,7 @@ void InProcessCluster::StartPs(int index) {
   task.server = std::make_unique<ParameterServer>(ParameterServer::Options{
       .index = index,
       .incarnation = uint64_t{1000} + index,
-      .loop = task.node.get(),
+      .loop = task.node->loop(),
       .files = index < static_cast<int>(options_.ps_files.size()) ? options_.ps_files[index]
                                                                   : RealFileSystem(),
       .control = {.on_stopped = [this, &task] {
@@ -112,12 +112,12 @@ void InProcessCluster::StartWorker(int index) {
   Task& task = *workers_[index];
   task.node = hub_.CreateNode();
   task.computer = std::make_unique<ComputeThread>(
-      ComputeThread::Options{.loop = task.node.get(),
+      ComputeThread::Options{.loop = task.node->loop(),
                              .backend = options_.backend,
                              .create_runner = options_.create_runner,
                              .threads = 1});
   task.session = std::make_unique<WorkerSession>(
-      WorkerSession::Options{.loop = task.node.get(),
+      WorkerSession::Options{.loop = task.node->loop(),
                              .network = task.node.get(),
                              .computer = task.computer.get(),
                              .coordinator = "chief",
@@ -136,7 +136,7 @@ void InProcessCluster::StartWorker(int index) {
                                    task.end = end;
                                    task.status = status;
                                    changed_.NotifyAll();
-                                   task.node->Stop();
+                                   task.node->loop()->Stop();
                                  }});
   task.session->Start();
   task.thread = std::thread([&task] { task.node->Run(); });
@@ -146,10 +146,13 @@ void InProcessCluster::StartEvaluator() {
   evaluator_ = std::make_unique<Task>();
   Task& task = *evaluator_;
   task.node = hub_.CreateNode();
-  task.computer = std::make_unique<ComputeThread>(ComputeThread::Options{
-      .loop = task.node.get(), .backend = options_.backend, .threads = 1, .only_evaluates = true});
+  task.computer =
+      std::make_unique<ComputeThread>(ComputeThread::Options{.loop = task.node->loop(),
+                                                             .backend = options_.backend,
+                                                             .threads = 1,
+                                                             .only_evaluates = true});
   task.evaluator = std::make_unique<EvaluatorSession>(
-      EvaluatorSession::Options{.loop = task.node.get(),
+      EvaluatorSession::Options{.loop = task.node->loop(),
                                 .network = task.node.get(),
                                 .computer = task.computer.get(),
                                 .coordinator = "chief",
@@ -160,7 +163,7 @@ void InProcessCluster::StartEvaluator() {
                                   task.over = true;
                                   task.status = status;
                                   changed_.NotifyAll();
-                                  task.node->Stop();
+                                  task.node->loop()->Stop();
                                 }});
   task.evaluator->Start();
   task.thread = std::thread([&task] { task.node->Run(); });
@@ -184,7 +187,7 @@ void InProcessCluster::StartAll() {
 }
 
 void InProcessCluster::StopCoordinator() {
-  coordinator_->node->Post([this] { coordinator_->run->Stop(); });
+  coordinator_->node->loop()->Post([this] { coordinator_->run->Stop(); });
 }
 
 bool InProcessCluster::WaitUntilOver(Task& task) {
@@ -219,7 +222,7 @@ WorkerSession::End InProcessCluster::WaitForWorker(int index) {
 
 proto::StatusReply InProcessCluster::Status() {
   auto reply = std::make_shared<std::optional<proto::StatusReply>>();
-  coordinator_->node->Post([this, reply] {
+  coordinator_->node->loop()->Post([this, reply] {
     proto::StatusReply status = coordinator_->run->Status();
     MutexLock lock(&mutex_);
     *reply = std::move(status);

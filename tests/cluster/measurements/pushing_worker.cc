@@ -153,11 +153,11 @@ int Run(const std::string& coordinator, uint32_t index, int stop_pulling,
         FileComputer::Options files) {
   StartLogging({.task = "worker-" + std::to_string(index)});
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
-  files.loop = network.get();
+  files.loop = network->loop();
   FileComputer computer(std::move(files));
   StoppingNetwork stopping(network.get(), stop_pulling);
   absl::Status result;
-  WorkerSession session({.loop = network.get(),
+  WorkerSession session({.loop = network->loop(),
                          .network = &stopping,
                          .computer = &computer,
                          .coordinator = coordinator,
@@ -166,7 +166,7 @@ int Run(const std::string& coordinator, uint32_t index, int stop_pulling,
                          .pid = static_cast<uint64_t>(getpid()),
                          .on_over = [&](WorkerSession::End, const absl::Status& status) {
                            result = status;
-                           network->Stop();
+                           network->loop()->Stop();
                          }});
   session.Start();
   network->Run();

@@ -71,6 +71,7 @@ void ServePs(const std::string& address, int ready) {
 // Does steps of so many chunks for kDuration; the rate in steps/s.
 double Work(const std::string& address, int chunks, bool with_payload) {
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  EventLoop* const loop = network->loop();
   const Slab gradients = MakeSlab();
   std::vector<char> parameters(kChunkBytes * kChunks);
   uint64_t step = 0;
@@ -87,7 +88,7 @@ double Work(const std::string& address, int chunks, bool with_payload) {
       stream->Send(MakeMessage(request, std::move(payload)));
     }
   };
-  const Time start = network->Now();
+  const Time start = loop->Now();
   stream = network->Open(
       address, kExchangeMethod,
       {.on_message =
@@ -98,17 +99,17 @@ double Work(const std::string& address, int chunks, bool with_payload) {
                          message.payload_bytes());
              if (--waiting > 0) return;
              ++step;
-             if (network->Now() - start > kDuration) return network->Stop();
+             if (loop->Now() - start > kDuration) return loop->Stop();
              push_all();
            },
        .on_closed =
            [&](absl::Status status) {
              std::fprintf(stderr, "%s\n", status.ToString().c_str());
-             network->Stop();
+             loop->Stop();
            }});
   push_all();
   network->Run(Time::zero());
-  return static_cast<double>(step) / std::chrono::duration<double>(network->Now() - start).count();
+  return static_cast<double>(step) / std::chrono::duration<double>(loop->Now() - start).count();
 }
 
 // Runs the workers as processes and sums their rates.

@@ -44,17 +44,15 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A loop and network with a thread that runs them. The destructor stops the loop and cuts its
-// streams.
+// A network with a thread that runs its loop. The destructor stops the loop and cuts the streams.
 class TestNode {
  public:
-  // `Both` is an EventLoop and a Network; run(Both*) returns after Stop.
-  template <typename Both, typename Run>
-  TestNode(std::unique_ptr<Both> node, Run run)
-      : loop_(node.get()),
-        network_(node.get()),
-        thread_([run, both = node.get()] { run(both); }),
-        owner_(std::move(node)) {}
+  // `Net` is a Network with a loop(); run(Net*) returns after the loop's Stop.
+  template <typename Net, typename Run>
+  TestNode(std::unique_ptr<Net> network, Run run)
+      : loop_(network->loop()),
+        thread_([run, network = network.get()] { run(network); }),
+        network_(std::move(network)) {}
 
   ~TestNode() {
     loop_->Post([loop = loop_] { loop->Stop(); });
@@ -63,7 +61,7 @@ class TestNode {
 
   EventLoop* loop() { return loop_; }
   // Use it on the loop only.
-  Network* network() { return network_; }
+  Network* network() { return network_.get(); }
 
   // Runs `callback` on the loop and waits for its end.
   void OnLoop(const std::function<void()>& callback) {
@@ -78,9 +76,8 @@ class TestNode {
 
  private:
   EventLoop* const loop_;
-  Network* const network_;
   std::thread thread_;
-  const std::shared_ptr<void> owner_;
+  const std::unique_ptr<Network> network_;
 };
 
 }  // namespace shoal

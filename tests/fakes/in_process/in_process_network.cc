@@ -1,6 +1,5 @@
 #include "tests/fakes/in_process/in_process_network.h"
 
-#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,9 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
-#include "common/rpc/offload_threads.h"
-#include "common/rpc/timer_queue.h"
 #include "tests/fakes/in_process/in_process_end.h"
+#include "tests/fakes/in_process/in_process_loop.h"
 #include "tests/fakes/in_process/in_process_mailbox.h"
 
 namespace shoal {
@@ -66,20 +64,7 @@ class NodeImpl : public InProcessHub::Node {
         name_(absl::StrCat("in-process client ", directory_->NextNumber())) {}
   ~NodeImpl() override { End(); }
 
-  Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
-  TimerId CallAfter(Time delay, std::function<void()> callback) override {
-    return timers_.Add(Now() + delay, std::move(callback));
-  }
-  void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
-  void Post(std::function<void()> callback) override { mailbox_->Post(std::move(callback)); }
-  void Offload(Lane lane, std::function<void()> work, std::function<void()> done) override {
-    OffloadThreads& threads = lane == Lane::kFiles ? offload_ : offload_brief_;
-    threads.Add([mailbox = mailbox_, work = std::move(work), done = std::move(done)] {
-      work();
-      mailbox->Post(done);
-    });
-  }
-  void Stop() override { stopped_ = true; }
+  EventLoop* loop() override { return &loop_; }
   void Run() override;
 
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
@@ -93,39 +78,22 @@ class NodeImpl : public InProcessHub::Node {
   const InProcessHub::Options options_;
   const std::shared_ptr<InProcessDirectory> directory_;
   const std::string name_;
-  const std::shared_ptr<InProcessMailbox> mailbox_ = std::make_shared<InProcessMailbox>();
+  InProcessLoop loop_;
   const InProcessEnd::Remove remove_ = [this](InProcessEnd* end) { ends_.erase(end); };
-  bool stopped_ = false;
-  TimerQueue timers_;
   std::string address_;  // Where this node listens; empty when it does not.
   Acceptor acceptor_;
   std::map<InProcessEnd*, std::shared_ptr<InProcessEnd>> ends_;
-  OffloadThreads offload_{"files"};
-  OffloadThreads offload_brief_{"brief files"};
 };
 
 void NodeImpl::Run() {
-  while (!stopped_) {
-    // Timers that these set wait for the next turn.
-    const Time now = Now();
-    while (!stopped_) {
-      const std::function<void()> due = timers_.TakeDue(now);
-      if (due == nullptr) break;
-      due();
-    }
-    if (stopped_) break;
-    for (const auto& callback : mailbox_->Take(timers_.next_due())) {
-      if (stopped_) break;
-      callback();
-    }
-  }
+  loop_.Run();
   End();
 }
 
 std::unique_ptr<Stream> NodeImpl::Open(const std::string& address, const std::string& method,
                                        StreamCallbacks callbacks) {
   const auto client = std::make_shared<InProcessEnd>(InProcessEnd::Side::kClient, options_,
-                                                     mailbox_, address, remove_);
+                                                     loop_.mailbox(), address, remove_);
   client->set_callbacks(std::move(callbacks));
   Own(client);
   std::unique_ptr<Stream> handle = client->MakeHandle();
@@ -149,7 +117,7 @@ absl::StatusOr<std::string> NodeImpl::Listen(const std::string& address, Accepto
                                 : address;
   acceptor_ = std::move(acceptor);
   const Listener listener{
-      .mailbox = mailbox_,
+      .mailbox = loop_.mailbox(),
       .accept =
           [this](std::shared_ptr<InProcessEnd> end, const std::string& method) {
             Own(end);
@@ -168,12 +136,10 @@ absl::StatusOr<std::string> NodeImpl::Listen(const std::string& address, Accepto
 void NodeImpl::End() {
   if (!address_.empty()) directory_->Remove(address_);
   address_.clear();
-  offload_.Stop();
-  offload_brief_.Stop();
-  // Streams that were opened to this node and not accepted yet are broken by being dropped here.
-  mailbox_->Close();
+  // This also drops streams that were opened to this node and not accepted yet, which breaks them.
+  loop_.Close();
   for (const auto& [end, owner] : std::exchange(ends_, {})) owner->Detach();
-  timers_.Clear();
+  loop_.DropTimers();
 }
 
 }  // namespace

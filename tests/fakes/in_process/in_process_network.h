@@ -23,12 +23,14 @@ class InProcessHub {
   InProcessHub() : InProcessHub(Options()) {}
   explicit InProcessHub(const Options& options);
 
-  // The loop and network of one task. Any name is an address; one that ends in ":0" selects a free
-  // address, "in-process:N". Destroying a node breaks its streams, like a crash; so does the end of
-  // Run. A node may outlive the hub.
-  class Node : public EventLoop, public Network {
+  // The network of one task, with its loop. Any name is an address; one that ends in ":0" selects a
+  // free address, "in-process:N". Destroying a node breaks its streams, like a crash; so does the
+  // end of Run. A node may outlive the hub.
+  class Node : public Network {
    public:
-    // Runs callbacks on the calling thread until Stop.
+    // The loop that calls all callbacks of the node, which owns it.
+    virtual EventLoop* loop() = 0;
+    // Runs the loop on the calling thread until its Stop.
     virtual void Run() = 0;
   };
   std::unique_ptr<Node> CreateNode();

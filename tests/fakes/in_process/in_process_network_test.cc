@@ -53,7 +53,8 @@ TEST(InProcessNetworkTest, TheEndOfANodeThatNeverRanBreaksItsStreams) {
           .value();
   stream = opener->Open(address, kExchangeMethod, log.Callbacks());
   idle.reset();
-  opener->CallAfter(Time(0), [&] { opener->Post([&] { opener->Stop(); }); });
+  EventLoop* const loop = opener->loop();
+  loop->CallAfter(Time(0), [loop] { loop->Post([loop] { loop->Stop(); }); });
   opener->Run();
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnavailable);
 }
