@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/process/process_mark.h"
 #include "common/daemon/settings/bind_address.h"

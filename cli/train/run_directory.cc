@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/files/durable_file.h"
 #include "common/job/job_strategy.h"

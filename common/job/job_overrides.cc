@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/text/printable.h"
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 #include "common/json/json_text.h"
 
 namespace shoal {

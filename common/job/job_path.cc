@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text/printable.h"
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 
 namespace shoal {
 

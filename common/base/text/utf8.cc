@@ -1,4 +1,4 @@
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text/printable.h"

@@ -1,4 +1,4 @@
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 
 #include <gtest/gtest.h>
 
