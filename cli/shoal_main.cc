@@ -10,7 +10,7 @@
 #include "cli/commands/command.h"
 #include "common/base/text/nearest_name.h"
 #include "common/base/version.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/daemon/settings/command_line.h"
 

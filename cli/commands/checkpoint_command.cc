@@ -9,7 +9,7 @@
 #include "cli/flags/coordinator_option.h"
 #include "cli/reports/checkpoint_report.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/rpc/network.h"
 #include "proto/cluster.pb.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/base/text/printable.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/daemon/settings/command_line.h"
 
 namespace shoal {

@@ -17,7 +17,7 @@
 #include "cli/validation/validation.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/files/output_file.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_strategy.h"

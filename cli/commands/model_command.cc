@@ -12,7 +12,7 @@
 #include "cli/reports/layers_document.h"
 #include "cli/reports/model_summary.h"
 #include "common/base/status_macros.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 
 namespace shoal {
 namespace {

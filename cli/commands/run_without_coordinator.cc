@@ -7,7 +7,7 @@
 #include "common/base/text/shell_word.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/json/json_text.h"

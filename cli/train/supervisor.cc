@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/display/number_text.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 
 namespace shoal {
 namespace {

@@ -29,7 +29,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/daemon/stop_signals.h"
 #include "common/job/job.h"

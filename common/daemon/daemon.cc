@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/usable_cores.h"
 #include "common/base/version.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/daemon/process/out_of_memory.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/daemon/service_manager.h"

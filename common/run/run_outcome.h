@@ -16,7 +16,7 @@ namespace shoal {
 // The coordinator writes it before it gives the lease back, and `shoal train` after it where
 // another task was the cause. Whoever leads the run next removes it.
 struct RunOutcome {
-  int exit_code = 0;  // common/daemon/exit_code.h
+  int exit_code = 0;  // common/daemon/process/exit_code.h
   std::string cause;  // for people, with what to change; may be empty where the job is done
 };
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/model_export.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/log/logging.h"
 #include "common/run/run_outcome.h"
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 
 namespace shoal {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/base/text/nearest_name.h"
 #include "common/base/text/shell_word.h"
 #include "common/base/version.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/daemon/settings/command_line.h"
 
 namespace shoal {

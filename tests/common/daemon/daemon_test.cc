@@ -11,7 +11,7 @@
 #include <future>
 
 #include "common/base/version.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "common/log/logging.h"
 #include "common/run/run_outcome.h"
 #include "tests/coordinator/run_parts_fixture.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/worker/compute/device/fake_device.h"

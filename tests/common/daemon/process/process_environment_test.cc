@@ -9,7 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 
 namespace shoal {
 namespace {

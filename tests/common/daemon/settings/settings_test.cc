@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "common/base/version.h"
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {

@@ -1,4 +1,4 @@
-#include "common/daemon/exit_code.h"
+#include "common/daemon/process/exit_code.h"
 
 #include <gtest/gtest.h>
 
