@@ -18,7 +18,7 @@
 #include "common/saved_model/initial_weights.h"
 #include "worker/compute/backend/backends.h"
 #include "worker/compute/runner/model_runner.h"
-#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/files/joined_errors.h"
 #include "worker/job/job_data.h"
 #include "worker/job/job_model.h"
 #include "worker/job/job_names.h"

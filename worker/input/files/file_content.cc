@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/missing_path.h"
 #include "common/base/status_macros.h"
-#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/files/joined_errors.h"
 
 namespace shoal {
 

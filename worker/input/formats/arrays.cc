@@ -4,7 +4,7 @@
 #include "common/base/status_macros.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
-#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/files/joined_errors.h"
 #include "worker/input/formats/arrays/array_file.h"
 #include "worker/input/formats/arrays/array_rows.h"
 

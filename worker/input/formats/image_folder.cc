@@ -17,9 +17,9 @@
 #include "common/json/json_errors.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
-#include "worker/input/dataset/joined_errors.h"
 #include "worker/input/dataset/skipping_dataset.h"
 #include "worker/input/files/file_content.h"
+#include "worker/input/files/joined_errors.h"
 #include "worker/input/pictures/picture_loader.h"
 
 namespace shoal {

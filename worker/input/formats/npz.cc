@@ -7,8 +7,8 @@
 #include "common/base/text/printable.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
-#include "worker/input/dataset/joined_errors.h"
 #include "worker/input/files/file_content.h"
+#include "worker/input/files/joined_errors.h"
 #include "worker/input/formats/arrays/array_rows.h"
 
 namespace shoal {

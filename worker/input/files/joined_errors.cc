@@ -1,4 +1,4 @@
-#include "worker/input/dataset/joined_errors.h"
+#include "worker/input/files/joined_errors.h"
 
 #include <string>
 
