@@ -6,11 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "cli/commands/command.h"
-#include "cli/commands/run_without_coordinator.h"
 #include "cli/coordinator_calls/status_query.h"
 #include "cli/display/console.h"
 #include "cli/display/status_report.h"
 #include "cli/flags/coordinator_option.h"
+#include "cli/reports/run_without_coordinator.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"

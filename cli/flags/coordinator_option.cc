@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "cli/commands/run_without_coordinator.h"
 #include "cli/coordinator_calls/ask_coordinator.h"
+#include "cli/reports/run_without_coordinator.h"
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
 #include "common/cluster/cluster_spec.h"

@@ -1,4 +1,4 @@
-#include "cli/commands/run_without_coordinator.h"
+#include "cli/reports/run_without_coordinator.h"
 
 #include <algorithm>
 #include <vector>
