@@ -14,6 +14,7 @@
 #include "cli/flags/output_ending.h"
 #include "cli/flags/trained_model_flags.h"
 #include "cli/reports/dataset_report.h"
+#include "cli/trained_model/data_source_guess.h"
 #include "cli/validation/validation.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"

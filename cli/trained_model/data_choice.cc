@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "cli/reports/dataset_report.h"
+#include "cli/trained_model/data_source_guess.h"
 #include "common/archive/zip_archive.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"

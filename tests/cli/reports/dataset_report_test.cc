@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include "cli/trained_model/data_source_guess.h"
 #include "tests/worker/input/formats/data_file_content.h"
 #include "tests/worker/input/formats/record_content.h"
 #include "tests/worker/input/pictures/picture_files.h"
@@ -120,8 +121,6 @@ TEST_F(DatasetReportTest, AFileOfNoFormatIsNotCalledADamagedArray) {
                       HasSubstr("(.jpg, .jpeg, .png)")));
   }
   EXPECT_EQ(damaged_, 0u);
-  EXPECT_EQ(GuessDataSource(Write("t10k-images-idx3-ubyte", IdxHeader(0x08, {1}) + "a"))->format,
-            "arrays");
 }
 
 TEST_F(DatasetReportTest, APipeIsNotWaitedFor) {
@@ -132,20 +131,6 @@ TEST_F(DatasetReportTest, APipeIsNotWaitedFor) {
 TEST_F(DatasetReportTest, APatternStandsForFiles) {
   for (const char* name : {"a-1.tfrecord", "a-2.tfrecord"}) Write(name, "");
   EXPECT_THAT(Inspect(Path("a-*.tfrecord")), HasSubstr("in 2 files"));
-}
-
-TEST_F(DatasetReportTest, FormatsAreToldByTheirNames) {
-  for (const auto& [name, format] :
-       std::map<std::string, std::string>{{"x.npz", "npz"},
-                                          {"x.CSV", "csv"},
-                                          {"x.csv.gz", "csv"},
-                                          {"x.idx.gz", "arrays"},
-                                          {"train.bin", "cifar100"},
-                                          {"data_batch_1.bin", "cifar10"},
-                                          {"train-00000-of-00010.tfrecord", "tfrecord"},
-                                          {"train.tfrecords", "tfrecord"}}) {
-    EXPECT_EQ(GuessDataSource(Path(name))->format, format) << name;
-  }
 }
 
 }  // namespace
