@@ -1,14 +1,20 @@
 #include "coordinator/run/run_history.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log/logging.h"
-#include "coordinator/cuts/cut_plan.h"
 
 namespace shoal {
+namespace {
+
+// Pause between a decision that failed and the retry.
+constexpr Time kRetryDecisionAfter = std::chrono::seconds(5);
+
+}  // namespace
 
 RunHistory::RunHistory(Options options)
     : options_(std::move(options)),
@@ -152,7 +158,7 @@ void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& ver
                                          : std::string(verdict.status().message()),
                             "; writing the file again"));
     csv_.WriteAnewLater();
-    run_again_at_ = options_.loop->Now() + kRetryCutAfter;
+    run_again_at_ = options_.loop->Now() + kRetryDecisionAfter;
     return;
   }
   verdict_ = *verdict;
