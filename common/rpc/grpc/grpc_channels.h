@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "common/rpc/grpc/grpc_network.h"
+#include "common/rpc/grpc/call/keepalive.h"
 
 namespace shoal {
 

@@ -6,16 +6,11 @@
 #include <string>
 
 #include "common/rpc/event_loop.h"
+#include "common/rpc/grpc/call/keepalive.h"
 #include "common/rpc/network.h"
 #include "common/rpc/transport_limits.h"
 
 namespace shoal {
-
-// Both ends ping a silent peer. They detect a machine that vanished after 15 seconds.
-struct Keepalive {
-  int silence_ms = 10'000;  // silence before a ping
-  int answer_ms = 5'000;    // max wait for its answer; then the peer is lost
-};
 
 // The network of a daemon: gRPC over TCP (or "unix:PATH") on one completion queue, which is also
 // the queue of its event loop. One thread, the caller of Run(), polls, reads, applies and writes.

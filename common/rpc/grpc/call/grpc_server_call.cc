@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/rpc/grpc/grpc_network.h"
 #include "common/rpc/message_wire.h"
+#include "common/rpc/methods.h"
 #include "common/rpc/shared/own_address.h"
 
 namespace shoal {
