@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// How long one attempt to connect may take (common/rpc/grpc/grpc_channels.cc).
+// How long one attempt to connect may take (common/rpc/grpc/call/grpc_channels.cc).
 constexpr Time kConnectTimeout = std::chrono::seconds(5);
 constexpr Time kRefusedAfter = std::chrono::milliseconds(1);
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/rpc/grpc/call/grpc_call.h"
-#include "common/rpc/grpc/grpc_channels.h"
+#include "common/rpc/grpc/call/grpc_channels.h"
 
 namespace shoal {
 

@@ -1,4 +1,4 @@
-#include "common/rpc/grpc/grpc_channels.h"
+#include "common/rpc/grpc/call/grpc_channels.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
