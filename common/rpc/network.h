@@ -12,9 +12,10 @@
 #include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
 #include "common/rpc/methods.h"
-#include "common/rpc/shared/shared_memory.h"
 
 namespace shoal {
+
+class SharedMemory;
 
 // Makes messages one at a time, each when the stream can write it. Returns nothing if there are no
 // more. Called on the loop; must not touch the stream that calls it.
