@@ -26,6 +26,7 @@ StreamCallbacks ClusterService::Accept(const std::string& method, std::unique_pt
 void ClusterService::OnMessage(uint64_t request, const std::string& method,
                                const Message& message) {
   if (std::exchange(calls_[request].asked, true)) {
+    options_.on_gone(request);
     return Reject(request,
                   absl::InvalidArgumentError("the call has a second request; it may have one"));
   }

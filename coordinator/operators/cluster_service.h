@@ -21,7 +21,8 @@ class ClusterService {
     // These two: the owner must call Answer or Reject, now or later.
     std::function<void(uint64_t request, const proto::DrainRequest&)> on_drain;
     std::function<void(uint64_t request)> on_checkpoint;
-    // The request's stream is gone: an answer is no longer needed.
+    // An answer is no longer needed: the request's stream is gone or had a second message. May be
+    // called twice for one request.
     std::function<void(uint64_t request)> on_gone;
   };
   explicit ClusterService(Options options) : options_(std::move(options)) {}

@@ -137,6 +137,21 @@ TEST_F(OperatorRequestsTest, OnlySoManyWaitForACheckpointAndWhoGoesMakesRoom) {
   EXPECT_FALSE(Checkpoint()->finished().has_value());
 }
 
+TEST_F(OperatorRequestsTest, ASecondRequestOnAStreamEndsTheFirst) {
+  for (const bool admitted : {true, false}) {
+    admits_ = admitted;
+    const auto asker = Checkpoint();
+    EXPECT_EQ(requests_.checkpoint_wanted(), admitted);
+    asker->Send(proto::CheckpointRequest());
+    loop_.RunUntilIdle();
+    ASSERT_TRUE(asker->finished().has_value());
+    EXPECT_EQ(asker->finished()->code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_FALSE(requests_.checkpoint_wanted());
+    requests_.AdmitCheckpoints();
+    EXPECT_FALSE(requests_.checkpoint_wanted());
+  }
+}
+
 TEST_F(OperatorRequestsTest, AWorkerIsToldToLeaveAndItsEndIsTheAnswer) {
   Worker& leaves = workers_.Join(1);
   workers_.Join(2);
