@@ -97,7 +97,8 @@ absl::StatusOr<float> ParseNumber(const std::string& field) {
   size_t begin = 0, end = field.size();
   while (begin < end && field[begin] == ' ') ++begin;
   while (end > begin && field[end - 1] == ' ') --end;
-  if (begin < end && field[begin] == '+') ++begin;
+  // from_chars rejects a '+', but would accept a '-' after it.
+  if (end - begin > 1 && field[begin] == '+' && field[begin + 1] != '-') ++begin;
   float number = 0;
   const auto [rest, error] = std::from_chars(field.data() + begin, field.data() + end, number);
   if (error == std::errc() && rest == field.data() + end && std::isfinite(number)) return number;

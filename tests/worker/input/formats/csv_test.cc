@@ -183,7 +183,7 @@ TEST_F(CsvTest, WrongFilesAreNamedWithTheLine) {
   EXPECT_THAT(ErrorOf(), FailsWith(absl::StatusCode::kDataLoss, {path + ": line 3: 2 ", "3"}));
   Write("data.csv", "a,y,b\n1,2,3\n1,2,red\n");
   EXPECT_THAT(ErrorOf(), is_damaged(path + ": line 3, column b: \"red\""));
-  for (const char* bad : {"", "nan", "inf", "1e99", "1 2", "0x10"}) {
+  for (const char* bad : {"", "nan", "inf", "1e99", "1 2", "0x10", "+", "+-3", "++3", "+ 3"}) {
     Write("data.csv", std::string("a,y,b\n") + bad + ",2,3\n");
     EXPECT_THAT(ErrorOf(), is_damaged(path + ": line 2, column a: ")) << bad;
   }
