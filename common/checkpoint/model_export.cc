@@ -73,8 +73,13 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
   return absl::OkStatus();
 }
 
+void RemoveIfEmpty(const std::string& directory, FileSystem* files) {
+  const absl::StatusOr<std::vector<FileSystem::Entry>> entries = files->List(directory);
+  if (entries.ok() && entries->empty()) (void)files->RemoveTree(directory);
+}
+
 // Moves `from` to `to`. Returns the new path of the previous content of `to`, or "" if there was
-// none.
+// none. After an error, `to` has its previous content, or the message says where that is.
 absl::StatusOr<std::string> Replace(const std::string& from, const std::string& to,
                                     FileSystem* files) {
   // Once the name `from` is free, another process may use it.
@@ -84,8 +89,15 @@ absl::StatusOr<std::string> Replace(const std::string& from, const std::string& 
   if (files->Exchange(from, to).ok()) return from;
   // Some file systems cannot exchange two names. Move the old directory away first.
   SHOAL_ASSIGN_OR_RETURN(const std::string away, MakeNewDirectory(absl::StrCat(to, ".old"), files));
-  SHOAL_RETURN_IF_ERROR(files->Rename(to, away));
-  SHOAL_RETURN_IF_ERROR(files->Rename(from, to));
+  if (const absl::Status moved = files->Rename(to, away); !moved.ok()) {
+    RemoveIfEmpty(away, files);
+    return moved;
+  }
+  if (const absl::Status moved = files->Rename(from, to); !moved.ok()) {
+    if (files->Rename(away, to).ok()) return moved;
+    return absl::Status(moved.code(), absl::StrCat(std::string(moved.message()),
+                                                   "; the previous content is in ", away));
+  }
   return away;
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/common/base/temporary_directory.h"
@@ -93,6 +94,42 @@ TEST_F(ModelExportTest, TheEarlierModelGoesWhenTheNewOneIsSureToBeInItsPlace) {
   RecordingFiles files;
   ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 20), target_, "", &files).ok());
   EXPECT_THAT(files.calls, ElementsAre("sync model.partial", "sync out", "remove model.partial"));
+}
+
+// A file system that cannot exchange two names, and does not rename paths with this ending.
+class NoExchange : public PassingFileSystem {
+ public:
+  explicit NoExchange(std::string fixed = "") : fixed_(std::move(fixed)) {}
+  absl::Status Exchange(const std::string& a, const std::string&) override {
+    return absl::UnimplementedError(a);
+  }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    if (!fixed_.empty() && from.ends_with(fixed_)) return absl::ResourceExhaustedError(from);
+    return PassingFileSystem::Rename(from, to);
+  }
+
+ private:
+  const std::string fixed_;
+};
+
+TEST_F(ModelExportTest, ReplacesAnEarlierModelWithoutAnExchange) {
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_).ok());
+  NoExchange files;
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 20), target_, "", &files).ok());
+  ExpectModelOf(target_, 20);
+  EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
+}
+
+TEST_F(ModelExportTest, AFailedRenameKeepsTheEarlierModelInItsPlace) {
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_).ok());
+  const StoredCheckpoint newer = WriteSmallCheckpoint(&store_, 1, 20);
+  for (const char* fixed : {".partial", "/model"}) {
+    NoExchange files(fixed);
+    EXPECT_EQ(ExportModel(newer, target_, "", &files).code(), absl::StatusCode::kResourceExhausted)
+        << fixed;
+    ExpectModelOf(target_, 10);
+    EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model")) << fixed;
+  }
 }
 
 TEST_F(ModelExportTest, TakesThePlaceOfALinkAndNotOfItsTarget) {
