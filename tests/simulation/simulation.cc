@@ -6,14 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/model/keras_model.h"
-#include "tests/simulation/checks.h"
+#include "tests/simulation/checks/checks.h"
 #include "tests/simulation/expected_sums.h"
 #include "tests/simulation/simulated/simulated_cluster.h"
 #include "tests/simulation/simulated/simulated_disk.h"
 #include "tests/simulation/simulated/simulated_job.h"
 #include "tests/simulation/simulated/simulated_network.h"
 #include "tests/simulation/trace_log.h"
-#include "tests/simulation/workload.h"
+#include "tests/simulation/workload/workload.h"
 #include "tests/simulation/world.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/simulation/checks.h"
+#include "tests/simulation/checks/checks.h"
 #include "tests/simulation/process_files.h"
 #include "tests/simulation/simulated/simulated_disk.h"
 #include "tests/simulation/simulated/simulated_job.h"

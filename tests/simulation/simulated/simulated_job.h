@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tests/simulation/expected_sums.h"
-#include "tests/simulation/workload.h"
+#include "tests/simulation/workload/workload.h"
 
 namespace shoal {
 

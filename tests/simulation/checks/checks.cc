@@ -1,4 +1,4 @@
-#include "tests/simulation/checks.h"
+#include "tests/simulation/checks/checks.h"
 
 #include <algorithm>
 #include <utility>

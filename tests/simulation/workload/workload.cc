@@ -1,4 +1,4 @@
-#include "tests/simulation/workload.h"
+#include "tests/simulation/workload/workload.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
