@@ -13,7 +13,8 @@
 #include "tests/simulation/simulated/simulated_job.h"
 #include "tests/simulation/simulated/simulated_network.h"
 #include "tests/simulation/trace_log.h"
-#include "tests/simulation/workload/workload.h"
+#include "tests/simulation/workload/describe_workload.h"
+#include "tests/simulation/workload/draw_workload.h"
 #include "tests/simulation/world.h"
 
 namespace shoal {

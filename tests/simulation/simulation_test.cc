@@ -13,7 +13,7 @@
 #include "tests/simulation/simulated/simulated_disk.h"
 #include "tests/simulation/simulated/simulated_network.h"
 #include "tests/simulation/simulated/simulated_process.h"
-#include "tests/simulation/workload/workload.h"
+#include "tests/simulation/workload/draw_workload.h"
 
 namespace shoal {
 namespace {

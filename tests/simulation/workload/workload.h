@@ -13,41 +13,9 @@
 #include "common/rpc/event_loop.h"
 #include "common/step_plan/round_plan.h"
 #include "common/step_plan/step_plan.h"
+#include "tests/simulation/workload/fault.h"
 
 namespace shoal {
-
-// A fault.
-struct Fault {
-  enum class Kind {
-    kKill,                 // kill -9 of a task, at once
-    kKillAfterCallbacks,   // the same after `count` more callbacks
-    kKillAtFileOperation,  // the same at its `count`th file operation
-    kFreeze,               // SIGSTOP for `duration`
-    kReplace,              // freezes it and starts another process; continues after `duration`
-    kSecond,               // starts another process while the first one lives on
-    kBreakStreams,         // breaks all streams of a task
-    kCut,                  // blocks messages from `task` to `other` for `duration`
-    kCutBoth,              // the same in both directions
-    kSlowLinks,            // messages from and to a task take up to `latency`
-    kSlowReader,           // a task takes up to `latency` to receive a message
-    kDrain,                // SIGTERM
-    kDrainAll,             // SIGTERM to all tasks at once
-    kPowerLoss,            // kills all tasks on the disk, which loses its unsynced data
-    kDiskFull,
-    kDiskReadOnly,
-    kDiskSlow,    // an operation takes up to `latency`
-    kDamage,      // changes a byte of the newest checkpoint, if there is another one
-    kRestartAll,  // kills all, or all but the ps; back with `count` ps
-    kChangeJob,   // kills coordinator and ps; back with the job of Workload::next
-  };
-  Kind kind = Kind::kKill;
-  Time at{};         // since the start
-  std::string task;  // "chief", "ps0", "worker1"
-  std::string other;
-  Time duration{};  // of the fault; of a kill: until the restart
-  Time latency{};
-  uint64_t count = 0;
-};
 
 // The input of a simulation: the cluster, the job and all faults. Plain data, drawn from a seed.
 struct Workload {
@@ -109,10 +77,5 @@ struct Workload {
   // Returns when the last fault ends.
   Time FaultsEnd() const;
 };
-
-Workload DrawWorkload(uint64_t seed);
-
-// Describes the workload for the trace.
-std::string Describe(const Workload& workload);
 
 }  // namespace shoal
