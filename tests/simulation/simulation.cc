@@ -51,8 +51,8 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
     jobs.push_back({workload.next.get(), &*next_sums});
   }
   SimulatedDisk disk;
-  Checks checks(&world, &disk, &workload, &sums);
-  disk.on_renamed = [&checks](const std::string& path) { checks.OnRenamed(path); };
+  Checks checks(&world, &disk, jobs.front());
+  disk.on_renamed = [&checks](const std::string& path) { checks.checkpoints().OnRenamed(path); };
   SimulatedNetwork network(&world, &checks);
   const Time start = world.Now();
   {

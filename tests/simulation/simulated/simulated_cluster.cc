@@ -45,7 +45,6 @@ struct SimulatedCluster::Coordinator : Program {
 
 struct SimulatedCluster::Ps : Program {
   SimulatedCluster* cluster = nullptr;
-  int index = 0;
   bool leaves = false;
   std::unique_ptr<ParameterServer> server;
   void Stop() override {
@@ -53,7 +52,7 @@ struct SimulatedCluster::Ps : Program {
     server->Leave(kPsGrace);
   }
   void AfterCallback(SimulatedProcess& process) override {
-    cluster->checks_.OnPs(process, index, *server);
+    cluster->checks_.ps().AfterCallback(process);
   }
 };
 
@@ -76,7 +75,7 @@ void SimulatedCluster::Coordinator::AfterCallback(SimulatedProcess& process) {
       servers.push_back(ps->server.get());
     }
   }
-  cluster->checks_.OnCoordinator(process, *run, servers);
+  cluster->checks_.coordinator().AfterCallback(process, *run, servers);
 }
 
 SimulatedCluster::SimulatedCluster(World* world, SimulatedNetwork* network, SimulatedDisk* disk,
@@ -209,14 +208,13 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
   if (absl::StartsWith(task.name, "ps")) {
     auto program = std::make_unique<Ps>();
     program->cluster = this;
-    program->index = task.index;
     program->server = std::make_unique<ParameterServer>(ParameterServer::Options{
         .index = task.index,
         .incarnation = world_.random().Next() | 1,
         .loop = process,
         .files = life.files.get(),
         .control = {.on_stopped = [this, &task, &life, ps = program.get()] {
-          if (ps->leaves) checks_.OnLeft(*life.process);
+          if (ps->leaves) checks_.ps().OnLeft(*life.process);
           OnExit(task, life, "stopped", /*start_again=*/ps->leaves);
         }}});
     (void)process->Listen(task.name,
@@ -224,18 +222,22 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
                                                            std::unique_ptr<Stream> stream) {
                             return server->Accept(method, std::move(stream));
                           });
-    checks_.Register(process, task.index, program->server.get());
+    checks_.ps().Register(process, task.index, program->server.get());
     return program;
   }
   auto program = std::make_unique<WorkerProgram>();
   program->computer = std::make_unique<SimulatedComputer>(SimulatedComputer::Options{
       .process = process,
       .jobs = jobs_,
-      .on_prepare = [this, process](const SimulatedJob& job) { checks_.OnPrepare(*process, job); },
-      .on_train = [this, process](uint64_t step,
-                                  size_t chunks) { checks_.OnTrain(*process, step, chunks); },
-      .on_evaluate = [this](const SimulatedJob& job,
-                            std::span<const float> cut) { return checks_.OnEvaluate(job, cut); }});
+      .on_prepare =
+          [this, process](const SimulatedJob& job) { checks_.workers().OnPrepare(*process, job); },
+      .on_train = [this, process](
+                      uint64_t step,
+                      size_t chunks) { checks_.workers().OnTrain(*process, step, chunks); },
+      .on_evaluate =
+          [this](const SimulatedJob& job, std::span<const float> cut) {
+            return checks_.workers().OnEvaluate(job, cut);
+          }});
   const bool listed = task.index < workload_.workers - workload_.unlisted_workers;
   program->session = std::make_unique<WorkerSession>(WorkerSession::Options{
       .loop = process,
@@ -443,7 +445,7 @@ void SimulatedCluster::ChangeJob(Time duration) {
 }
 
 void SimulatedCluster::DamageNewest() {
-  const std::vector<StoredCheckpoint> stored = checks_.Stored();
+  const std::vector<StoredCheckpoint> stored = checks_.checkpoints().Stored();
   if (stored.size() < 2 || stored[0].manifest.cut_step == job_->workload->ending.last_step) return;
   if (damages_++ > 0) return;
   const std::vector<Manifest::File>& files = stored[0].manifest.files;
@@ -451,7 +453,7 @@ void SimulatedCluster::DamageNewest() {
       absl::StrCat(stored[0].directory, "/", files[world_.random().Below(files.size())].name);
   if (!disk_.Damage(path, &world_.random())) return;
   world_.Trace("disk", "damaged " + path);
-  checks_.OnDamage(stored[0].directory);
+  checks_.checkpoints().OnDamage(stored[0].directory);
 }
 
 }  // namespace shoal

@@ -69,7 +69,6 @@ class SimulatedCluster {
   void Cut(const std::string& from, const std::string& to, Time duration);
   void DamageNewest();
   static bool AnotherLives(const Task& task, const Life& life);
-  void AfterCallback(SimulatedProcess& process);
   Task* Find(const std::string& name);
   void Later(Time delay, std::function<void()> what);
 
