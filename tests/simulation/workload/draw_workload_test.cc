@@ -1,0 +1,112 @@
+#include "tests/simulation/workload/draw_workload.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "common/job/job_strategy.h"
+#include "common/model/keras_model.h"
+
+namespace shoal {
+namespace {
+
+TEST(WorkloadTest, SeedsDrawEveryKindOfFault) {
+  std::set<Fault::Kind> kinds;
+  int without = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    without += workload.faults.empty() ? 1 : 0;
+    for (const Fault& fault : workload.faults) kinds.insert(fault.kind);
+  }
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kChangeJob) + 1);
+  EXPECT_GT(without, 10);
+}
+
+TEST(WorkloadTest, SeedsDrawVariablesOfEveryUpdateRule) {
+  std::map<UpdateRule, int> models;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const absl::StatusOr<KerasModel> model = ParseKerasModel(DrawWorkload(seed).job.model_json);
+    ASSERT_TRUE(model.ok()) << model.status();
+    std::set<UpdateRule> rules;
+    for (const Variable& variable : model->graph.variables()) rules.insert(variable.rule);
+    for (const UpdateRule rule : rules) ++models[rule];
+  }
+  EXPECT_EQ(models[UpdateRule::kOptimizer], 200);
+  EXPECT_GT(models[UpdateRule::kMovingAverage], 40);
+  EXPECT_GT(models[UpdateRule::kFrozen], 40);
+}
+
+TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
+  int with_callbacks = 0, early = 0, restored = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    const Workload::Ending& ending = workload.ending;
+    const uint64_t all = workload.plan().total_steps();
+    with_callbacks += workload.job.callbacks.empty() ? 0 : 1;
+    early += ending.last_step < all ? 1 : 0;
+    restored += ending.result_step < ending.last_step ? 1 : 0;
+  }
+  EXPECT_GT(with_callbacks, 30);
+  EXPECT_GT(early, 15);
+  EXPECT_GT(restored, 10);
+}
+
+TEST(WorkloadTest, SeedsDrawJobsThatTakeAnothersPlace) {
+  int longer = 0, others = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    if (workload.next == nullptr) continue;
+    const Workload& next = *workload.next;
+    EXPECT_NE(next.job.Fingerprint(), workload.job.Fingerprint());
+    longer += next.run_dir == workload.run_dir && next.job.epochs > workload.job.epochs ? 1 : 0;
+    others += next.run_dir != workload.run_dir && next.job.seed != workload.job.seed ? 1 : 0;
+  }
+  EXPECT_GT(longer, 5);
+  EXPECT_GT(others, 15);
+}
+
+TEST(WorkloadTest, SeedsDrawEveryStrategy) {
+  int bounded = 0, rounds_of_several = 0, speculates = 0, rates_by_staleness = 0, local = 0,
+      local_in_rounds = 0, fragments = 0, delayed = 0, scaled = 0, warm_ups = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    const Job::Strategy& strategy = workload.job.strategy;
+    bounded += strategy.max_staleness.has_value() ? 1 : 0;
+    rounds_of_several += strategy.gradients_per_update > 2 ? 1 : 0;
+    speculates += strategy.speculate_after > 0 ? 1 : 0;
+    rates_by_staleness += strategy.learning_rate_by_staleness ? 1 : 0;
+    scaled += strategy.scale_learning_rate.empty() ? 0 : 1;
+    warm_ups += strategy.warmup_steps > 0 ? 1 : 0;
+    EXPECT_EQ(strategy.in_rounds(), strategy.gradients_per_update > 0);
+    local += strategy.local() && strategy.batches_per_step > 1 ? 1 : 0;
+    local_in_rounds += strategy.local() && strategy.in_rounds() ? 1 : 0;
+    fragments += strategy.fragments > 1 ? 1 : 0;
+    delayed += workload.momentum_every > 1 ? 1 : 0;
+    EXPECT_TRUE(CheckRounds(workload.job, workload.plan().steps_per_epoch()).ok());
+  }
+  EXPECT_GT(bounded, 20);
+  EXPECT_GT(rounds_of_several, 20) << "of fewer than three the sum shows no order";
+  EXPECT_GT(speculates, 20);
+  EXPECT_GT(rates_by_staleness, 10);
+  EXPECT_GT(scaled, 5);
+  EXPECT_GT(warm_ups, 10);
+  EXPECT_GT(local, 20);
+  EXPECT_GT(local_in_rounds, 5);
+  EXPECT_GT(fragments, 5);
+  EXPECT_GT(delayed, 10);
+}
+
+TEST(WorkloadTest, SeedsDrawStepsThatComeToNothing) {
+  int overflowing = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    if (workload.overflows_one_in == 0) continue;
+    ++overflowing;
+    EXPECT_FALSE(workload.job.strategy.in_rounds() || workload.job.strategy.local());
+  }
+  EXPECT_GT(overflowing, 15);
+}
+
+}  // namespace
+}  // namespace shoal
