@@ -231,16 +231,4 @@ bool SimulatedDisk::Damage(const std::string& path, Random* random) {
   return true;
 }
 
-uint64_t SimulatedDisk::used_bytes() const {
-  uint64_t bytes = 0;
-  std::vector<NodePtr> left = {root_};
-  while (!left.empty()) {
-    const NodePtr node = left.back();
-    left.pop_back();
-    bytes += node->content.size();
-    for (const auto& [name, entry] : node->entries) left.push_back(entry);
-  }
-  return bytes;
-}
-
 }  // namespace shoal

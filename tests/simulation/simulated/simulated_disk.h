@@ -37,7 +37,6 @@ class SimulatedDisk : public FileSystem {
   void LosePower(Random* random);
   // Changes a byte of a file. Returns false if there is none.
   bool Damage(const std::string& path, Random* random);
-  uint64_t used_bytes() const;
 
   // Called after a rename to `path`.
   std::function<void(const std::string& path)> on_renamed;
