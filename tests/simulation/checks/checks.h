@@ -21,8 +21,7 @@ namespace shoal {
 // for each kind of task, and for each kind of result. Reports violations to World::Fail.
 class Checks : public SimulatedNetwork::Observer {
  public:
-  // All of these must outlive this, with the parts of the job and of its successor. `job` is the
-  // first one.
+  // `job` is the first one. All of these must outlive this, as the workload and sums of every job.
   Checks(World* world, SimulatedDisk* disk, const SimulatedJob& job);
   Checks(const Checks&) = delete;
   Checks& operator=(const Checks&) = delete;
