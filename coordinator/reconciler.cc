@@ -60,7 +60,7 @@ void Reconciler::PlanEndOrCut() {
     if (const std::optional<uint64_t> step = parts_.drain->Plan()) BeginCut({*step});
     return;
   }
-  // Before that, the evaluated epochs are not known.
+  // The evaluated epochs are known once history.csv is read.
   if (parts_.training() && !parts_.history->read()) return;
   if (decides && HasAllToDecide()) {
     // The checkpoint proves that all steps of the epoch are done. Their last reports may still be
