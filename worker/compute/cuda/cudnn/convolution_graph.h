@@ -74,8 +74,7 @@ struct ConvolutionShapes {
 enum class ConvolutionEnding { kNone, kBias, kBiasAndRelu };
 
 // Returns the graph of a pass over tensors of `type`; `ending` is for a forward pass. Values
-// between two operations are float32. The filter's layout is [F, kh, kw, C / groups]
-// (filter_layout.h).
+// between two operations are float32. The filter's layout is [F, kh, kw, C / groups].
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
                                      ConvolutionEnding ending = ConvolutionEnding::kNone);
