@@ -95,6 +95,7 @@ TEST_F(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
     EXPECT_EQ(result.exit, "exit code 0") << typed;
     EXPECT_THAT(result.output, AllOf(HasSubstr("Example"), HasSubstr(typed))) << typed;
     for (const std::string& below : SubcommandsOf(result.output)) {
+      if (i == 0) EXPECT_THAT(result.output, HasSubstr("  shoal " + below + " "));
       command.back() = below;
       levels.push_back(command);
     }
