@@ -1,6 +1,6 @@
 #include "common/optimizer/optimizer_table.h"
 
-// Every optimizer in one line: Keras's class. The file of its name defines MakeCLASS.
+// Every optimizer of `$.optimizer` in one line: its class. The file of its name defines MakeCLASS.
 #define SHOAL_OPTIMIZERS(OPTIMIZER) \
   OPTIMIZER(SGD)                    \
   OPTIMIZER(Adam)                   \
@@ -14,7 +14,7 @@
   OPTIMIZER(Lion)                   \
   OPTIMIZER(Lamb)
 
-// Optimizers that Keras lacks.
+// Optimizers only for `$.strategy.outer_optimizer`.
 #define SHOAL_OUTER_OPTIMIZERS(OPTIMIZER) OPTIMIZER(DelayedNesterov)
 
 namespace shoal {
