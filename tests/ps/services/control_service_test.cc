@@ -63,6 +63,18 @@ TEST_F(ControlServiceTest, ImplausibleTermsAreRejectedAndChangeNothing) {
   EXPECT_EQ(Ask(control, Claim(next)).claimed().promised_term(), next);
 }
 
+TEST_F(ControlServiceTest, TheErrorOfAnImplausibleTermNamesTheLimits) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client stranger = ConnectControl();
+  SendOnly(stranger, Claim(MakeTerm(TermNumber(kTerm) + kMaxTermsAhead + 1, 0)));
+  ASSERT_TRUE(stranger.received->finished.has_value());
+  EXPECT_EQ(stranger.received->finished->message(),
+            "the term 1048578-00000000 is too high: ps 0 has promised 1-00000005, and accepts "
+            "numbers up to 1048576 above that and at most 2147483648; if a coordinator does have "
+            "this term, restart this ps");
+}
+
 // Rule 2.
 TEST_F(ControlServiceTest, AClaimTellsTheAppliedSteps) {
   Client control = ConnectControl();
