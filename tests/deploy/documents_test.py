@@ -44,9 +44,34 @@ def test_functions_that_the_architecture_points_to_are_there():
     table = page.split("## Where to find what\n")[1].split("\n## ")[0]
     pointers = re.findall(r"`([\w/]+\.(?:cc|h|py))`: ((?:`\w+`(?:, )?)+)", table)
     assert len(pointers) >= 10
+    for path in re.findall(r"`([\w/]+\.(?:cc|h|py))`", table):
+        assert (SOURCE / path).exists(), path
     for path, names in pointers:
         for name in re.findall(r"\w+", names):
             assert re.search(rf"\b{name}\(", (SOURCE / path).read_text()), f"{path} has no {name}"
+
+
+def test_what_the_readme_of_the_tests_names_is_there():
+    page = (SOURCE / "tests/README.md").read_text()
+    fixtures, areas = (page.split(f"## {title}\n")[1].split("\n## ")[0] for title in ("Fakes and fixtures", "Texts of messages"))
+    rows = re.findall(r"^\| `(\w+)` \|.*\| `([^`]+)` \|$", fixtures, re.M)
+    assert len(rows) >= 20
+    for name, path in rows:
+        assert re.search(rf"\b(?:class|struct) {name}\b|\b{name}\(|\b{name} =", (SOURCE / "tests" / path).read_text()), f"{path} has no {name}"
+    for path in re.findall(r"`([\w/]+_test\.(?:cc|py))`", areas):
+        assert (SOURCE / "tests" / path).exists(), path
+    for path in re.findall(r"`(tests/[\w/.]+)`", page):
+        assert (SOURCE / path).exists(), path
+
+
+def test_every_variable_that_a_program_reads_is_in_operations():
+    page = (DOCS / "operations.md").read_text()
+    table = page.split("## Settings and environment variables\n")[1].split("\n## ")[0]
+    sources = [path.read_text() for folder in ("cli", "common", "coordinator", "ps", "worker") for path in (SOURCE / folder).rglob("*.cc")]
+    names = {name for text in sources for name in re.findall(r'\b(?:getenv|Variable|Environment)\("(\w+)"\)', text)}
+    assert len(names) >= 8
+    for name in names:
+        assert f"`{name}`" in table, name
 
 
 def test_commands_in_a_checkout():
