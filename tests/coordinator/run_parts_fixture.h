@@ -34,7 +34,7 @@ class RunPartsTest : public PsFleetTest {
                           .files = RealFileSystem(),
                           .membership = workers_.membership(),
                           .scheduler = &handout_,
-                          .fleet = fleet_.get(),
+                          .fleet = fleet_,
                           .lock = &lease_,
                           .paths = {directory_.path()},
                           .dismiss_evaluator = dismiss_evaluator_,
@@ -54,7 +54,7 @@ class RunPartsTest : public PsFleetTest {
                               .wakeup = &wakeup_});
     closing_ = std::make_unique<DrainCheckpoint>(
         DrainCheckpoint::Options{.loop = &loop_,
-                                 .fleet = fleet_.get(),
+                                 .fleet = fleet_,
                                  .membership = workers_.membership(),
                                  .scheduler = &handout_,
                                  .checkpointer = checkpointer_.get(),

@@ -51,7 +51,7 @@ class RunViewTest : public RunPartsTest {
     parts_->plan = plan_;
     if (cuts_plan_.has_value()) parts_->cuts.emplace(*cuts_plan_);
     parts_->lock.reset(&lease_);
-    parts_->fleet.reset(fleet_.get());
+    parts_->fleet.reset(fleet_);
     parts_->membership.reset(workers_.membership());
     parts_->scheduler.reset(&handout_);
     parts_->history.reset(&history_);

@@ -28,12 +28,6 @@ class WholePartsTest : public PsFleetTest {
   static constexpr uint64_t kTestExamples = 50;
   static constexpr uint64_t kEpochSteps = 13;
 
-  ~WholePartsTest() override {
-    if (!parts_.has_value()) return;
-    (void)parts_->fleet.release();
-    (void)parts_->membership.release();
-  }
-
   // Returns a job without a test set and without cuts of every_steps.
   Job MakeJob() {
     Job job = MakeJob({.checkpoint = "{}"});
@@ -52,7 +46,8 @@ class WholePartsTest : public PsFleetTest {
     for (int i = 0; i < kPsCount; ++i) AnswerClaim(i, {.timeline = timeline, .base = base});
     ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
   }
-  // Makes the parts. Call it after Lead or Adopt.
+  // Makes the parts, which take the fleet and the membership over. Call it once, after Lead or
+  // Adopt.
   void MakeParts(Job job) {
     RunParts& parts = parts_.emplace(RunOptions{.loop = &loop_,
                                                 .network = &network_,
@@ -66,8 +61,8 @@ class WholePartsTest : public PsFleetTest {
     parts.layout = SmallLayout();
     parts.lock = std::make_unique<RunLock>(RunLock::Options{
         .loop = &loop_, .files = RealFileSystem(), .directory = parts.paths.lease()});
-    parts.fleet.reset(fleet_.get());
-    parts.membership.reset(workers_.membership());
+    parts.fleet = TakeFleet();
+    parts.membership = workers_.TakeMembership();
     parts.scheduler = std::make_unique<StepScheduler>(
         StepScheduler::Options{.loop = &loop_,
                                .membership = workers_.membership(),
@@ -166,7 +161,7 @@ class WholePartsTest : public PsFleetTest {
                           .files = RealFileSystem(),
                           .membership = workers_.membership(),
                           .scheduler = parts.scheduler.get(),
-                          .fleet = fleet_.get(),
+                          .fleet = fleet_,
                           .lock = parts.lock.get(),
                           .paths = parts.paths,
                           .on_outcome = [](const absl::Status&) {},
@@ -174,7 +169,7 @@ class WholePartsTest : public PsFleetTest {
                           .on_over = [this](const absl::Status& status) { over_ = status; }});
     parts.drain = std::make_unique<DrainCheckpoint>(
         DrainCheckpoint::Options{.loop = &loop_,
-                                 .fleet = fleet_.get(),
+                                 .fleet = fleet_,
                                  .membership = workers_.membership(),
                                  .scheduler = parts.scheduler.get(),
                                  .checkpointer = parts.checkpointer.get(),

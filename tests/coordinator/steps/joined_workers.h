@@ -22,7 +22,7 @@ namespace shoal {
 class JoinedWorkers {
  public:
   explicit JoinedWorkers(FakeLoop* loop) : loop_(*loop) {
-    membership_ = std::make_unique<Membership>(
+    owned_ = std::make_unique<Membership>(
         Membership::Options{.loop = loop,
                             .listed = {0, 1, 2, 3},
                             .on_ready =
@@ -38,6 +38,7 @@ class JoinedWorkers {
                                 [this](Worker& worker, const std::string& why) {
                                   if (on_gone != nullptr) on_gone(worker, why);
                                 }});
+    membership_ = owned_.get();
   }
 
   // Connects a worker, sends its hello and its Ready.
@@ -99,7 +100,9 @@ class JoinedWorkers {
     }
     return steps;
   }
-  Membership* membership() { return membership_.get(); }
+  Membership* membership() { return membership_; }
+  // Hands the Membership over; this must outlive it. membership() still returns it.
+  std::unique_ptr<Membership> TakeMembership() { return std::move(owned_); }
 
   // These may be empty. Without on_ready, a worker is ready at once.
   std::function<void(Worker&, const proto::WorkerReady&)> on_ready;
@@ -109,7 +112,8 @@ class JoinedWorkers {
  private:
   FakeLoop& loop_;
   std::map<int, std::shared_ptr<FarEnd>> far_;
-  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<Membership> owned_;  // until TakeMembership
+  Membership* membership_ = nullptr;
 };
 
 }  // namespace shoal

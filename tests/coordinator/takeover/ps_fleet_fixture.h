@@ -44,7 +44,7 @@ class CountingFiles : public PassingFileSystem {
 class PsFleetTest : public testing::Test {
  protected:
   void Start() {
-    fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
+    owned_fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
         .loop = &loop_,
         .network = &network_,
         .store = &store_,
@@ -85,8 +85,16 @@ class PsFleetTest : public testing::Test {
               events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
             },
         .wakeup = &fleet_wakeup_});
+    fleet_ = owned_fleet_.get();
     fleet_->Start();
     loop_.RunUntilIdle();
+  }
+
+  // Hands the fleet over. fleet_ still points to it.
+  std::unique_ptr<PsFleet> TakeFleet() { return std::move(owned_fleet_); }
+  void DestroyFleet() {
+    fleet_ = nullptr;
+    owned_fleet_.reset();
   }
 
   static std::string NameOf(const std::string& directory) {
@@ -221,7 +229,7 @@ class PsFleetTest : public testing::Test {
   CheckpointStore store_{directory_.path(), &files_};
   std::string job_text_ = "the job";
   uint32_t fingerprint_ = JobFingerprint();
-  RunLock* lock_ = nullptr;  // must outlive fleet_
+  RunLock* lock_ = nullptr;  // must outlive the fleet
   proto::Claimant self_;
   bool take_over_ = false;
   bool nobody_trains_ = false;
@@ -239,7 +247,10 @@ class PsFleetTest : public testing::Test {
         if (const std::optional<RunEnd> end = fleet_->TakeEnd())
           events_.push_back(absl::StrCat("finished ", NameOf(end->last.directory)));
       }};
-  std::unique_ptr<PsFleet> fleet_;
+  PsFleet* fleet_ = nullptr;  // Start makes it
+
+ private:
+  std::unique_ptr<PsFleet> owned_fleet_;  // until TakeFleet
 };
 
 }  // namespace shoal

@@ -181,7 +181,7 @@ TEST_F(PsFleetTest, NothingHappensAfterClose) {
 TEST_F(PsFleetTest, MayBeDestroyedWhileTheStoreIsRead) {
   loop_.set_hold_offloads(true);
   Start();
-  fleet_.reset();
+  DestroyFleet();
   loop_.set_hold_offloads(false);
   loop_.Advance(seconds(10));
   EXPECT_THAT(network_.opened(), IsEmpty());

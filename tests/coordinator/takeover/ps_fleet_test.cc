@@ -177,7 +177,7 @@ TEST_F(PsFleetTest, AtItsEndItLeavesThePsToAnybody) {
 // As after kill -9: whoever comes has to know that it may come back.
 TEST_F(PsFleetTest, DestroyedItDoesNotResign) {
   Lead();
-  fleet_.reset();
+  DestroyFleet();
   EXPECT_THAT(ps(0).Take<proto::ControlRequest>(), IsEmpty());
 }
 
@@ -280,7 +280,7 @@ TEST_F(PsFleetTest, ATermRejectedWhileTheLockIsPendingNeverLeads) {
   AnswerClaim(1, {.timeline = timeline});
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
   EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
-  fleet_.reset();  // before the lock
+  DestroyFleet();  // before the lock
 }
 
 TEST_F(PsFleetTest, AnAnswerToAnEarlierTermDoesNotCount) {
