@@ -390,10 +390,7 @@ TEST_F(ReconcilerTest, ATickEndsAnEvaluationForALeavingPs) {
   ASSERT_NO_FATAL_FAILURE(Begin(WithTestSet()));
   DoneBelow(3);
   BeginEvaluation();
-  proto::ControlReply departing;
-  departing.mutable_departing();
-  ps(0).Send(departing);
-  loop_.RunUntilIdle();
+  SendDeparting(0);
   reconciler_->Tick();
   EXPECT_NE(parts_->scheduler->evaluation(), nullptr);
   loop_.Advance(seconds(5));

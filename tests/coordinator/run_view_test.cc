@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/metrics/sample_value.h"
-#include "tests/coordinator/run_parts_fixture.h"
+#include "tests/coordinator/whole_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -15,116 +15,64 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class RunViewTest : public RunPartsTest {
+class RunViewTest : public WholePartsTest {
  protected:
   // In office, in an open timeline of two epochs of 10 steps.
   void Begin() {
     ASSERT_NO_FATAL_FAILURE(Lead());
-    MakeParts();
-    now_open_ = {.timeline = fleet_->timeline()};
-    handout_.Open({.timeline = fleet_->timeline(), .total_steps = 20});
-    requests_ = std::make_unique<OperatorRequests>(
-        OperatorRequests::Options{.membership = workers_.membership(),
-                                  .wanted_now = [] { return OperatorRequests::Wanted(); },
-                                  .wakeup = &wakeup_});
+    MakeParts(MakeJob());
+    parts_->job_optimizer = *MakeOptimizer(R"({"class_name": "SGD", "config": {}})");
+    parts_->plan.emplace(100, 10, 2, 0);
+    parts_->opened = {.timeline = fleet_->timeline()};
+    parts_->counters = {.timelines_opened = 1, .steps_done = 5, .examples = 50};
+    parts_->scheduler->Open({.timeline = fleet_->timeline(), .total_steps = 20});
   }
   Worker& Train() {
     Worker& worker = workers_.Join(0);
-    cuts_plan_.emplace(CutPlan::Options{.timeline = fleet_->timeline(), .plan = plan_});
-    handout_.Begin();
-    handout_.Offer(worker);
-    handout_.ServeLine();
+    parts_->cuts.emplace(CutPlan::Options{.timeline = fleet_->timeline(), .plan = parts_->plan});
+    parts_->scheduler->Begin();
+    parts_->scheduler->Offer(worker);
+    parts_->scheduler->ServeLine();
     return worker;
   }
-  ~RunViewTest() override { GiveBackParts(); }
-  RunView View() { return RunView(Parts(), loop_.Now()); }
-  // The parts as they are now, which the fixture lends.
-  const RunParts& Parts() {
-    GiveBackParts();
-    parts_.emplace(RunOptions{.loop = &loop_,
-                              .coordinator_address = "chief:1",
-                              .ps_addresses = {"ps-0:1", "ps-1:1"},
-                              .run_dir = directory_.path()});
-    parts_->opened = {.timeline = fleet_->timeline()};
-    parts_->counters = {.timelines_opened = 1, .steps_done = 5, .examples = 50};
-    parts_->job_optimizer = *MakeOptimizer(R"({"class_name": "SGD", "config": {}})");
-    parts_->plan = plan_;
-    if (cuts_plan_.has_value()) parts_->cuts.emplace(*cuts_plan_);
-    parts_->lock.reset(&lease_);
-    parts_->fleet.reset(fleet_);
-    parts_->membership.reset(workers_.membership());
-    parts_->scheduler.reset(&handout_);
-    parts_->history.reset(&history_);
-    parts_->evaluator.reset(&evaluator_);
-    parts_->checkpointer.reset(checkpointer_.get());
-    parts_->drain.reset(closing_.get());
-    parts_->shutdown.reset(ending_.get());
-    parts_->requests.reset(requests_.get());
-    return *parts_;
-  }
-  void GiveBackParts() {
-    if (!parts_.has_value()) return;
-    (void)parts_->lock.release();
-    (void)parts_->fleet.release();
-    (void)parts_->membership.release();
-    (void)parts_->scheduler.release();
-    (void)parts_->history.release();
-    (void)parts_->evaluator.release();
-    (void)parts_->checkpointer.release();
-    (void)parts_->drain.release();
-    (void)parts_->shutdown.release();
-    (void)parts_->requests.release();
-    parts_.reset();
-  }
+  RunView View() { return RunView(*parts_, loop_.Now()); }
   void Wait(Time time) {
-    handout_.UpdateIdleSince();
+    parts_->scheduler->UpdateIdleSince();
     loop_.Advance(time);
-    handout_.UpdateIdleSince();
+    parts_->scheduler->UpdateIdleSince();
   }
-
-  std::optional<StepPlan> plan_{std::in_place, 100, 10, 2, 0};
-  std::optional<CutPlan> cuts_plan_;
-  Progress progress_{{}};
-  RunHistory history_{{.loop = &loop_,
-                       .files = RealFileSystem(),
-                       .progress = &progress_,
-                       .paths = {directory_.path()}}};
-  CheckpointEvaluation evaluator_{
-      {.loop = &loop_, .store = &store_, .progress = &progress_, .paths = {directory_.path()}}};
-  std::unique_ptr<OperatorRequests> requests_;
-  std::optional<RunParts> parts_;
 };
 
 TEST_F(RunViewTest, ThePhaseIsThatOfWhatIsFurthest) {
   Start();
-  MakeParts();
+  MakeParts(MakeJob());
   EXPECT_EQ(View().phase(), RunPhase::kClaiming);
   ClaimAllEmpty();
   EXPECT_EQ(View().phase(), RunPhase::kLoading);
   for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
   EXPECT_EQ(View().phase(), RunPhase::kTraining);
-  now_open_ = {.timeline = fleet_->timeline(), .adopted = true};
-  handout_.Open({.timeline = fleet_->timeline(), .total_steps = 20});
-  closing_->Stop();
+  parts_->opened = {.timeline = fleet_->timeline(), .adopted = true};
+  parts_->scheduler->Open({.timeline = fleet_->timeline(), .total_steps = 20});
+  parts_->drain->Stop();
   EXPECT_EQ(View().phase(), RunPhase::kStopping);
-  ending_->Save({.values = WriteSmallCheckpoint(&store_, 1, 20)});
+  parts_->shutdown->Save({.values = WriteSmallCheckpoint(&store_, 1, 20)});
   EXPECT_EQ(View().phase(), RunPhase::kFinished) << "the last step was done on the way";
-  ending_->Over(absl::InternalError("another leads"));
+  parts_->shutdown->Over(absl::InternalError("another leads"));
   EXPECT_EQ(View().phase(), RunPhase::kFailed);
   EXPECT_STREQ(PhaseName(View().phase()), "failed");
 }
 
 TEST_F(RunViewTest, AStoppedRunIsStoppingUntilItsProcessEnds) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  closing_->Stop();
-  ASSERT_TRUE(ending_->over());
+  parts_->drain->Stop();
+  ASSERT_TRUE(parts_->shutdown->over());
   EXPECT_EQ(View().phase(), RunPhase::kStopping);
 }
 
 TEST_F(RunViewTest, StatusHasTheStepsTheTasksAndTheirHolders) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
-  handout_.Done(worker, 0);
+  parts_->scheduler->Done(worker, 0);
   const proto::StatusReply status = View().Status();
   EXPECT_EQ(status.phase(), "training");
   EXPECT_EQ(status.total_steps(), 20u);
@@ -158,7 +106,7 @@ TEST_F(RunViewTest, WithoutAWorkerItWaitsForOneAndSaysHowOneComes) {
   Wait(seconds(3));
   EXPECT_THAT(View().Waiting(),
               ElementsAre(AllOf(HasSubstr(" 3 s"), HasSubstr("shoal-worker --chief=chief:1"))));
-  ending_->Fail("not finite");
+  parts_->shutdown->Fail("not finite");
   EXPECT_THAT(View().Waiting(), IsEmpty()) << "nobody is needed";
 }
 

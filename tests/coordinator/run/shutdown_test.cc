@@ -9,7 +9,7 @@
 #include "common/daemon/process/exit_code.h"
 #include "common/log/logging.h"
 #include "common/run/run_outcome.h"
-#include "tests/coordinator/run_parts_fixture.h"
+#include "tests/coordinator/whole_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -18,19 +18,19 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using Phase = Shutdown::Phase;
 
-class ShutdownTest : public RunPartsTest {
+class ShutdownTest : public WholePartsTest {
  protected:
   // Leads, and a checkpoint is there.
   void Begin() {
     ASSERT_NO_FATAL_FAILURE(Lead());
-    MakeParts();
+    MakeParts(MakeJob());
     checkpoint_ = WriteSmallCheckpoint(&store_, 1, 20);
   }
   bool ModelIsThere() const {
     return std::filesystem::exists(RunPaths{directory_.path()}.model() + "/model.safetensors");
   }
   void BothPsStop() {
-    for (int i = 0; i < kPsCount; ++i) ending_->OnPsStopping(i);
+    for (int i = 0; i < kPsCount; ++i) parts_->shutdown->OnPsStopping(i);
     loop_.RunUntilIdle();
   }
   // Whether it was told that the job is done; with which failure.
@@ -46,24 +46,24 @@ class ShutdownTest : public RunPartsTest {
 
 TEST_F(ShutdownTest, TheModelIsSavedThenWorkersGoThenPs) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  handout_.Open({.timeline = fleet_->timeline(), .total_steps = 20});
-  handout_.Begin();
+  parts_->scheduler->Open({.timeline = fleet_->timeline(), .total_steps = 20});
+  parts_->scheduler->Begin();
   Worker& worker = workers_.Join(0);
-  ending_->Save({.values = checkpoint_});
-  EXPECT_EQ(ending_->phase(), Phase::kSaving);
-  handout_.Offer(worker);
+  parts_->shutdown->Save({.values = checkpoint_});
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kSaving);
+  parts_->scheduler->Offer(worker);
   EXPECT_FALSE(worker.in_line) << "it gets no more work";
   EXPECT_FALSE(ModelIsThere());
   EXPECT_EQ(JobDone(0), "");
   EXPECT_TRUE(ModelIsThere());
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingWorkers);
   EXPECT_FALSE(ToldToStop(0)) << "a worker may be pushing yet";
   workers_.Break(0);
   EXPECT_TRUE(ToldToStop(0) && ToldToStop(1));
-  ending_->OnPsStopping(0);
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+  parts_->shutdown->OnPsStopping(0);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingPs);
   BothPsStop();
-  EXPECT_EQ(ending_->phase(), Phase::kOver);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kOver);
   EXPECT_TRUE(outcome_.has_value() && outcome_->ok());
   EXPECT_TRUE(over_.has_value() && over_->ok());
 }
@@ -73,17 +73,17 @@ TEST_F(ShutdownTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
   dismiss_evaluator_ = [&](const std::string& failure) { dismissed = failure; };
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
-  ending_->Save({.values = checkpoint_});
+  parts_->shutdown->Save({.values = checkpoint_});
   loop_.RunUntilIdle();
-  ending_->OnEvaluatorGone();  // of itself: nothing yet
+  parts_->shutdown->OnEvaluatorGone();  // of itself: nothing yet
   workers_.Break(0);
   EXPECT_FALSE(dismissed.has_value()) << "ps are still to go";
   BothPsStop();
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingEvaluator);
   EXPECT_EQ(dismissed, "");
   loop_.Advance(seconds(1000));
   EXPECT_FALSE(over_.has_value());
-  ending_->OnEvaluatorGone();
+  parts_->shutdown->OnEvaluatorGone();
   loop_.RunUntilIdle();
   EXPECT_TRUE(over_.has_value() && over_->ok());
 }
@@ -91,12 +91,12 @@ TEST_F(ShutdownTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
 TEST_F(ShutdownTest, ToldToStopItDoesNotWaitForTheEvaluator) {
   dismiss_evaluator_ = [](const std::string&) {};
   ASSERT_NO_FATAL_FAILURE(Begin());
-  ending_->OnStop();
-  EXPECT_TRUE(ending_->working());
-  ending_->Fail("not finite");
+  parts_->shutdown->OnStop();
+  EXPECT_TRUE(parts_->shutdown->working());
+  parts_->shutdown->Fail("not finite");
   loop_.Advance(seconds(11));
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
-  ending_->OnStop();
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingEvaluator);
+  parts_->shutdown->OnStop();
   loop_.RunUntilIdle();
   ASSERT_TRUE(over_.has_value());
   EXPECT_TRUE(absl::IsDataLoss(*over_)) << *over_;
@@ -105,7 +105,7 @@ TEST_F(ShutdownTest, ToldToStopItDoesNotWaitForTheEvaluator) {
 TEST_F(ShutdownTest, WhoDoesNotGoIsNotWaitedForForLong) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
-  ending_->Save({.values = checkpoint_});
+  parts_->shutdown->Save({.values = checkpoint_});
   loop_.Advance(seconds(6));
   EXPECT_TRUE(ToldToStop(0));
   EXPECT_FALSE(over_.has_value());
@@ -117,17 +117,17 @@ TEST_F(ShutdownTest, AStreamWithoutAHelloIsNotWaitedFor) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   workers_.Connect(1);
-  ending_->Save({.values = checkpoint_});
+  parts_->shutdown->Save({.values = checkpoint_});
   loop_.RunUntilIdle();
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingWorkers);
   workers_.Break(0);
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingPs);
 }
 
 TEST_F(ShutdownTest, AWorkerThatComesLateIsToldInPlaceOfAWelcome) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
-  ending_->Save({.values = checkpoint_});
+  parts_->shutdown->Save({.values = checkpoint_});
   EXPECT_EQ(JobDone(0), "");
   workers_.Connect(1);
   workers_.SendHello(1);
@@ -140,20 +140,20 @@ TEST_F(ShutdownTest, AWorkerThatComesLateIsToldInPlaceOfAWelcome) {
 TEST_F(ShutdownTest, AFailureIsKeptForAListedWorkerThatIsStarting) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   for (const int index : {0, 1, 2}) workers_.Join(index);
-  ending_->Fail("not finite");
+  parts_->shutdown->Fail("not finite");
   for (const int index : {0, 1, 2}) workers_.Break(index);
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingWorkers);
   workers_.Connect(3);
   workers_.SendHello(3);
   EXPECT_EQ(JobDone(3), "not finite");
   workers_.Break(3);
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingPs);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingPs);
 }
 
 // They have not found this coordinator yet, and would look for it for ever.
 TEST_F(ShutdownTest, AJobThatWasFoundFinishedWaitsForWorkersToBeTold) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  ending_->Save({.values = checkpoint_, .found = true});
+  parts_->shutdown->Save({.values = checkpoint_, .found = true});
   EXPECT_FALSE(ToldToStop(0));
   loop_.Advance(seconds(6));
   EXPECT_TRUE(ToldToStop(0));
@@ -164,12 +164,12 @@ TEST_F(ShutdownTest, AModelThatCannotBeSavedFailsTheRunAndKeepsWorkersAndPs) {
   workers_.Join(0);
   std::filesystem::create_directory(RunPaths{directory_.path()}.model());
   WriteAll(RunPaths{directory_.path()}.model() + "/mine", "something else");
-  ending_->Save({.values = checkpoint_});
+  parts_->shutdown->Save({.values = checkpoint_});
   EXPECT_EQ(JobDone(0), std::nullopt);
   EXPECT_FALSE(ToldToStop(0));
   ASSERT_TRUE(over_.has_value());
   EXPECT_TRUE(absl::IsFailedPrecondition(*over_)) << *over_;
-  EXPECT_EQ(ending_->failure(), over_->message());
+  EXPECT_EQ(parts_->shutdown->failure(), over_->message());
 }
 
 TEST_F(ShutdownTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
@@ -178,31 +178,31 @@ TEST_F(ShutdownTest, ABestCheckpointThatIsDamagedGivesWayToTheLast) {
   for (const std::string& name : NamesIn(checkpoint_.directory)) {
     if (name.ends_with(".safetensors")) std::filesystem::remove(checkpoint_.directory + "/" + name);
   }
-  ending_->Save({.values = checkpoint_, .last = last});
+  parts_->shutdown->Save({.values = checkpoint_, .last = last});
   loop_.RunUntilIdle();
   EXPECT_TRUE(ModelIsThere());
-  EXPECT_FALSE(ending_->over());
+  EXPECT_FALSE(parts_->shutdown->over());
 }
 
 TEST_F(ShutdownTest, AFailureDismissesAllAndLeavesNoModel) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   for (const int index : {0, 1, 2, 3}) workers_.Join(index);
-  ending_->Fail("not finite");
+  parts_->shutdown->Fail("not finite");
   EXPECT_EQ(JobDone(0), "not finite");
   for (const int index : {0, 1, 2, 3}) workers_.Break(index);
   EXPECT_TRUE(ToldToStop(1));
   BothPsStop();
   EXPECT_TRUE(absl::IsDataLoss(over_.value_or(absl::OkStatus())));
-  EXPECT_EQ(ending_->failure(), "not finite");
+  EXPECT_EQ(parts_->shutdown->failure(), "not finite");
   EXPECT_FALSE(ModelIsThere());
 }
 
 TEST_F(ShutdownTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   const RunPaths paths{directory_.path()};
-  lease_.Acquire({}, [](const absl::Status&) {});
+  parts_->lock->Acquire({}, [](const absl::Status&) {});
   loop_.RunUntilIdle();
-  ending_->Over(absl::DataLossError("not finite"));
+  parts_->shutdown->Over(absl::DataLossError("not finite"));
   loop_.RunUntilIdle();
   const std::optional<RunOutcome> outcome = ReadRunOutcome(paths);
   ASSERT_TRUE(outcome.has_value());
@@ -213,9 +213,9 @@ TEST_F(ShutdownTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
 
 TEST_F(ShutdownTest, WhoIsFencedOffWritesNoEnd) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  lease_.Acquire({}, [](const absl::Status&) {});
+  parts_->lock->Acquire({}, [](const absl::Status&) {});
   loop_.RunUntilIdle();
-  ending_->Over(absl::AbortedError("fenced off"));
+  parts_->shutdown->Over(absl::AbortedError("fenced off"));
   loop_.RunUntilIdle();
   EXPECT_TRUE(over_.has_value());
   EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
@@ -223,7 +223,7 @@ TEST_F(ShutdownTest, WhoIsFencedOffWritesNoEnd) {
 
 TEST_F(ShutdownTest, WhoDidNotLeadWritesNoEnd) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  ending_->Over(absl::FailedPreconditionError("another one leads"));
+  parts_->shutdown->Over(absl::FailedPreconditionError("another one leads"));
   loop_.RunUntilIdle();
   EXPECT_TRUE(over_.has_value());
   EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
@@ -232,30 +232,30 @@ TEST_F(ShutdownTest, WhoDidNotLeadWritesNoEnd) {
 TEST_F(ShutdownTest, AStopWhileTheModelIsSavedEndsAtOnce) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
-  ending_->Save({.values = checkpoint_});
-  ending_->Over(absl::CancelledError("stopped"));
-  ending_->Over(absl::InternalError("too late"));
+  parts_->shutdown->Save({.values = checkpoint_});
+  parts_->shutdown->Over(absl::CancelledError("stopped"));
+  parts_->shutdown->Over(absl::InternalError("too late"));
   EXPECT_EQ(JobDone(0), std::nullopt);
-  EXPECT_EQ(ending_->phase(), Phase::kOver);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kOver);
   EXPECT_EQ(Message(outcome_), "stopped");
   EXPECT_EQ(Message(over_), "stopped");
-  EXPECT_EQ(ending_->failure(), "") << "a stop is none";
+  EXPECT_EQ(parts_->shutdown->failure(), "") << "a stop is none";
 }
 
 TEST_F(ShutdownTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   owed_ = {"history.csv", "evaluations.csv"};
-  ending_->Over(absl::CancelledError("stopped"));
+  parts_->shutdown->Over(absl::CancelledError("stopped"));
   loop_.Advance(seconds(2));
-  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
-  EXPECT_FALSE(ending_->job_ended()) << "who goes now is missed";
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kBrokenOff);
+  EXPECT_FALSE(parts_->shutdown->job_ended()) << "who goes now is missed";
   EXPECT_EQ(Message(outcome_), "stopped");
   owed_.pop_back();
-  ending_->OnWritten();
+  parts_->shutdown->OnWritten();
   loop_.RunUntilIdle();
   EXPECT_FALSE(over_.has_value()) << "one of them failed, and is tried again";
   owed_.clear();
-  ending_->OnWritten();
+  parts_->shutdown->OnWritten();
   loop_.RunUntilIdle();
   EXPECT_EQ(Message(over_), "stopped");
 }
@@ -264,7 +264,7 @@ TEST_F(ShutdownTest, ADiskThatDoesNotAnswerDoesNotHoldTheEndUp) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   owed_ = {"/run/history.csv: no space left"};
   testing::internal::CaptureStderr();
-  ending_->Over(absl::CancelledError("stopped"));
+  parts_->shutdown->Over(absl::CancelledError("stopped"));
   loop_.Advance(seconds(4));
   FlushLog(std::chrono::minutes(1));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(owed_[0])) << "what is lost";
