@@ -5,7 +5,7 @@
 
 #include "common/base/term.h"
 #include "coordinator/run_timeline.h"
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -17,7 +17,7 @@ using Cause = Wakeup::Cause;
 using Phase = Shutdown::Phase;
 
 // The body of a turn: the state of the parts in, the action out. Only the test calls Turn.
-class ReconcilerTest : public WholePartsTest {
+class ReconcilerTest : public RunPartsTest {
  protected:
   // Begins to lease the steps of a new timeline. The history is read.
   void Begin(Job job) {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Cause = Wakeup::Cause;
 
-class RunTimelineTest : public WholePartsTest {
+class RunTimelineTest : public RunPartsTest {
  protected:
   // Leads a timeline that was loaded, or that a former coordinator opened.
   void Begin(Job job) {

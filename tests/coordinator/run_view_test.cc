@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/metrics/sample_value.h"
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class RunViewTest : public WholePartsTest {
+class RunViewTest : public RunPartsTest {
  protected:
   // In office, in an open timeline of two epochs of 10 steps.
   void Begin() {

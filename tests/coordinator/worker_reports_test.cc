@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -17,7 +17,7 @@ using testing::UnorderedElementsAre;
 using Cause = Wakeup::Cause;
 using State = Membership::Record::State;
 
-class WorkerReportsTest : public WholePartsTest {
+class WorkerReportsTest : public RunPartsTest {
  protected:
   // Leads an open timeline that waits for the first worker.
   void Begin(Job job) {

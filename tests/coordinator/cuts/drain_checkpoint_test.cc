@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class DrainCheckpointTest : public WholePartsTest {
+class DrainCheckpointTest : public RunPartsTest {
  protected:
   // Leads an open timeline of 100 steps. No cut begins: the test says how each one ends.
   void Begin(bool adopted = false) {

@@ -9,7 +9,7 @@
 #include "common/daemon/process/exit_code.h"
 #include "common/log/logging.h"
 #include "common/run/run_outcome.h"
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 namespace shoal {
 namespace {
@@ -18,7 +18,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using Phase = Shutdown::Phase;
 
-class ShutdownTest : public WholePartsTest {
+class ShutdownTest : public RunPartsTest {
  protected:
   // Leads, and a checkpoint is there.
   void Begin() {

@@ -1,4 +1,4 @@
-#include "tests/coordinator/whole_parts_fixture.h"
+#include "tests/coordinator/run_parts_fixture.h"
 
 #include <memory>
 #include <utility>
@@ -8,25 +8,25 @@
 
 namespace shoal {
 
-Job WholePartsTest::MakeJob() {
+Job RunPartsTest::MakeJob() {
   Job job = MakeJob({.checkpoint = "{}"});
   job.test = {};
   return job;
 }
 
-Job WholePartsTest::MakeJob(SmallJob small) {
+Job RunPartsTest::MakeJob(SmallJob small) {
   small.directory = job_directory_.path();
   return small.Load();
 }
 
-void WholePartsTest::Adopt(uint64_t timeline, uint64_t base) {
+void RunPartsTest::Adopt(uint64_t timeline, uint64_t base) {
   Start();
   for (int i = 0; i < kPsCount; ++i) SendHello(i);
   for (int i = 0; i < kPsCount; ++i) AnswerClaim(i, {.timeline = timeline, .base = base});
   ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
 }
 
-void WholePartsTest::MakeParts(Job job) {
+void RunPartsTest::MakeParts(Job job) {
   RunParts& parts = parts_.emplace(RunOptions{.loop = &loop_,
                                               .network = &network_,
                                               .job = std::move(job),
@@ -50,7 +50,7 @@ void WholePartsTest::MakeParts(Job job) {
   };
 }
 
-void WholePartsTest::MakeSteps() {
+void RunPartsTest::MakeSteps() {
   const Job& job = parts_->options.job;
   parts_->scheduler = std::make_unique<StepScheduler>(
       StepScheduler::Options{.loop = &loop_,
@@ -66,7 +66,7 @@ void WholePartsTest::MakeSteps() {
                                                                      .wakeup = &wakeup_});
 }
 
-void WholePartsTest::MakeEvaluator() {
+void RunPartsTest::MakeEvaluator() {
   const Job& job = parts_->options.job;
   parts_->evaluator = std::make_unique<CheckpointEvaluation>(CheckpointEvaluation::Options{
       .loop = &loop_,
@@ -86,7 +86,7 @@ void WholePartsTest::MakeEvaluator() {
       .wakeup = &wakeup_});
 }
 
-void WholePartsTest::MakeCheckpointer() {
+void RunPartsTest::MakeCheckpointer() {
   parts_->checkpointer = std::make_unique<Checkpointer>(Checkpointer::Options{
       .loop = &loop_,
       .store = &store_,
@@ -107,7 +107,7 @@ void WholePartsTest::MakeCheckpointer() {
                         .stop_after_steps = parts_->options.job.stop_after_nan_steps});
 }
 
-void WholePartsTest::MakeEnd() {
+void RunPartsTest::MakeEnd() {
   parts_->shutdown = std::make_unique<Shutdown>(
       Shutdown::Options{.loop = &loop_,
                         .files = RealFileSystem(),
@@ -144,12 +144,12 @@ void WholePartsTest::MakeEnd() {
       .wakeup = &wakeup_});
 }
 
-std::vector<Wakeup::Cause> WholePartsTest::TakeCauses() {
+std::vector<Wakeup::Cause> RunPartsTest::TakeCauses() {
   loop_.RunUntilIdle();
   return std::exchange(causes_, {});
 }
 
-uint64_t WholePartsTest::Announced(int index) {
+uint64_t RunPartsTest::Announced(int index) {
   uint64_t timeline = 0;
   for (const proto::WorkerOrder& order : workers_.Orders(index)) {
     if (order.has_timeline_opened()) timeline = order.timeline_opened().timeline();
@@ -157,14 +157,14 @@ uint64_t WholePartsTest::Announced(int index) {
   return timeline;
 }
 
-StoredCheckpoint WholePartsTest::Stored(uint64_t step) const {
+StoredCheckpoint RunPartsTest::Stored(uint64_t step) const {
   StoredCheckpoint checkpoint{.directory = absl::StrCat("step-", step)};
   checkpoint.manifest.timeline = fleet_->timeline();
   checkpoint.manifest.cut_step = step;
   return checkpoint;
 }
 
-bool WholePartsTest::ToldToStop(int index) {
+bool RunPartsTest::ToldToStop(int index) {
   loop_.RunUntilIdle();
   bool stop = false;
   for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>())
@@ -172,14 +172,14 @@ bool WholePartsTest::ToldToStop(int index) {
   return stop;
 }
 
-void WholePartsTest::SendDeparting(int index) {
+void RunPartsTest::SendDeparting(int index) {
   proto::ControlReply reply;
   reply.mutable_departing();
   ps(index).Send(reply);
   loop_.RunUntilIdle();
 }
 
-std::string WholePartsTest::Message(const std::optional<absl::Status>& status) {
+std::string RunPartsTest::Message(const std::optional<absl::Status>& status) {
   return status.has_value() ? std::string(status->message()) : "not yet";
 }
 

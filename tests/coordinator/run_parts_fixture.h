@@ -18,7 +18,7 @@ namespace shoal {
 // All parts of a run, as TrainingRun makes them, with two ps and the workers of JoinedWorkers. The
 // parts call no RunTimeline, WorkerReports or Reconciler: a test makes the one that it tests. The
 // SmallJob has epochs of 13 steps.
-class WholePartsTest : public PsFleetTest {
+class RunPartsTest : public PsFleetTest {
  protected:
   static constexpr uint64_t kExamples = 200;
   static constexpr uint64_t kTestExamples = 50;
