@@ -235,24 +235,27 @@ void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
     record.state = Record::State::kLost;
     record.detail = PrintableLines(why, kMaxDetailBytes);
   }
+  record.went = ++went_;
   options_.on_gone(*worker, why);
-  ForgetOldest();
+  ForgetFirstGone();
 }
 
-// Otherwise workers that come and go, a new one each time, would fill memory and status.
-void Membership::ForgetOldest() {
-  std::map<StepDispatcher::WorkerKey, int> gone;
+// Otherwise workers that come and go, a new one each time, would fill memory and status. A worker
+// that comes back after it was forgotten counts as a new one. This is harmless: its steps belong to
+// its connection, not to its index.
+void Membership::ForgetFirstGone() {
+  std::map<uint64_t, int> gone;
   for (const auto& [index, record] : records_) {
     const bool is_gone =
         record.state == Record::State::kLost || record.state == Record::State::kLeft;
     // A worker that leaves has its seat until its stream has closed.
     if (workers_.contains(record.key)) continue;
-    if (is_gone && !options_.listed.contains(index)) gone[record.key] = index;
+    if (is_gone && !options_.listed.contains(index)) gone[record.went] = index;
   }
   if (gone.size() <= kMaxGone) return;
-  const int oldest = gone.begin()->second;
-  records_.erase(oldest);
-  admission_.Forget(oldest);
+  const int first = gone.begin()->second;
+  records_.erase(first);
+  admission_.Forget(first);
 }
 
 const char* StateName(Membership::Record::State state) {

@@ -84,8 +84,8 @@ class Membership {
     return workers_;
   }
 
-  // Facts about every worker whose hello was accepted, by index. Forgets the oldest workers that
-  // are gone and not listed.
+  // Facts about every worker whose hello was accepted, by index. Keeps at most 1000 workers that
+  // are gone and not listed, and forgets those first that went first.
   struct Record {
     enum class State { kPreparing, kUp, kDraining, kLost, kLeft };
     State state = State::kPreparing;
@@ -95,6 +95,7 @@ class Membership {
     uint64_t steps_done = 0;
     uint64_t restarts = 0;  // how often another process took its place
     uint64_t expiries = 0;  // how often its leases expired while it was alive and at work
+    uint64_t went = 0;      // rises with each worker that goes
   };
   const std::map<int, Record>& records() const { return records_; }
   // Number of workers that were rejected because they computed another job.
@@ -102,7 +103,7 @@ class Membership {
   Record& record(const Worker& worker) { return records_[worker.index]; }
 
  private:
-  void ForgetOldest();
+  void ForgetFirstGone();
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
   void OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
@@ -119,6 +120,7 @@ class Membership {
   std::map<int, Record> records_;
   std::optional<proto::WorkerOrder> job_done_;
   std::set<int> told_;  // indices of workers that were sent job_done_
+  uint64_t went_ = 0;   // workers that have gone, those that came back included
 };
 
 // "preparing", "up", "draining", "lost", "left".

@@ -70,6 +70,14 @@ class MembershipTest : public testing::Test {
     SendHello(*worker, hello);
     return worker;
   }
+  // This many workers come and go, one after the other. The first has incarnation 1000.
+  void ComeAndGo(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      auto worker = ConnectAs({.incarnation = 1000 + i});
+      worker->Close(absl::OkStatus());
+      loop_.RunUntilIdle();
+    }
+  }
   static proto::WorkerOrder OneOrder(FarEnd& worker) {
     const auto orders = worker.Take<proto::WorkerOrder>();
     EXPECT_EQ(orders.size(), 1u);
@@ -372,33 +380,56 @@ TEST_F(MembershipTest, ARecordThatSaysLeftStaysSo) {
 }
 
 TEST_F(MembershipTest, TheOldestOfManyThatCameAndWentAreForgotten) {
-  constexpr int kMany = 1100;
   ConnectAs({.index = 0})->Close(absl::OkStatus());  // listed
   auto stays = ConnectAs({.incarnation = 7});
-  for (uint64_t i = 0; i < kMany; ++i) {
-    auto worker = ConnectAs({.incarnation = 1000 + i});
-    worker->Close(absl::OkStatus());
-    loop_.RunUntilIdle();
-  }
+  ComeAndGo(1100);
   EXPECT_EQ(membership_->records().size(), 1002u);
   EXPECT_TRUE(membership_->records().contains(0));
   EXPECT_EQ(membership_->records().at(5).state, State::kPreparing);
 }
 
 TEST_F(MembershipTest, ALeavingWorkerKeepsItsSeatWhileConnected) {
-  constexpr uint64_t kMany = 1100;
   auto leaving = ConnectAs({.incarnation = 7});
   ExpectWelcome(*leaving, 5);
   membership_->record(*membership_->workers().begin()->second).state = State::kLeft;
-  for (uint64_t i = 0; i < kMany; ++i) {
-    auto worker = ConnectAs({.incarnation = 1000 + i});
-    worker->Close(absl::OkStatus());
-    loop_.RunUntilIdle();
-  }
+  ComeAndGo(1100);
   EXPECT_EQ(membership_->records().size(), 1001u);
   EXPECT_EQ(membership_->records().at(5).state, State::kLeft);
   ExpectWelcome(*ConnectAs({.incarnation = 7}), 5);
   EXPECT_TRUE(leaving->gone());
+}
+
+TEST_F(MembershipTest, AWorkerThatComesBackKeepsItsRecordAmongMany) {
+  auto worker = ConnectAs({.incarnation = 7});
+  membership_->record(*membership_->workers().begin()->second).steps_done = 3;
+  ComeAndGo(1000);
+  worker->Close(absl::UnavailableError("connection reset"));
+  loop_.RunUntilIdle();
+  EXPECT_EQ(membership_->records().size(), 1000u);
+  ExpectWelcome(*ConnectAs({.incarnation = 7}), 5);
+  EXPECT_EQ(membership_->records().at(5).state, State::kPreparing);
+  EXPECT_EQ(membership_->records().at(5).steps_done, 3u);
+}
+
+TEST_F(MembershipTest, AReplacedStreamKeepsItsRecordAmongMany) {
+  auto stale = ConnectAs({.incarnation = 7});
+  membership_->record(*membership_->workers().begin()->second).steps_done = 3;
+  ComeAndGo(1000);
+  ExpectWelcome(*ConnectAs({.incarnation = 7}), 5);
+  EXPECT_TRUE(stale->gone());
+  EXPECT_EQ(membership_->records().at(5).state, State::kPreparing);
+  EXPECT_EQ(membership_->records().at(5).steps_done, 3u);
+}
+
+TEST_F(MembershipTest, AForgottenWorkerComesBackAsANewOne) {
+  ComeAndGo(1001);
+  EXPECT_FALSE(membership_->records().contains(5));
+  auto newcomer = ConnectAs({.incarnation = 7});
+  ExpectWelcome(*newcomer, 5);
+  ExpectWelcome(*ConnectAs({.incarnation = 1000}), 1006);
+  EXPECT_TRUE(newcomer->open());
+  EXPECT_EQ(membership_->records().at(5).restarts, 0u);
+  EXPECT_EQ(membership_->records().at(1006).restarts, 0u);
 }
 
 TEST_F(MembershipTest, BroadcastsReachThoseThatAreKnown) {
