@@ -166,9 +166,9 @@ void WorkerReports::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   parts_.membership->record(worker).expiries = 0;
   if (!parts_.training() || done.timeline() != parts_.opened->timeline) return;
   parts_.scheduler->OnReport(
-      worker,
-      static_cast<int>(std::count_if(done.steps().begin(), done.steps().end(),
-                                     [](const proto::StepDone& step) { return !step.was_in(); })));
+      worker, static_cast<int>(std::count_if(
+                  done.steps().begin(), done.steps().end(),
+                  [](const proto::StepDone& step) { return !step.already_applied(); })));
   const ReportCheck check = Check();
   for (const proto::StepDone& step : done.steps()) {
     if (const absl::Status sound = check.Step(step); !sound.ok())
@@ -176,7 +176,7 @@ void WorkerReports::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     if (!parts_.scheduler->Done(worker, step.step())) continue;
     ++parts_.counters.steps_done;
     // The ps had applied it before. Its worker has reported its results, or is gone with them.
-    if (step.was_in()) continue;
+    if (step.already_applied()) continue;
     ++parts_.membership->record(worker).steps_done;
     if (parts_.counted.erase(step.step()) == 0) CountStep(step);
     const auto failure = parts_.nan_watch->OnLoss(step.step(), step.loss_sum(), worker.index);

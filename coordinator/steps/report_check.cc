@@ -28,7 +28,7 @@ absl::Status ReportCheck::Step(const proto::StepDone& step) const {
                                                    "; the job has the steps 0 to ",
                                                    plan.total_steps() - 1));
   }
-  if (!step.was_in()) {
+  if (!step.already_applied()) {
     return CheckResult(step, absl::StrCat("step ", step.step()), plan.Range(step.step()).count,
                        metric_sums);
   }

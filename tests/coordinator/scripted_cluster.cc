@@ -305,7 +305,7 @@ void ScriptedWorker::ReportWasIn(uint64_t step) {
   proto::WorkerReport report;
   report.mutable_steps_done()->set_timeline(timeline);
   report.mutable_steps_done()->add_steps()->set_step(step);
-  report.mutable_steps_done()->mutable_steps(0)->set_was_in(true);
+  report.mutable_steps_done()->mutable_steps(0)->set_already_applied(true);
   stream_->Send(report);
 }
 

@@ -277,10 +277,10 @@ TEST_F(WorkerReportsTest, AStepThatThePsHadAlreadyHasNoResults) {
   job.strategy.gradients_per_update = 4;
   ASSERT_NO_FATAL_FAILURE(Begin(std::move(job)));
   Ready(0);
-  proto::StepDone was_in;
-  was_in.set_step(0);
-  was_in.set_was_in(true);
-  Report(0, {was_in});
+  proto::StepDone already_applied;
+  already_applied.set_step(0);
+  already_applied.set_already_applied(true);
+  Report(0, {already_applied});
   EXPECT_EQ(parts_->counters.steps_done, 1u);
   EXPECT_EQ(parts_->counters.examples, 0u);
   EXPECT_EQ(parts_->membership->records().at(0).steps_done, 0u);

@@ -194,7 +194,7 @@ void WorkerSession::OnRoundComplete(uint64_t version) {
     if (!leased.round || leased.round->first > version) return false;
     proto::StepDone& done = *unreported_.add_steps();
     done.set_step(leased.step);
-    done.set_was_in(true);
+    done.set_already_applied(true);
     step_.CountAsBegun(leased.step);
     return true;
   });

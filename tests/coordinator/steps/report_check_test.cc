@@ -39,12 +39,12 @@ TEST_F(ReportCheckTest, AStepHasTheExamplesAndSumsOfTheJob) {
   EXPECT_EQ(check_.Step(StepOf(3, 10, 2)).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(ReportCheckTest, OnlyAJobWithRoundsHasStepsThatWereIn) {
-  proto::StepDone was_in = StepOf(0, 0, 0);
-  was_in.set_was_in(true);
-  EXPECT_EQ(check_.Step(was_in).code(), absl::StatusCode::kInvalidArgument);
+TEST_F(ReportCheckTest, OnlyAJobWithRoundsHasAlreadyAppliedSteps) {
+  proto::StepDone already_applied = StepOf(0, 0, 0);
+  already_applied.set_already_applied(true);
+  EXPECT_EQ(check_.Step(already_applied).code(), absl::StatusCode::kInvalidArgument);
   rounds_.emplace(plan_, 2);
-  EXPECT_TRUE(check_.Step(was_in).ok());
+  EXPECT_TRUE(check_.Step(already_applied).ok());
 }
 
 TEST_F(ReportCheckTest, ABatchOfTheTestSetHasItsExamplesAndSums) {

@@ -102,7 +102,7 @@ TEST(StepInProgressTest, ReportsItsSumsAndTimes) {
   EXPECT_EQ(done.input_wait_us(), 3u);
   EXPECT_EQ(done.compute_us(), 5u);
   EXPECT_EQ(done.exchange_us(), 12u);
-  EXPECT_FALSE(done.was_in());
+  EXPECT_FALSE(done.already_applied());
   EXPECT_EQ(step.Report(microseconds(7)).exchange_us(), 0u) << "the clocks differ";
 }
 

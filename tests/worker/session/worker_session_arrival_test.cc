@@ -66,7 +66,7 @@ class WorkerSessionArrivalTest : public WorkerSessionTest {
     std::vector<uint64_t> steps;
     for (const proto::WorkerReport& report : TakeReports()) {
       for (const proto::StepDone& step : report.steps_done().steps()) {
-        EXPECT_TRUE(step.was_in());
+        EXPECT_TRUE(step.already_applied());
         steps.push_back(step.step());
       }
     }

@@ -22,11 +22,12 @@ class WorkerSessionRoundTest : public WorkerSessionTest {
     for (const proto::WorkerReport& report : TakeReports()) {
       for (const proto::StepDone& step : report.steps_done().steps()) {
         EXPECT_EQ(report.steps_done().timeline(), kTimeline);
-        done.push_back(absl::StrCat(step.step(), step.was_in() ? " was in" : " done"));
-        if (!step.was_in()) continue;
+        done.push_back(
+            absl::StrCat(step.step(), step.already_applied() ? " already applied" : " done"));
+        if (!step.already_applied()) continue;
         proto::StepDone nothing_else;
         nothing_else.set_step(step.step());
-        nothing_else.set_was_in(true);
+        nothing_else.set_already_applied(true);
         EXPECT_EQ(step.SerializeAsString(), nothing_else.SerializeAsString());
       }
     }
@@ -103,7 +104,7 @@ TEST_F(WorkerSessionRoundTest, StepsOfARoundThatIsCompleteAreReportedAsDone) {
   LeaseOfRound(7, 2, 6, 3);
   LeaseOfRound(9, 1, 9, 3);
   ServePs();
-  EXPECT_THAT(TakeDone(), ElementsAre("7 was in", "8 was in"));
+  EXPECT_THAT(TakeDone(), ElementsAre("7 already applied", "8 already applied"));
   EXPECT_EQ(std::count(asked_versions_.begin(), asked_versions_.end(), 6), 2)
       << "once of each ps for both steps";
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "no record of what it has not computed";
@@ -139,7 +140,7 @@ TEST_F(WorkerSessionRoundTest, WhatWasInIsReportedOverALaterStream) {
   ServePs();
   Reconnect();
   Welcome();
-  EXPECT_THAT(TakeDone(), ElementsAre("8 was in"));
+  EXPECT_THAT(TakeDone(), ElementsAre("8 already applied"));
 }
 
 TEST_F(WorkerSessionRoundTest, ANewTimelinePullsTheVersionAgain) {
@@ -162,7 +163,7 @@ TEST_F(WorkerSessionRoundTest, ADrainingWorkerLeavesWhenAllItHoldsWasIn) {
   session_->Drain("SIGTERM");
   SendNoLeaseFollows();
   ServePs();
-  EXPECT_THAT(TakeDone(), ElementsAre("7 was in", "8 was in"));
+  EXPECT_THAT(TakeDone(), ElementsAre("7 already applied", "8 already applied"));
   EXPECT_TRUE(coordinator().finished().has_value());
 }
 
