@@ -171,7 +171,7 @@ absl::Status ExchangeService::CheckPlan(const proto::Push& push) const {
 absl::StatusOr<PushResult> ExchangeService::Apply(const proto::Push& push, const Message& message) {
   SHOAL_RETURN_IF_ERROR(CheckPlan(push));
   const int index = ChunkIndex(push.chunk());
-  if (push.nothing()) {
+  if (push.skip()) {
     if (push.has_round() || message.payload_bytes() > 0) {
       return absl::InvalidArgumentError(absl::StrCat("chunk ", index, " of step ", push.step(),
                                                      ": a skipped step was pushed with a ",

@@ -188,7 +188,7 @@ proto::ExchangeReply ParameterServerTest::PushSkip(Client& worker, uint64_t time
   request.mutable_push()->set_step(step);
   request.mutable_push()->set_chunk(chunk);
   request.mutable_push()->set_want_values(want_values);
-  request.mutable_push()->set_nothing(true);
+  request.mutable_push()->set_skip(true);
   return Ask(worker, request);
 }
 

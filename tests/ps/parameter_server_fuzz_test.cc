@@ -63,7 +63,7 @@ class ParameterServerFuzzTest : public ParameterServerTest {
         request.mutable_push()->set_chunk(RandomNumber());
         request.mutable_push()->set_pulled_version(RandomNumber());
         request.mutable_push()->set_want_values(random_() % 2);
-        request.mutable_push()->set_nothing(random_() % 4 == 0);
+        request.mutable_push()->set_skip(random_() % 4 == 0);
         if (random_() % 2 == 0) {
           request.mutable_push()->mutable_round()->set_first(RandomNumber());
           request.mutable_push()->mutable_round()->set_count(RandomNumber());

@@ -198,7 +198,7 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_want_values(WantsValues());
   if (round_.has_value()) SetRound(*round_, push);
   if (skips_gradient_) {
-    push->set_nothing(true);
+    push->set_skip(true);
     return MakeMessage(request);
   }
   Message message = MakeMessage(request, encoder_.Encodes(chunk(ps, index))

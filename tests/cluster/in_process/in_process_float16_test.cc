@@ -49,7 +49,7 @@ class InProcessClusterFloat16Test : public testing::Test {
   const std::string run_dir_ = temporary_.path() + "/run";
 };
 
-// To the last bit, moving averages and the momentum after steps that came to nothing included.
+// To the last bit, moving averages and the momentum after skipped steps included.
 TEST_F(InProcessClusterFloat16Test, OneWorkerEqualsTrainingAloneThroughOverflows) {
   const Job job = OverflowingJob();
   InProcessCluster cluster(

@@ -146,7 +146,7 @@ TEST_F(ExchangeServiceTest, ASkippedStepIsAcknowledgedAndChangesNoValue) {
     proto::ExchangeRequest request;
     request.mutable_push()->set_timeline(kTerm);
     request.mutable_push()->set_step(1);
-    request.mutable_push()->set_nothing(true);
+    request.mutable_push()->set_skip(true);
     if (of_round) request.mutable_push()->mutable_round()->set_count(1);
     const float one = 1;
     Client wrong = ConnectWorker(shard_map_.Fingerprint());
@@ -190,7 +190,7 @@ TEST_F(ExchangeServiceTest, AStepBeyondTheJobEndsTheStream) {
   proto::ExchangeRequest request;
   request.mutable_push()->set_timeline(kTerm);
   request.mutable_push()->set_step(job_.steps);
-  request.mutable_push()->set_nothing(true);
+  request.mutable_push()->set_skip(true);
   liar.callbacks.on_message(MakeMessage(request));
   ASSERT_TRUE(liar.received->finished.has_value());
   EXPECT_EQ(liar.received->finished->code(), absl::StatusCode::kInvalidArgument);

@@ -1,4 +1,4 @@
-// Steps that come to nothing in a VariableStore: they count, and nothing else changes.
+// Skipped steps in a VariableStore: they count, and nothing else changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,8 +77,8 @@ TEST_F(SkippedPushTest, TheNextUpdateHasTheNumberOfItsStep) {
   EXPECT_THAT(optimizer->prepared, ElementsAre(1, 3));
 }
 
-// A cut among steps of which some come to nothing, in the live chunks and in the copies, out of
-// order: it has what those below have come to.
+// A cut among steps of which some are skipped, in the live chunks and in the copies, out of order:
+// it has the updates of the steps below it.
 TEST_F(SkippedPushTest, ACutHasTheSkippedStepsBelowIt) {
   const std::set<uint64_t> skipped = {1, 2, 5};
   constexpr uint64_t kCut = 4;
@@ -97,7 +97,7 @@ TEST_F(SkippedPushTest, ACutHasTheSkippedStepsBelowIt) {
   for (int k = 0; k < PushedChunks(*store); ++k) push(*store, 0, k);
   ASSERT_EQ(store->cut().Start(kCut), std::nullopt);
   for (int k = 0; k < PushedChunks(*store); ++k) {
-    // One that comes to nothing is the first beyond the cut, of every other chunk.
+    // In every other chunk, a skipped step is the first beyond the cut.
     for (const uint64_t step : {4 + k % 2, 2, 5 - k % 2, 1}) push(*store, step, k);
     EXPECT_FALSE(store->cut().Ready());
     push(*store, 3, k);

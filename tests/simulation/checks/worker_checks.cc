@@ -72,9 +72,9 @@ void WorkerChecks::OnPush(const SimulatedProcess& process, const proto::Push& pu
                              TermText(push.timeline()), " with the gradient of step ", origin.step,
                              " of timeline ", TermText(origin.timeline)));
   }
-  if (push.nothing() != jobs_[&process].sums->Overflows(push.step())) {
+  if (push.skip() != jobs_[&process].sums->Overflows(push.step())) {
     world_.Fail(absl::StrCat(process.name(), " pushes ",
-                             push.nothing() ? "nothing" : "a gradient that overflows", " for step ",
+                             push.skip() ? "a skip" : "a gradient that overflows", " for step ",
                              push.step()));
   }
 }

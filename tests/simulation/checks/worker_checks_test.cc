@@ -87,7 +87,7 @@ TEST_F(WorkerChecksTest, ParametersOfTheNewTimelineAreEnough) {
 TEST_F(WorkerChecksTest, AStepThatDoesNotOverflowHasAGradient) {
   checks_.OnTrain(process_, 3, 1);
   proto::Push push = PushOf(1, 3);
-  push.set_nothing(true);
+  push.set_skip(true);
   checks_.OnPush(process_, push);
   EXPECT_TRUE(failed());
 }

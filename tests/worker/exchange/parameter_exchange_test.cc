@@ -192,7 +192,7 @@ TEST_F(ParameterExchangeTest, AStepThatComesToNothingIsPushedAsThatChunkByChunk)
     EXPECT_EQ(push.chunk(), static_cast<uint32_t>(k));
     EXPECT_EQ(push.pulled_version(), 7u);
     EXPECT_TRUE(push.want_values());
-    EXPECT_TRUE(push.nothing());
+    EXPECT_TRUE(push.skip());
     EXPECT_EQ(requests[0].second, "");
   };
   const auto [first_ps, first] = PushedChunks().front();
@@ -219,7 +219,7 @@ TEST_F(ParameterExchangeTest, AStepThatComesToNothingIsPushedAsThatChunkByChunk)
   exchange_->PushChunk(first_ps, first);
   const auto next = ps(first_ps).TakeWithPayload<proto::ExchangeRequest>();
   ASSERT_EQ(next.size(), 1u);
-  EXPECT_FALSE(next[0].first.push().nothing());
+  EXPECT_FALSE(next[0].first.push().skip());
   EXPECT_EQ(next[0].second, model_.Gather(first_ps, first, gradients_));
 }
 

@@ -239,7 +239,7 @@ class WorkerSessionTest : public testing::Test {
     if (request.has_hello()) return ExchangePeer::SendHello(ps(i), timeline_);
     if (request.has_push()) {
       ++pushes_[request.push().step()];
-      if (request.push().nothing()) ++skips_[request.push().step()];
+      if (request.push().skip()) ++skips_[request.push().step()];
       last_push_ = request.push();
       const int chunk = static_cast<int>(request.push().chunk());
       return ExchangePeer::SendApplied(ps(i), timeline_, request.push().step(), chunk, ++version_,
