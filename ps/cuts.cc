@@ -38,10 +38,10 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   const auto reject = [&](const std::string& reason) {
     LogWarning(absl::StrCat("fence rejected: ", reason),
                {{"term", TermText(term)}, {"by", session->stream->peer()}});
-    proto::FenceRefused* refused = reply.mutable_fence_refused();
-    refused->set_term(term);
-    refused->set_cut_step(place.cut_step);
-    refused->set_reason(reason);
+    proto::FenceRejected* rejected = reply.mutable_fence_rejected();
+    rejected->set_term(term);
+    rejected->set_cut_step(place.cut_step);
+    rejected->set_reason(reason);
     session->Send(reply);
   };
   if (const absl::Status plausible = CheckPlausible(place); !plausible.ok())
@@ -50,14 +50,14 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   const bool repeated =
       cut_ && name == std::pair(cut_->term, cut_->step) && place.directory == cut_->place.directory;
   if (cut_ && !repeated && name <= std::pair(cut_->term, cut_->step)) {
-    reply.mutable_fence_refused()->set_superseded(true);
+    reply.mutable_fence_rejected()->set_superseded(true);
     return reject(absl::StrCat("ps ", ps_index_, " has accepted the cut at step ", cut_->step,
                                " under the term ", TermText(cut_->term), " already; fence step ",
                                place.cut_step, " under a higher term"));
   }
   if (!repeated) {
     if (const std::optional<uint64_t> applied = store_->cut().Start(place.cut_step)) {
-      reply.mutable_fence_refused()->set_highest_step(*applied);
+      reply.mutable_fence_rejected()->set_highest_step(*applied);
       return reject(absl::StrCat("ps ", ps_index_, " has applied step ", *applied,
                                  ", so it cannot cut at step ", place.cut_step,
                                  "; fence a higher step"));
@@ -90,12 +90,12 @@ void Cuts::SendReplaced(const SessionPtr& by) const {
   const SessionPtr former = cut_->session.lock();
   if (former == nullptr || former == by) return;
   proto::ControlReply reply;
-  proto::FenceRefused* refused = reply.mutable_fence_refused();
-  refused->set_term(cut_->term);
-  refused->set_cut_step(cut_->step);
-  refused->set_superseded(true);
-  refused->set_reason(absl::StrCat("ps ", ps_index_, " has accepted another cut from ",
-                                   by->stream->peer(), ", which ends this one"));
+  proto::FenceRejected* rejected = reply.mutable_fence_rejected();
+  rejected->set_term(cut_->term);
+  rejected->set_cut_step(cut_->step);
+  rejected->set_superseded(true);
+  rejected->set_reason(absl::StrCat("ps ", ps_index_, " has accepted another cut from ",
+                                    by->stream->peer(), ", which ends this one"));
   former->Send(reply);
 }
 

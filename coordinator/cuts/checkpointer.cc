@@ -136,8 +136,8 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
         Keep(Accepted{cut_->step});
       }
       return;
-    case proto::ControlReply::kFenceRefused:
-      if (of_this(reply.fence_refused())) OnRejected(ps, reply.fence_refused());
+    case proto::ControlReply::kFenceRejected:
+      if (of_this(reply.fence_rejected())) OnRejected(ps, reply.fence_rejected());
       return;
     case proto::ControlReply::kCutReady:
       // A ps accepts the cut before it is ready, and repeats both on a new stream.
@@ -160,7 +160,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
 // Rule 6 gives a ps two reasons to reject a fence. Another process has sent a newer fence under
 // this term; a fresh term cures that. Or the ps has applied a step of the job at or above the cut.
 // Any other rejection is an error, and does not move the next cut.
-void Checkpointer::OnRejected(int ps, const proto::FenceRefused& rejected) {
+void Checkpointer::OnRejected(int ps, const proto::FenceRejected& rejected) {
   const uint64_t highest = rejected.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
   if (rejected.superseded()) {

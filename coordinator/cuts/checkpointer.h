@@ -166,7 +166,7 @@ class Checkpointer {
   void Keep(Outcome outcome);
   void Fence();
   proto::ControlRequest FenceRequest() const;
-  void OnRejected(int ps, const proto::FenceRefused& rejected);
+  void OnRejected(int ps, const proto::FenceRejected& rejected);
   void OnWritten(int ps, const proto::Written& written);
   void Fetch(int ps);
   void OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts);

@@ -236,11 +236,11 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
   switch (reply.kind_case()) {
     case proto::ControlReply::kClaimed:
       return OnClaimed(ps, reply.claimed());
-    case proto::ControlReply::kTermRefused:
-      return OnTermRejected(ps, reply.term_refused().promised_term(),
-                            reply.term_refused().claimant());
-    case proto::ControlReply::kClaimRefused:
-      return OnClaimRejected(ps, reply.claim_refused());
+    case proto::ControlReply::kTermRejected:
+      return OnTermRejected(ps, reply.term_rejected().promised_term(),
+                            reply.term_rejected().claimant());
+    case proto::ControlReply::kClaimRejected:
+      return OnClaimRejected(ps, reply.claim_rejected());
     case proto::ControlReply::kLoaded:
       if (phase_ == Phase::kLoading && reply.loaded().timeline() == term_) OnLoaded(ps);
       return;
@@ -303,7 +303,7 @@ void PsFleet::OnTermRejected(int ps, uint64_t promised_term, const proto::Claima
 
 // Another run's coordinator holds the ps as long as it renews its claims. A killed one does not. So
 // if the ps still rejects it after kHolderPatience, its holder is alive.
-void PsFleet::OnClaimRejected(int ps, const proto::ClaimRefused& rejected) {
+void PsFleet::OnClaimRejected(int ps, const proto::ClaimRejected& rejected) {
   if (rejected.term() != term_) return;
   if (phase_ != Phase::kClaiming)
     return Fail(FencedOff({.promised = rejected.term(), .own = term_}, rejected.holder()));
@@ -432,7 +432,7 @@ std::vector<std::string> PsFleet::Waiting() const {
                                  " for ", WholeSeconds(now - wait->since), " s"));
     const PsLink& link = *peers_[ps].link;
     if (link.connected() && peers_[ps].held.has_value()) {
-      const proto::ClaimRefused& rejection = peers_[ps].held->rejection;
+      const proto::ClaimRejected& rejection = peers_[ps].held->rejection;
       absl::StrAppend(&lines.back(), ": ", DescribeClaimant(rejection.holder()),
                       ", which the ps has last heard ", rejection.silent_ms() / 1000,
                       " s ago; it counts as gone after ", WholeSeconds(kHolderPatience), " s");

@@ -162,7 +162,7 @@ class PsFleet {
   enum class Departure { kNone, kAsked, kAllowed };
   // The coordinator of another run holds the ps.
   struct Held {
-    proto::ClaimRefused rejection;
+    proto::ClaimRejected rejection;
     Time since{};  // the first rejection
   };
   struct Peer {
@@ -201,7 +201,7 @@ class PsFleet {
   void OnClaimed(int ps, const proto::Claimed& claimed);
   // `by`: the coordinator that got the promise.
   void OnTermRejected(int ps, uint64_t promised_term, const proto::Claimant& by);
-  void OnClaimRejected(int ps, const proto::ClaimRefused& rejected);
+  void OnClaimRejected(int ps, const proto::ClaimRejected& rejected);
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);

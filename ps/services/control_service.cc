@@ -72,8 +72,8 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
   if (term < state_->promised_term) {  // rule 1
     last_command_ = state_->loop->Now();
     proto::ControlReply reply;
-    reply.mutable_term_refused()->set_promised_term(state_->promised_term);
-    *reply.mutable_term_refused()->mutable_claimant() = holder_.claimant();
+    reply.mutable_term_rejected()->set_promised_term(state_->promised_term);
+    *reply.mutable_term_rejected()->mutable_claimant() = holder_.claimant();
     return session->Send(reply);
   }
   // Rule 1 too: no coordinator could lead a ps that has promised such a term.
@@ -142,10 +142,10 @@ bool ControlService::RejectForHolder(const SessionPtr& session,
          {"holder", Printable(holder_.claimant().address(), kMaxNameBytes)}});
   }
   proto::ControlReply reply;
-  proto::ClaimRefused* refused = reply.mutable_claim_refused();
-  refused->set_term(request.term());
-  *refused->mutable_holder() = holder_.claimant();
-  refused->set_silent_ms(
+  proto::ClaimRejected* rejected = reply.mutable_claim_rejected();
+  rejected->set_term(request.term());
+  *rejected->mutable_holder() = holder_.claimant();
+  rejected->set_silent_ms(
       static_cast<uint64_t>((now - holder_.last_command()) / std::chrono::milliseconds(1)));
   session->Send(reply);
   return true;
@@ -294,7 +294,7 @@ void ControlService::FinishLoad(uint64_t term, LoadOutcome outcome) {
   proto::ControlReply reply;
   // Rule 1: another coordinator may have claimed this ps while the load was being read.
   if (term < state_->promised_term) {
-    reply.mutable_term_refused()->set_promised_term(state_->promised_term);
+    reply.mutable_term_rejected()->set_promised_term(state_->promised_term);
   } else if (!outcome.status.ok()) {
     LogError("load failed", {{"term", TermText(term)}, {"reason", Text(outcome.status)}});
     reply.mutable_load_failed()->set_term(term);

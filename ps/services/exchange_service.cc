@@ -90,21 +90,21 @@ bool ExchangeService::AcceptTimeline(const SessionPtr& session, const RequestKey
   const absl::Status accepted = CheckTimeline(key.timeline);
   if (accepted.ok()) return true;
   session->SendFrom(SourceOf(
-      [this, to = session.get(), accepted, key] { return MakeRefused(to, accepted, key); }));
+      [this, to = session.get(), accepted, key] { return MakeRejection(to, accepted, key); }));
   return false;
 }
 
-Message ExchangeService::MakeRefused(Session* session, const absl::Status& reason,
-                                     const RequestKey& key) {
+Message ExchangeService::MakeRejection(Session* session, const absl::Status& reason,
+                                       const RequestKey& key) {
   state_->stats.CountRejection();
   proto::ExchangeReply reply;
-  proto::Refused* refused = reply.mutable_refused();
-  refused->set_timeline(state_->timeline_term());
-  refused->set_requested_timeline(key.timeline);
-  refused->set_requested_cut_step(key.cut_step);
-  if (key.version) refused->set_requested_version(*key.version);
-  refused->set_round_complete(absl::IsOutOfRange(reason));
-  refused->set_reason(std::string(reason.message()));
+  proto::Rejection* rejection = reply.mutable_rejection();
+  rejection->set_timeline(state_->timeline_term());
+  rejection->set_requested_timeline(key.timeline);
+  rejection->set_requested_cut_step(key.cut_step);
+  if (key.version) rejection->set_requested_version(*key.version);
+  rejection->set_round_complete(absl::IsOutOfRange(reason));
+  rejection->set_reason(std::string(reason.message()));
   return session->MakeMessage(reply);
 }
 
@@ -206,7 +206,7 @@ ChunkSnapshot ExchangeService::Encode(int chunk, ChunkSnapshot values) const {
 // waiting worker would keep a version of the chunk.
 Message ExchangeService::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
   const absl::Status timeline = CheckTimeline(applied.timeline());
-  if (!timeline.ok()) return MakeRefused(session, timeline, {.timeline = applied.timeline()});
+  if (!timeline.ok()) return MakeRejection(session, timeline, {.timeline = applied.timeline()});
   std::vector<Slice> payload;
   if (want_values) {
     ChunkSnapshot values = ReadLive(ChunkIndex(applied.chunk()));
@@ -236,7 +236,7 @@ void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull)
     absl::StatusOr<Message> values = MakeValues(to, pull, static_cast<int>(chunk));
     chunk = values.ok() ? chunk + 1 : end;
     if (values.ok()) return *std::move(values);
-    return MakeRefused(to, values.status(), KeyOf(pull));
+    return MakeRejection(to, values.status(), KeyOf(pull));
   });
 }
 

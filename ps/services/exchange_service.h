@@ -35,7 +35,7 @@ class ExchangeService : public StreamService {
   void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
   void OnPull(const SessionPtr& session, const proto::Pull& pull);
   absl::Status CheckTimeline(uint64_t timeline) const;
-  // The key of a push or pull. Refused repeats it, so the worker knows which request it answers.
+  // The key of a push or pull. Rejection repeats it, so the worker knows which request it answers.
   struct RequestKey {
     uint64_t timeline = 0;
     uint64_t cut_step = 0;
@@ -47,7 +47,7 @@ class ExchangeService : public StreamService {
   Message MakeApplied(Session* session, proto::Applied applied, bool want_values);
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
   // `reason` kOutOfRange: the version is dropped, as its round is complete.
-  Message MakeRefused(Session* session, const absl::Status& reason, const RequestKey& key);
+  Message MakeRejection(Session* session, const absl::Status& reason, const RequestKey& key);
   // Returns an error for a worker that computes another job, or has another shard map or codec.
   absl::Status CheckJob(const ExchangeClient& worker) const;
   bool AcceptJob(const SessionPtr& session);

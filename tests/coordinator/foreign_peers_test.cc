@@ -295,10 +295,10 @@ class ForeignPeersFuzzTest : public testing::TestWithParam<int> {
         reply.mutable_fence_accepted()->set_cut_step(Number());
         break;
       case 4:
-        reply.mutable_fence_refused()->set_term(term);
-        reply.mutable_fence_refused()->set_cut_step(Number());
-        reply.mutable_fence_refused()->set_highest_step(Number());
-        reply.mutable_fence_refused()->set_reason(Text());
+        reply.mutable_fence_rejected()->set_term(term);
+        reply.mutable_fence_rejected()->set_cut_step(Number());
+        reply.mutable_fence_rejected()->set_highest_step(Number());
+        reply.mutable_fence_rejected()->set_reason(Text());
         break;
       case 5:
         reply.mutable_cut_ready()->set_term(term);

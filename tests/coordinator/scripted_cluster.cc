@@ -75,7 +75,7 @@ uint64_t ScriptedPs::whole_below() const {
 void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request) {
   proto::ControlReply reply;
   if (request.term() < promised) {
-    reply.mutable_term_refused()->set_promised_term(promised);
+    reply.mutable_term_rejected()->set_promised_term(promised);
     return stream.Send(reply);
   }
   promised = request.term();
@@ -163,12 +163,12 @@ void ScriptedPs::OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fenc
   const bool newer_sent = superseded && term == timeline;
   if (late || newer_sent || rejects_fences_with.has_value()) {
     ++fences_rejected;
-    reply.mutable_fence_refused()->set_superseded(newer_sent);
-    reply.mutable_fence_refused()->set_term(term);
-    reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
-    reply.mutable_fence_refused()->set_highest_step(
+    reply.mutable_fence_rejected()->set_superseded(newer_sent);
+    reply.mutable_fence_rejected()->set_term(term);
+    reply.mutable_fence_rejected()->set_cut_step(fence.cut_step());
+    reply.mutable_fence_rejected()->set_highest_step(
         rejects_fences_with.value_or(late ? end - 1 : 0));
-    reply.mutable_fence_refused()->set_reason(newer_sent ? "superseded" : "too late");
+    reply.mutable_fence_rejected()->set_reason(newer_sent ? "superseded" : "too late");
     return stream.Send(reply);
   }
   cut_ = Cut{.term = term, .fence = fence};

@@ -127,7 +127,7 @@ def test_steps_that_were_never_pushed_hold_up_no_checkpoint(tmp_path, window_ste
 
 def test_a_ps_at_the_last_step_of_all_is_not_asked_without_end(tmp_path):
     def too_late(fence, term):
-        return parameter_server.ControlReply(fence_refused=parameter_server.FenceRefused(
+        return parameter_server.ControlReply(fence_rejected=parameter_server.FenceRejected(
             cut_step=fence.cut_step, highest_step=2**64 - 1, reason="too late"))
     job = write_job(tmp_path / "job", examples=16, epochs=1000)  # each step ends an epoch, which must be cut
     with Cluster(tmp_path / "logs", workers=1) as honest, FakePs(fence=too_late) as liar:

@@ -79,9 +79,9 @@ def test_a_claim_of_the_highest_term_of_all_unseats_nobody(tmp_path):
     with HonestCluster(tmp_path).start_all() as cluster:
         for term in (2**64 - 1, (2**32 - 1) << 32, 1 << 63):
             with ControlOfPs(cluster.spec["ps"][0], term=term) as stranger:
-                with pytest.raises(grpc.RpcError) as refused:
+                with pytest.raises(grpc.RpcError) as rejected:
                     stranger.claim()
-                assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+                assert rejected.value.code() == grpc.StatusCode.FAILED_PRECONDITION
             cluster.check_serves()
         wait_for(lambda: newest_step(cluster.run), "a checkpoint")
         # What comes after the loss of the ps, and of the coordinator, goes on from the newest checkpoint, and not from an older
@@ -103,7 +103,7 @@ def test_a_fence_at_the_last_step_of_all_holds_up_no_checkpoint(tmp_path):
         with ControlOfPs(cluster.spec["ps"][0]) as stranger:
             timeline = stranger.claim().timeline
             stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**64 - 1))
-            assert not stranger.read("fence_refused").superseded
+            assert not stranger.read("fence_rejected").superseded
             # As far ahead as a ps takes it: every cut of the coordinator's term is older from then on.
             stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**31))
             stranger.read("fence_accepted")
@@ -125,7 +125,7 @@ def test_a_fence_writes_into_no_directory_but_those_of_its_run(tmp_path):
                                       (committed, "manifest.json")):
                 step = stranger.claim().base + 1000
                 stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=step, directory=str(directory), marker=marker))
-                assert stranger.read("fence_refused").reason
+                assert stranger.read("fence_rejected").reason
         assert {path: path.read_bytes() for path in other.iterdir()} == before
         cluster.check_serves()
 
@@ -135,13 +135,13 @@ def test_a_claim_by_nobody_is_rejected_while_the_run_goes_on(tmp_path):
         with ControlOfPs(cluster.spec["ps"][0]) as stranger:
             stranger.term += 1000 << 32
             stranger.order(claim=parameter_server.Claim(version=VERSION))
-            refused = stranger.read("claim_refused")
-            assert (refused.holder.address, refused.holder.pid) == (cluster.chief, cluster.coordinator.popen.pid)
-            # Nor does it get by without one what it is refused with it.
+            rejected = stranger.read("claim_rejected")
+            assert (rejected.holder.address, rejected.holder.pid) == (cluster.chief, cluster.coordinator.popen.pid)
+            # Commands without a claim are rejected too.
             stranger.order(stop=parameter_server.Stop())
-            stranger.read("claim_refused")
+            stranger.read("claim_rejected")
             stranger.order(resign=parameter_server.Resign())
-            stranger.read("claim_refused")
+            stranger.read("claim_rejected")
         cluster.check_serves()
 
 

@@ -98,7 +98,7 @@ next_step:
   }
 push_next:
   if
-  :: atomic { mine != timeline -> goto next_step } /* refused: it drops what it has */
+  :: atomic { mine != timeline -> goto next_step } /* rejected: it drops what it has */
   :: atomic { mine == timeline && !sent[0] -> sent[0] = true; push(0, s); goto push_next }
   :: atomic { mine == timeline && !sent[1] -> sent[1] = true; push(1, s); goto push_next }
   :: atomic { sent[0] && sent[1] -> goto next_step }
@@ -120,7 +120,7 @@ proctype cuts() {
     mine = timeline;
     if
     :: (in[0] & ~BELOW(f)) == 0 && (in[1] & ~BELOW(f)) == 0 -> cut = f; copied[0] = false; copied[1] = false
-    :: else -> goto over                         /* refused */
+    :: else -> goto over                         /* rejected */
     fi
   }
   if

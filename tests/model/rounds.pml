@@ -110,7 +110,7 @@ pull_one:
     if
     :: ver[c] == ROUND(s) -> version[c] = ver[c]; have[c] = true; goto pull
     :: ver[c] == ROUND(s) + 1 && kept[c] -> version[c] = ROUND(s); have[c] = true; goto pull
-    :: else -> late = true; goto report          /* refused: its round is complete everywhere */
+    :: else -> late = true; goto report          /* rejected: its round is complete everywhere */
     fi
 #endif
   }

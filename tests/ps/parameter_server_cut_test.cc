@@ -38,15 +38,15 @@ class ParameterServerCutTest : public ParameterServerTest {
     return *checkpoints_;
   }
   // Returns the answer to the fence, which must be a rejection that changes nothing.
-  proto::FenceRefused Refused(const proto::ControlRequest& fence) {
+  proto::FenceRejected Rejected(const proto::ControlRequest& fence) {
     SendOnly(control_, fence);
     const proto::ControlReply reply = TakeControl();
-    EXPECT_TRUE(reply.has_fence_refused()) << reply.DebugString();
-    EXPECT_EQ(reply.fence_refused().term(), fence.term());
-    EXPECT_EQ(reply.fence_refused().cut_step(), fence.fence().cut_step());
-    EXPECT_NE(reply.fence_refused().reason(), "");
+    EXPECT_TRUE(reply.has_fence_rejected()) << reply.DebugString();
+    EXPECT_EQ(reply.fence_rejected().term(), fence.term());
+    EXPECT_EQ(reply.fence_rejected().cut_step(), fence.fence().cut_step());
+    EXPECT_NE(reply.fence_rejected().reason(), "");
     EXPECT_TRUE(control_.quiet());
-    return reply.fence_refused();
+    return reply.fence_rejected();
   }
   // What is written of a fence that is accepted, of a cut that is ready.
   proto::Written WrittenOf(const proto::ControlRequest& fence) {
@@ -76,10 +76,10 @@ TEST_F(ParameterServerCutTest, FenceOfAnotherTimelineIsIgnored) {
 
 TEST_F(ParameterServerCutTest, ALateFenceIsRejectedWithTheHighestStep) {
   Push(worker_, kTerm, 7, 1);
-  const proto::FenceRefused refused = Ask(control_, Fence(kTerm, kTerm, 7)).fence_refused();
-  EXPECT_EQ(refused.cut_step(), 7u);
-  EXPECT_EQ(refused.highest_step(), 7u);
-  EXPECT_THAT(refused.reason(), HasSubstr("step 7"));
+  const proto::FenceRejected rejected = Ask(control_, Fence(kTerm, kTerm, 7)).fence_rejected();
+  EXPECT_EQ(rejected.cut_step(), 7u);
+  EXPECT_EQ(rejected.highest_step(), 7u);
+  EXPECT_THAT(rejected.reason(), HasSubstr("step 7"));
   Accepted(Fence(kTerm, kTerm, 8));
 }
 
@@ -88,11 +88,11 @@ TEST_F(ParameterServerCutTest, ALateFenceIsRejectedWithTheHighestStep) {
 TEST_F(ParameterServerCutTest, AnswersNameTheTermOfTheirFence) {
   constexpr uint64_t kNext = kTerm + (uint64_t{1} << 32);
   Push(worker_, kTerm, 7, 1);
-  EXPECT_EQ(Ask(control_, Fence(kTerm, kTerm, 7)).fence_refused().term(), kTerm);
+  EXPECT_EQ(Ask(control_, Fence(kTerm, kTerm, 7)).fence_rejected().term(), kTerm);
   SendOnly(control_, Fence(kTerm, kTerm, 8, Prepare(8)));
   EXPECT_EQ(TakeControl().fence_accepted().term(), kTerm);
   EXPECT_EQ(Ask(control_, Claim(kNext)).claimed().promised_term(), kNext);
-  EXPECT_EQ(Ask(control_, Fence(kNext, kTerm, 7)).fence_refused().term(), kNext);
+  EXPECT_EQ(Ask(control_, Fence(kNext, kTerm, 7)).fence_rejected().term(), kNext);
   const proto::ControlRequest fence = Fence(kNext, kTerm, 8, Prepare(8, kNext), /*hold=*/true);
   for (const uint64_t step : {0, 1, 2, 3, 4, 5, 6}) PushStep(worker_, kTerm, step);
   SendOnly(control_, fence);
@@ -105,7 +105,7 @@ TEST_F(ParameterServerCutTest, AnswersNameTheTermOfTheirFence) {
 
 TEST_F(ParameterServerCutTest, HeldCutIsServedUntilItsRelease) {
   Accepted(Fence(kTerm, kTerm, 1, "", /*hold=*/true));
-  EXPECT_EQ(Ask(worker_, Pull(kTerm, 0, 1, 1)).refused().timeline(), kTerm) << "not ready";
+  EXPECT_EQ(Ask(worker_, Pull(kTerm, 0, 1, 1)).rejection().timeline(), kTerm) << "not ready";
   PushStep(worker_, kTerm, 1);
   EXPECT_TRUE(control_.quiet());
   PushStep(worker_, kTerm, 0);
@@ -114,11 +114,11 @@ TEST_F(ParameterServerCutTest, HeldCutIsServedUntilItsRelease) {
   EXPECT_NE(cut, Values(worker_, kTerm, 0));
   PushStep(worker_, kTerm, 2);
   EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
-  EXPECT_THAT(Ask(worker_, Pull(kTerm, 0, 1, 2)).refused().reason(), HasSubstr("step 2"));
+  EXPECT_THAT(Ask(worker_, Pull(kTerm, 0, 1, 2)).rejection().reason(), HasSubstr("step 2"));
   SendOnly(control_, Release(kTerm, 2));
   EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
   SendOnly(control_, Release(kTerm, 1));
-  EXPECT_TRUE(Ask(worker_, Pull(kTerm, 0, 1, 1)).has_refused());
+  EXPECT_TRUE(Ask(worker_, Pull(kTerm, 0, 1, 1)).has_rejection());
   EXPECT_TRUE(control_.quiet());
 }
 
@@ -155,7 +155,7 @@ TEST_F(ParameterServerCutTest, WrittenRangesMakeACheckpoint) {
   manifest.shard_map = "{}";
   const auto committed = checkpoints().Commit(directory, Layout(), parts, {}, manifest);
   ASSERT_TRUE(committed.ok()) << committed.status();
-  EXPECT_TRUE(Ask(worker_, Pull(kTerm, 0, 1, 2)).has_refused()) << "its copies are dropped";
+  EXPECT_TRUE(Ask(worker_, Pull(kTerm, 0, 1, 2)).has_rejection()) << "its copies are dropped";
 
   // Loaded under a fresh term it has the steps below 2 and no other.
   const uint64_t next = kTerm + (uint64_t{1} << 32);
@@ -205,8 +205,8 @@ TEST_F(ParameterServerCutTest, NewerFenceReplacesACutThatIsBeingWritten) {
 
 TEST_F(ParameterServerCutTest, AnOlderFenceIsRejectedAsSuperseded) {
   Accepted(Fence(kTerm, kTerm, 3, "", true));
-  EXPECT_TRUE(Refused(Fence(kTerm, kTerm, 2, "", true)).superseded());
-  EXPECT_TRUE(Refused(Fence(kTerm, kTerm, 3, Prepare(3), true)).superseded())
+  EXPECT_TRUE(Rejected(Fence(kTerm, kTerm, 2, "", true)).superseded());
+  EXPECT_TRUE(Rejected(Fence(kTerm, kTerm, 3, Prepare(3), true)).superseded())
       << "into another directory";
   // A lower cut of a higher term is newer.
   Ask(control_, Claim(kTerm + 1));
@@ -228,7 +228,7 @@ TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
   EXPECT_TRUE(TakeControl().has_cut_ready());
   EXPECT_EQ(Ask(control_, Load(kTerm + 1, job_.ResolvedText())).loaded().timeline(), kTerm + 1);
   EXPECT_TRUE(control_.quiet());
-  EXPECT_TRUE(Ask(worker_, Pull(kTerm + 1, 0, 1, 1)).has_refused());
+  EXPECT_TRUE(Ask(worker_, Pull(kTerm + 1, 0, 1, 1)).has_rejection());
 }
 
 TEST_F(ParameterServerCutTest, AFailedWriteIsReportedAndPushesGoOn) {
@@ -246,7 +246,7 @@ TEST_F(ParameterServerCutTest, AFailedWriteIsReportedAndPushesGoOn) {
 // It would be newer than every cut of its term.
 TEST_F(ParameterServerCutTest, AnImplausibleStepIsRejectedAndChangesNothing) {
   for (const uint64_t step : {UINT64_MAX, UINT64_MAX / 2, (uint64_t{1} << 32) + 1}) {
-    EXPECT_FALSE(Refused(Fence(kTerm, kTerm, step)).superseded()) << step;
+    EXPECT_FALSE(Rejected(Fence(kTerm, kTerm, step)).superseded()) << step;
   }
   Accepted(Fence(kTerm, kTerm, uint64_t{1} << 32));
   Accepted(Fence(kTerm + 1, kTerm, 1));
@@ -257,10 +257,10 @@ TEST_F(ParameterServerCutTest, AReplacedCutIsReportedToItsCoordinator) {
   Client stranger = ConnectControl();
   SendOnly(stranger, Fence(kTerm, kTerm, 9));
   EXPECT_TRUE(stranger.Take<proto::ControlReply>().has_fence_accepted());
-  const proto::FenceRefused refused = TakeControl().fence_refused();
-  EXPECT_EQ(refused.cut_step(), 2u);
-  EXPECT_EQ(refused.term(), kTerm);
-  EXPECT_TRUE(refused.superseded());
+  const proto::FenceRejected rejected = TakeControl().fence_rejected();
+  EXPECT_EQ(rejected.cut_step(), 2u);
+  EXPECT_EQ(rejected.term(), kTerm);
+  EXPECT_TRUE(rejected.superseded());
   Accepted(Fence(kTerm + 1, kTerm, 2));
 }
 
@@ -272,13 +272,13 @@ TEST_F(ParameterServerCutTest, AnImplausibleDirectoryIsRejected) {
         root + "/step-000000000001-1-00000005", root + "/step-000000000000-1-00000006",
         root + name + "-", root + name + "-x", root + name + "x", root + "//" + name.substr(1),
         root + name + std::string(1, '\0')}) {
-    EXPECT_FALSE(Refused(Fence(kTerm, kTerm, 0, directory)).superseded()) << directory;
+    EXPECT_FALSE(Rejected(Fence(kTerm, kTerm, 0, directory)).superseded()) << directory;
   }
   for (const std::string marker : {"", "manifest.json", ".cut-", ".cut-1", ".cut-1-",
                                    ".cut-1-2/../x", "../.cut-1-2", ".cut-1-x"}) {
     proto::ControlRequest fence = Fence(kTerm, kTerm, 0, root + name);
     fence.mutable_fence()->set_marker(marker);
-    EXPECT_FALSE(Refused(fence).superseded()) << marker;
+    EXPECT_FALSE(Rejected(fence).superseded()) << marker;
   }
   EXPECT_EQ(WrittenOf(Fence(kTerm, kTerm, 0, Prepare(0))).error(), "");
   EXPECT_EQ(WrittenOf(Fence(kTerm + 1, kTerm, 0, Prepare(0, kTerm + 1))).error(), "");
@@ -291,7 +291,7 @@ TEST_F(ParameterServerCutTest, ADirectoryOfAnotherRunIsRejected) {
   proto::ControlRequest claim = Claim(kTerm);
   claim.mutable_claim()->mutable_claimant()->set_run_directory(root_ / "ours");
   Ask(control_, claim);
-  EXPECT_THAT(Refused(Fence(kTerm, kTerm, 0, Prepare(0))).reason(),
+  EXPECT_THAT(Rejected(Fence(kTerm, kTerm, 0, Prepare(0))).reason(),
               HasSubstr(root_ / "ours/checkpoints"));
   claim.mutable_claim()->mutable_claimant()->set_run_directory(root_.path());
   Ask(control_, claim);

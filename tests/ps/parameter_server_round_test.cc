@@ -110,13 +110,13 @@ TEST_F(ParameterServerRoundTest, AVersionIsServedUntilTheNextRoundBegins) {
   EXPECT_NE(VersionOf(0, kSteps), first);
   PushInRound(kSteps, 0);
   const proto::ExchangeReply reply = Ask(worker_, PullOf(0, 0, 2));
-  ASSERT_TRUE(reply.has_refused()) << reply.DebugString();
-  EXPECT_TRUE(reply.refused().round_complete());
-  EXPECT_EQ(reply.refused().timeline(), kTerm);
-  EXPECT_EQ(reply.refused().requested_timeline(), kTerm);
-  ASSERT_TRUE(reply.refused().has_requested_version());
-  EXPECT_EQ(reply.refused().requested_version(), 0u);
-  EXPECT_THAT(reply.refused().reason(), HasSubstr("version 0 of chunk 0"));
+  ASSERT_TRUE(reply.has_rejection()) << reply.DebugString();
+  EXPECT_TRUE(reply.rejection().round_complete());
+  EXPECT_EQ(reply.rejection().timeline(), kTerm);
+  EXPECT_EQ(reply.rejection().requested_timeline(), kTerm);
+  ASSERT_TRUE(reply.rejection().has_requested_version());
+  EXPECT_EQ(reply.rejection().requested_version(), 0u);
+  EXPECT_THAT(reply.rejection().reason(), HasSubstr("version 0 of chunk 0"));
   EXPECT_TRUE(worker_.quiet()) << "one answer to all of them";
   EXPECT_FALSE(worker_.received->finished.has_value());
   EXPECT_EQ(VersionOf(1, 0).size(), shard_map_.ps(0).chunks[1].size) << "its chunk has it still";
@@ -131,7 +131,7 @@ TEST_F(ParameterServerRoundTest, AVersionDroppedBeforeTheAnswerIsMadeIsRejected)
   slow.callbacks.on_message(MakeMessage(PullOf(0, 0, 1)));
   PushInRound(kSteps, 0);
   slow.received->Read();
-  EXPECT_TRUE(slow.Take<proto::ExchangeReply>().refused().round_complete());
+  EXPECT_TRUE(slow.Take<proto::ExchangeReply>().rejection().round_complete());
 }
 
 TEST_F(ParameterServerRoundTest, ARejectionOfAnotherTimelineNamesNoRound) {
@@ -139,9 +139,9 @@ TEST_F(ParameterServerRoundTest, ARejectionOfAnotherTimelineNamesNoRound) {
   proto::ExchangeRequest request = PullOf(0, 0, 1);
   request.mutable_pull()->set_timeline(kTerm + 1);
   const proto::ExchangeReply reply = Ask(worker_, request);
-  ASSERT_TRUE(reply.has_refused());
-  EXPECT_FALSE(reply.refused().round_complete());
-  EXPECT_EQ(reply.refused().requested_version(), 0u);
+  ASSERT_TRUE(reply.has_rejection());
+  EXPECT_FALSE(reply.rejection().round_complete());
+  EXPECT_EQ(reply.rejection().requested_version(), 0u);
 }
 
 // With the code that has a worker drop its leases, as of a step beyond the window: it was told that
@@ -239,7 +239,7 @@ TEST_F(ParameterServerRoundTest, ACutHasTheRoundsBelowItAndNothingThatIsHeld) {
   EXPECT_NE(Values(worker_, kTerm, 0), values);
   EXPECT_EQ(Values(worker_, kTerm, 0, kSteps), values);
   const proto::ControlReply late = Ask(control_, Fence(kTerm + 1, kTerm, kSteps));
-  EXPECT_EQ(late.fence_refused().highest_step(), 2 * kSteps - 1) << late.DebugString();
+  EXPECT_EQ(late.fence_rejected().highest_step(), 2 * kSteps - 1) << late.DebugString();
 }
 
 TEST_F(ParameterServerRoundTest, TheVersionBeforeTravelsAsAllValuesDo) {

@@ -40,10 +40,10 @@ TEST_F(ParameterServerTest, HelloComesBeforeTheAnswerOfAQuickClient) {
 }
 
 TEST_F(ParameterServerTest, AnUnknownMethodIsRejectedByName) {
-  const auto refused = server_->Accept("/shoal.proto.Coordinator/Work",
-                                       std::make_unique<FakeStream>(std::make_shared<Received>()));
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(refused.status().message(), HasSubstr("/shoal.proto.Coordinator/Work"));
+  const auto rejected = server_->Accept("/shoal.proto.Coordinator/Work",
+                                        std::make_unique<FakeStream>(std::make_shared<Received>()));
+  EXPECT_EQ(rejected.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(rejected.status().message(), HasSubstr("/shoal.proto.Coordinator/Work"));
 }
 
 TEST_F(ParameterServerTest, ClosedStreamIsForgotten) {
@@ -79,8 +79,8 @@ TEST_F(ParameterServerTest, OldTimelineIsOverAsSoonAsALoadHasCome) {
   SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
   EXPECT_EQ(server_->promised_term(), kTerm + 1);
   const proto::ExchangeReply reply = Push(worker, kTerm, 0, 0);
-  EXPECT_EQ(reply.refused().timeline(), 0u);
-  EXPECT_THAT(reply.refused().reason(), HasSubstr("empty"));
+  EXPECT_EQ(reply.rejection().timeline(), 0u);
+  EXPECT_THAT(reply.rejection().reason(), HasSubstr("empty"));
   loop_->RunUntilIdle();
   EXPECT_EQ(server_->timeline(), kTerm + 1);
 }

@@ -141,7 +141,7 @@ TEST_F(RemoteRowsTest, ALoadAsksForItsRowsAndOpensTheTimelineWithThem) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
   proto::ControlReply reply = Ask(control_, UnseenLoad(next));
   std::map<std::string, uint64_t> bytes;
-  EXPECT_TRUE(Ask(worker_, Pull(next, 0, 1)).has_refused()) << "empty until all rows are there";
+  EXPECT_TRUE(Ask(worker_, Pull(next, 0, 1)).has_rejection()) << "empty until all rows are there";
   while (reply.has_rows_wanted()) {
     const proto::RowsWanted& wanted = reply.rows_wanted();
     EXPECT_EQ(wanted.term(), next);

@@ -89,9 +89,9 @@ TEST_F(UnreadAnswersTest, AnAnswerReadUnderAnotherTimelineIsARejection) {
   LoadJob(control, kTerm + 1);
   sleeper.received->Read();
   for (int i = 0; i < 2; ++i) {
-    const proto::Refused refused = sleeper.Take<proto::ExchangeReply>().refused();
-    EXPECT_EQ(refused.timeline(), kTerm + 1);
-    EXPECT_EQ(refused.requested_timeline(), kTerm);
+    const proto::Rejection rejection = sleeper.Take<proto::ExchangeReply>().rejection();
+    EXPECT_EQ(rejection.timeline(), kTerm + 1);
+    EXPECT_EQ(rejection.requested_timeline(), kTerm);
   }
   EXPECT_TRUE(sleeper.quiet()) << "one rejection answers a whole pull";
 }
@@ -103,7 +103,7 @@ TEST_F(UnreadAnswersTest, ARejectedPushStaysRejected) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   sleeper.received->Read();
-  EXPECT_THAT(sleeper.Take<proto::ExchangeReply>().refused().reason(), HasSubstr("is empty"));
+  EXPECT_THAT(sleeper.Take<proto::ExchangeReply>().rejection().reason(), HasSubstr("is empty"));
   EXPECT_EQ(server_->variables()->chunk(0).version(), 0u);
 }
 

@@ -286,8 +286,8 @@ void ParameterExchange::OnMessage(int ps, Message message) {
       return OnApplied(ps, reply.applied(), std::move(message));
     case proto::ExchangeReply::kValues:
       return OnValues(ps, reply.values(), message);
-    case proto::ExchangeReply::kRefused:
-      return OnRejected(ps, reply.refused());
+    case proto::ExchangeReply::kRejection:
+      return OnRejected(ps, reply.rejection());
     case proto::ExchangeReply::KIND_NOT_SET:
       return;
   }
@@ -378,7 +378,7 @@ void ParameterExchange::OnAnswered(int ps) {
 }
 
 // Rule 4.
-void ParameterExchange::OnRejected(int ps, const proto::Refused& rejected) {
+void ParameterExchange::OnRejected(int ps, const proto::Rejection& rejected) {
   // Ignores a late answer to a request of a former timeline.
   if (timeline_ == 0 || rejected.requested_timeline() != timeline_) return;
   if (rejected.timeline() != timeline_) return EndTimeline(rejected.reason());
@@ -396,7 +396,7 @@ void ParameterExchange::OnRejected(int ps, const proto::Refused& rejected) {
 }
 
 // OnValues() recognises late values of the other ps by their version.
-void ParameterExchange::OnVersionRejected(const proto::Refused& rejected) {
+void ParameterExchange::OnVersionRejected(const proto::Rejection& rejected) {
   if (pull_done_ == nullptr || !rejected.has_requested_version() ||
       pull_version_ != rejected.requested_version())
     return;

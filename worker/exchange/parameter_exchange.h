@@ -145,8 +145,8 @@ class ParameterExchange {
   // Handles the end of a push: its answer is here, and its values are copied.
   void OnPushAnswered(int ps, int chunk);
   void OnAnswered(int ps);
-  void OnRejected(int ps, const proto::Refused& rejected);
-  void OnVersionRejected(const proto::Refused& rejected);
+  void OnRejected(int ps, const proto::Rejection& rejected);
+  void OnVersionRejected(const proto::Rejection& rejected);
   void Pull(std::optional<uint64_t> version, std::function<void(absl::Status)> done);
   void MaybeFinishPull();
   void MaybeFinishCut();

@@ -106,10 +106,10 @@ class CheckpointerTest : public testing::Test {
   }
   void Reject(int ps, uint64_t step, uint64_t highest) {
     proto::ControlReply reply;
-    reply.mutable_fence_refused()->set_term(term_);
-    reply.mutable_fence_refused()->set_cut_step(step);
-    reply.mutable_fence_refused()->set_highest_step(highest);
-    reply.mutable_fence_refused()->set_reason("too late");
+    reply.mutable_fence_rejected()->set_term(term_);
+    reply.mutable_fence_rejected()->set_cut_step(step);
+    reply.mutable_fence_rejected()->set_highest_step(highest);
+    reply.mutable_fence_rejected()->set_reason("too late");
     Reply(ps, reply);
   }
   // Writes this ps' half of the files and answers with Written.

@@ -264,10 +264,10 @@ TEST_F(CheckpointerTest, TheFenceIsSentAgainToThePsWhoseStreamIsNew) {
 TEST_F(CheckpointerTest, ASupersededFenceAsksForAFreshTerm) {
   Begin(40);
   proto::ControlReply reply;
-  reply.mutable_fence_refused()->set_term(term_);
-  reply.mutable_fence_refused()->set_cut_step(40);
-  reply.mutable_fence_refused()->set_superseded(true);
-  reply.mutable_fence_refused()->set_reason("why");
+  reply.mutable_fence_rejected()->set_term(term_);
+  reply.mutable_fence_rejected()->set_cut_step(40);
+  reply.mutable_fence_rejected()->set_superseded(true);
+  reply.mutable_fence_rejected()->set_reason("why");
   checkpointer_->OnReply(1, reply);
   EXPECT_THAT(TakeEvents(), ElementsAre("superseded", "cancelled 40: ps 1: why", "idle"));
   EXPECT_THAT(errors_, IsEmpty());

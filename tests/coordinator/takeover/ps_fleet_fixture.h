@@ -150,14 +150,14 @@ class PsFleetTest : public testing::Test {
   void AnswerClaim(int index) { AnswerClaim(index, Applied()); }
   void RejectTerm(int index, uint64_t promised) {
     proto::ControlReply reply;
-    reply.mutable_term_refused()->set_promised_term(promised);
+    reply.mutable_term_rejected()->set_promised_term(promised);
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
   // Rejects the claim of `term` (0: the newest one), because the ps belongs to the run of ada.
   void RejectClaim(int index, uint64_t silent_ms, uint64_t term = 0) {
     proto::ControlReply reply;
-    proto::ClaimRefused* rejected = reply.mutable_claim_refused();
+    proto::ClaimRejected* rejected = reply.mutable_claim_rejected();
     rejected->set_term(term == 0 ? fleet_->term() : term);
     rejected->set_silent_ms(silent_ms);
     *rejected->mutable_holder() = Ada();

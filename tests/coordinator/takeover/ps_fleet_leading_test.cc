@@ -68,8 +68,8 @@ TEST_F(PsFleetTest, WhoFencedItOffIsNamed) {
                                HasSubstr("host-of-ada"), HasSubstr("pid 7"));
   Lead();
   proto::ControlReply reply;
-  reply.mutable_term_refused()->set_promised_term(MakeTerm(8, 1));
-  *reply.mutable_term_refused()->mutable_claimant() = Ada();
+  reply.mutable_term_rejected()->set_promised_term(MakeTerm(8, 1));
+  *reply.mutable_term_rejected()->mutable_claimant() = Ada();
   ps(1).Send(reply);
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre(names_ada));

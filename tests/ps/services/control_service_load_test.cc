@@ -81,7 +81,7 @@ TEST_F(ControlServiceLoadTest, ClaimDuringALoadEndsIt) {
   SendOnly(next, Claim(kTerm + 1));
   EXPECT_EQ(next.Take<proto::ControlReply>().claimed().timeline(), 0u);
   loop_->RunUntilIdle();
-  EXPECT_EQ(old.Take<proto::ControlReply>().term_refused().promised_term(), kTerm + 1);
+  EXPECT_EQ(old.Take<proto::ControlReply>().term_rejected().promised_term(), kTerm + 1);
   EXPECT_EQ(server_->timeline(), 0u);
 }
 

@@ -31,24 +31,24 @@ TEST_F(ControlServiceRunsTest, ItFollowsTheLeadingRunUntilThatIsSilent) {
   EXPECT_TRUE(Ask(ada, ClaimOf("ada", kTerm, true)).has_claimed());
   loop_->Advance(std::chrono::seconds(9));
   const proto::ControlReply reply = Ask(bob, ClaimOf("bob", kNextTerm, false));
-  ASSERT_TRUE(reply.has_claim_refused()) << reply.DebugString();
-  EXPECT_EQ(reply.claim_refused().term(), kNextTerm);
-  EXPECT_EQ(reply.claim_refused().silent_ms(), 9000u);
-  EXPECT_EQ(reply.claim_refused().holder().address(), "ada:2222");
-  EXPECT_EQ(reply.claim_refused().holder().host(), "host-of-ada");
-  EXPECT_EQ(reply.claim_refused().holder().pid(), 7);
-  EXPECT_EQ(reply.claim_refused().holder().run_directory(), "/runs/ada");
-  EXPECT_EQ(reply.claim_refused().holder().run_id(), "");
+  ASSERT_TRUE(reply.has_claim_rejected()) << reply.DebugString();
+  EXPECT_EQ(reply.claim_rejected().term(), kNextTerm);
+  EXPECT_EQ(reply.claim_rejected().silent_ms(), 9000u);
+  EXPECT_EQ(reply.claim_rejected().holder().address(), "ada:2222");
+  EXPECT_EQ(reply.claim_rejected().holder().host(), "host-of-ada");
+  EXPECT_EQ(reply.claim_rejected().holder().pid(), 7);
+  EXPECT_EQ(reply.claim_rejected().holder().run_directory(), "/runs/ada");
+  EXPECT_EQ(reply.claim_rejected().holder().run_id(), "");
   EXPECT_EQ(server_->promised_term(), kTerm);
   // Commands without a claim are rejected, too, and so is a claim without a run.
   for (const proto::ControlRequest& request :
        {Load(kNextTerm, job_.ResolvedText()), Stop(kNextTerm), Claim(kNextTerm)}) {
-    EXPECT_TRUE(Ask(bob, request).has_claim_refused()) << request.DebugString();
+    EXPECT_TRUE(Ask(bob, request).has_claim_rejected()) << request.DebugString();
   }
   EXPECT_EQ(stops_, 0);
   EXPECT_TRUE(Ask(ada, ClaimOf("ada", kTerm, true)).has_claimed());
   loop_->Advance(std::chrono::seconds(9));
-  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_rejected());
   // The first coordinator has died.
   loop_->Advance(std::chrono::seconds(1));
   EXPECT_EQ(Ask(bob, ClaimOf("bob", kNextTerm, false)).claimed().promised_term(), kNextTerm);
@@ -58,7 +58,7 @@ TEST_F(ControlServiceRunsTest, AClaimOfAnotherRunDoesNotEndTheSilence) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
   loop_->Advance(std::chrono::seconds(9));
-  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_rejected());
   EXPECT_EQ(SampleValue(*server_, "shoal_ps_coordinator_silence_seconds"), 9);
 }
 
@@ -66,9 +66,9 @@ TEST_F(ControlServiceRunsTest, ACoordinatorOfTheSameRunTakesOverAtOnce) {
   Client ada = ConnectControl(), heir = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
   EXPECT_TRUE(Ask(heir, ClaimOf("ada", kNextTerm, false)).has_claimed());
-  EXPECT_EQ(Ask(ada, ClaimOf("ada", kTerm, true)).term_refused().claimant().address(), "ada:2222");
+  EXPECT_EQ(Ask(ada, ClaimOf("ada", kTerm, true)).term_rejected().claimant().address(), "ada:2222");
   // The heir keeps the ps of its run, also before it leads.
-  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm + 1, false)).has_claim_refused());
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm + 1, false)).has_claim_rejected());
 }
 
 // The hello tells every client the promised term.
@@ -76,7 +76,7 @@ TEST_F(ControlServiceRunsTest, AStrangersClaimOfThePromisedTermUnseatsNobody) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
   EXPECT_TRUE(Ask(bob, Claim(kTerm)).has_claimed());
-  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_refused());
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_rejected());
 }
 
 TEST_F(ControlServiceRunsTest, ACheckpointOfAnotherRunIsNotLoaded) {
@@ -106,7 +106,7 @@ TEST_F(ControlServiceRunsTest, AfterAResignAnyRunMayClaim) {
   proto::ControlRequest resign;
   resign.mutable_resign();
   resign.set_term(kTerm - 1);
-  EXPECT_TRUE(Ask(bob, resign).has_term_refused()) << "only the holder resigns";
+  EXPECT_TRUE(Ask(bob, resign).has_term_rejected()) << "only the holder resigns";
   resign.set_term(kTerm);
   SendOnly(ada, resign);
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed());
@@ -118,9 +118,9 @@ TEST_F(ControlServiceRunsTest, ARequestedTakeoverIsAccepted) {
   proto::ControlRequest claim = ClaimOf("bob", kNextTerm, false);
   claim.mutable_claim()->set_take_over(true);
   EXPECT_TRUE(Ask(bob, claim).has_claimed());
-  const proto::TermRefused refused = Ask(ada, ClaimOf("ada", kTerm, true)).term_refused();
-  EXPECT_EQ(refused.promised_term(), kNextTerm);
-  EXPECT_EQ(refused.claimant().address(), "bob:2222");
+  const proto::TermRejected rejected = Ask(ada, ClaimOf("ada", kTerm, true)).term_rejected();
+  EXPECT_EQ(rejected.promised_term(), kNextTerm);
+  EXPECT_EQ(rejected.claimant().address(), "bob:2222");
   proto::ServerHello hello;
   Connect(kControlMethod, &hello);
   EXPECT_EQ(hello.claimant().address(), "bob:2222");

@@ -25,7 +25,7 @@ TEST_F(ControlServiceTest, LowerTermsAreRejected) {
        {Claim(kTerm), Load(kTerm + 1, job), Fence(kTerm, kTerm, 5), Release(kTerm, 5),
         Stop(kTerm)}) {
     const proto::ControlReply reply = Ask(control, request);
-    EXPECT_EQ(reply.term_refused().promised_term(), kTerm + 9) << request.DebugString();
+    EXPECT_EQ(reply.term_rejected().promised_term(), kTerm + 9) << request.DebugString();
   }
   EXPECT_EQ(server_->promised_term(), kTerm + 9);
   EXPECT_EQ(server_->timeline(), kTerm);
@@ -35,7 +35,7 @@ TEST_F(ControlServiceTest, LowerTermsAreRejected) {
 // Rule 1 too: a stray Claim must not end a coordinator, nor leave its successor without a term.
 TEST_F(ControlServiceTest, ImplausibleTermsAreRejectedAndChangeNothing) {
   const std::string job = job_.ResolvedText();
-  const auto refused = [this](const proto::ControlRequest& request) {
+  const auto rejected = [this](const proto::ControlRequest& request) {
     Client stranger = ConnectControl();
     SendOnly(stranger, request);
     EXPECT_TRUE(stranger.quiet());
@@ -43,8 +43,8 @@ TEST_F(ControlServiceTest, ImplausibleTermsAreRejectedAndChangeNothing) {
     EXPECT_EQ(stranger.received->finished->code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(stranger.received->finished->message(), HasSubstr("ps 0 has promised"));
   };
-  refused(Claim(UINT64_MAX));
-  refused(Claim(MakeTerm(kMaxTermNumber + 1, 0)));
+  rejected(Claim(UINT64_MAX));
+  rejected(Claim(MakeTerm(kMaxTermNumber + 1, 0)));
   EXPECT_EQ(server_->promised_term(), 0u);
   Client control = ConnectControl();
   LoadJob(control, kTerm);
@@ -52,7 +52,7 @@ TEST_F(ControlServiceTest, ImplausibleTermsAreRejectedAndChangeNothing) {
   for (const uint64_t term : {far, UINT64_MAX}) {
     for (const proto::ControlRequest& request :
          {Claim(term), Load(term, job), Fence(term, kTerm, 5), Release(term, 5), Stop(term)}) {
-      refused(request);
+      rejected(request);
     }
   }
   EXPECT_EQ(server_->promised_term(), kTerm);

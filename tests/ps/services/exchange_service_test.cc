@@ -21,7 +21,7 @@ TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRejected) {
   Client right = ConnectWorker(fingerprint);
   EXPECT_TRUE(Ask(right, Pull(kTerm, 0, 1)).has_values());
   Client wrong = ConnectWorker(fingerprint ^ 1);
-  EXPECT_TRUE(Ask(wrong, Pull(kTerm - 1, 0, 1)).has_refused()) << "of another timeline, perhaps";
+  EXPECT_TRUE(Ask(wrong, Pull(kTerm - 1, 0, 1)).has_rejection()) << "of another timeline, perhaps";
   EXPECT_FALSE(wrong.received->finished.has_value());
   wrong.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   ASSERT_TRUE(wrong.received->finished.has_value());
@@ -42,7 +42,7 @@ TEST_F(ExchangeServiceTest, AWorkerOfAnotherJobIsRejected) {
   job_fingerprint_ = 0;
   Client silent = ConnectWorker();
   for (Client* wrong : {&early, &late, &silent}) {
-    EXPECT_TRUE(Ask(*wrong, Pull(kTerm - 1, 0, 1)).has_refused()) << "of another timeline";
+    EXPECT_TRUE(Ask(*wrong, Pull(kTerm - 1, 0, 1)).has_rejection()) << "of another timeline";
     EXPECT_FALSE(wrong->received->finished.has_value());
     wrong->callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
     ASSERT_TRUE(wrong->received->finished.has_value());
@@ -77,16 +77,16 @@ TEST_F(ExchangeServiceTest, AnythingBeforeTheHelloEndsTheStream) {
 TEST_F(ExchangeServiceTest, OtherTimelinesAreRejectedAndChangeNothing) {
   Client control = ConnectControl();
   Client worker = ConnectWorker();
-  EXPECT_EQ(Ask(worker, Pull(0, 0, 1)).refused().timeline(), 0u) << "0 is no timeline";
+  EXPECT_EQ(Ask(worker, Pull(0, 0, 1)).rejection().timeline(), 0u) << "0 is no timeline";
   LoadJob(control, kTerm);
   const std::vector<float> values = Values(worker, kTerm, 0);
   for (const uint64_t timeline : {uint64_t{0}, kTerm - 1, kTerm + 1}) {
-    EXPECT_EQ(Push(worker, timeline, 0, 0).refused().timeline(), kTerm);
+    EXPECT_EQ(Push(worker, timeline, 0, 0).rejection().timeline(), kTerm);
     const proto::ExchangeReply reply = Ask(worker, Pull(timeline, 0, 1, 7));
-    EXPECT_EQ(reply.refused().timeline(), kTerm);
-    EXPECT_EQ(reply.refused().requested_timeline(), timeline) << "what was asked for";
-    EXPECT_EQ(reply.refused().requested_cut_step(), 7u);
-    EXPECT_THAT(reply.refused().reason(), HasSubstr("is in timeline"));
+    EXPECT_EQ(reply.rejection().timeline(), kTerm);
+    EXPECT_EQ(reply.rejection().requested_timeline(), timeline) << "what was asked for";
+    EXPECT_EQ(reply.rejection().requested_cut_step(), 7u);
+    EXPECT_THAT(reply.rejection().reason(), HasSubstr("is in timeline"));
   }
   EXPECT_EQ(Values(worker, kTerm, 0), values);
   EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().applied_chunks(), 0u);
@@ -140,7 +140,7 @@ TEST_F(ExchangeServiceTest, ASkippedStepIsAcknowledgedAndChangesNoValue) {
   EXPECT_EQ(Values(worker, kTerm, 1), before);
   for (const uint32_t chunk : {0, 2, 3}) PushSkip(worker, kTerm, 0, chunk);
   EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().base(), 1u);
-  EXPECT_TRUE(PushSkip(worker, kTerm - 1, 1, 1).has_refused());
+  EXPECT_TRUE(PushSkip(worker, kTerm - 1, 1, 1).has_rejection());
   // It has neither a gradient nor a round.
   for (const bool of_round : {false, true}) {
     proto::ExchangeRequest request;

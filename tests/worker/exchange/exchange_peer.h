@@ -75,20 +75,20 @@ struct ExchangePeer {
   static void Reject(FarEnd& stream, const Request& request, uint64_t timeline,
                      const std::string& reason) {
     proto::ExchangeReply reply;
-    reply.mutable_refused()->set_requested_timeline(request.timeline);
-    reply.mutable_refused()->set_requested_cut_step(request.cut_step);
-    reply.mutable_refused()->set_timeline(timeline);
-    reply.mutable_refused()->set_reason(reason);
+    reply.mutable_rejection()->set_requested_timeline(request.timeline);
+    reply.mutable_rejection()->set_requested_cut_step(request.cut_step);
+    reply.mutable_rejection()->set_timeline(timeline);
+    reply.mutable_rejection()->set_reason(reason);
     stream.Send(reply);
   }
   // Reports that the ps no longer keeps the version.
   static void RejectVersion(FarEnd& stream, uint64_t timeline, uint64_t version) {
     proto::ExchangeReply reply;
-    reply.mutable_refused()->set_requested_timeline(timeline);
-    reply.mutable_refused()->set_requested_version(version);
-    reply.mutable_refused()->set_round_complete(true);
-    reply.mutable_refused()->set_timeline(timeline);
-    reply.mutable_refused()->set_reason("its round is complete");
+    reply.mutable_rejection()->set_requested_timeline(timeline);
+    reply.mutable_rejection()->set_requested_version(version);
+    reply.mutable_rejection()->set_round_complete(true);
+    reply.mutable_rejection()->set_timeline(timeline);
+    reply.mutable_rejection()->set_reason("its round is complete");
     stream.Send(reply);
   }
 };
