@@ -71,7 +71,7 @@ void RecordOutcomes(RunParts* parts) {
   // The evaluator's results may have changed the best checkpoint.
   if (parts->evaluator->TakeWritten()) parts->history->ReadVerdict();
   // At the end, results of earlier coordinators may have been read late.
-  if (!parts->shutdown->working()) parts->evaluator->HandOut();
+  if (!parts->shutdown->working()) parts->evaluator->SendNext();
   if (parts->evaluator->ended()) parts->shutdown->OnEvaluatorGone();
   parts->shutdown->OnWritten();
 }

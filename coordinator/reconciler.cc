@@ -34,7 +34,7 @@ bool Reconciler::Plan() {
   parts_.CountRounds();
   if (parts_.training()) {
     parts_.history->CloseUpTo(parts_.scheduler->steps().base());
-    parts_.evaluator->HandOut();
+    parts_.evaluator->SendNext();
   }
   // 3. End the job or run the callbacks, or 4. begin a cut (sections 6 and 8).
   PlanEndOrCut();

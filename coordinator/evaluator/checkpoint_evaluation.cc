@@ -67,7 +67,7 @@ void CheckpointEvaluation::OnRead(const absl::StatusOr<std::vector<StoredCheckpo
     }
   }
   for (const StoredCheckpoint& each : std::exchange(added_, {})) Add(each);
-  HandOut();
+  SendNext();
   MaybeEnd();
 }
 
@@ -83,7 +83,7 @@ void CheckpointEvaluation::Add(const StoredCheckpoint& checkpoint) {
                        "them, and only the newest $.checkpoint.keep are kept"));
     }
   }
-  HandOut();
+  SendNext();
 }
 
 bool CheckpointEvaluation::IsKnown(const StoredCheckpoint& checkpoint) const {
@@ -117,7 +117,7 @@ std::optional<StoredCheckpoint> CheckpointEvaluation::Next() const {
   return backlog_.Next([this](const StoredCheckpoint& each) { return IsWanted(each); });
 }
 
-void CheckpointEvaluation::HandOut() {
+void CheckpointEvaluation::SendNext() {
   if (!read_ || dismissed_ || !peer_.up()) return;
   if (current_.has_value()) {
     if (!options_.training_waits || current_->verifying) return;
@@ -155,7 +155,7 @@ void CheckpointEvaluation::OnEvaluatorReady() {
     order.mutable_job_done()->set_failure(*failure_);
     return peer_.Send(order);
   }
-  HandOut();
+  SendNext();
   options_.wakeup->Raise();
 }
 
@@ -254,7 +254,7 @@ void CheckpointEvaluation::OnVerified(const proto::CheckpointEvaluated& evaluate
   // The checkpoint stays on disk until its line is written.
   current_.reset();
   Count(checkpoint, evaluated, took);
-  HandOut();
+  SendNext();
   options_.wakeup->Raise();
   MaybeEnd();
 }
@@ -300,7 +300,7 @@ void CheckpointEvaluation::SkipCurrent(const std::string& why) {
   if (IsAtEpochEnd(checkpoint.manifest)) skipped_.insert(checkpoint.manifest.epoch);
   backlog_.Remove(checkpoint.directory);
   StopCurrent();
-  HandOut();
+  SendNext();
   options_.wakeup->Raise();
   MaybeEnd();
 }
@@ -336,7 +336,7 @@ void CheckpointEvaluation::Tick() {
                               "if a batch takes longer"),
                  /*final=*/false);
   }
-  HandOut();
+  SendNext();
   MaybeEnd();
 }
 
@@ -377,7 +377,7 @@ void CheckpointEvaluation::End(const std::string& failure) {
   // Stops the current evaluation if its result is no longer wanted.
   if (current_.has_value() && !current_->verifying && !IsWanted(current_->checkpoint))
     StopCurrent();
-  HandOut();
+  SendNext();
   MaybeEnd();
 }
 

@@ -109,7 +109,7 @@ class CheckpointEvaluation {
   void Add(const StoredCheckpoint& checkpoint);
   // Sends the next checkpoint to the evaluator, if possible. Call it when the answers of the
   // functions of Options may have changed.
-  void HandOut();
+  void SendNext();
   void Tick();
 
   // Returns whether the evaluator handles the end of this epoch: it is present and has not failed
