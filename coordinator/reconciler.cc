@@ -101,7 +101,7 @@ void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::Worke
       if (worker != parts_.membership->workers().end()) parts_.scheduler->Offer(*worker->second);
     }
   }
-  parts_.scheduler->ServeLine();
+  parts_.scheduler->ServeQueue();
 }
 
 void Reconciler::BeginCut(const CutPlan::Cut& cut) {

@@ -94,7 +94,7 @@ void StepScheduler::Offer(Worker& worker) {
   if (!std::exchange(worker.in_line, true)) line_.push_back(worker.key);
 }
 
-void StepScheduler::ServeLine() {
+void StepScheduler::ServeQueue() {
   if (!rounds_.has_value()) LeaseSecond();
   ServeSteps();
   if (rounds_.has_value()) LeaseSecond();

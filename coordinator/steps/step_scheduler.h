@@ -99,7 +99,7 @@ class StepScheduler {
   // Leases batches of the evaluation to the worker, and queues it for steps.
   void Offer(Worker& worker);
   // Leases available steps to the workers in the queue.
-  void ServeLine();
+  void ServeQueue();
   // After a takeover: leases to the worker the steps that its hello lists. Skips steps whose lease
   // was revoked, and sends it the Resume again: it may have missed that when its stream broke.
   void Hold(Worker& worker);

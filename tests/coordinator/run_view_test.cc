@@ -32,7 +32,7 @@ class RunViewTest : public RunPartsTest {
     parts_->cuts.emplace(CutPlan::Options{.timeline = fleet_->timeline(), .plan = parts_->plan});
     parts_->scheduler->Begin();
     parts_->scheduler->Offer(worker);
-    parts_->scheduler->ServeLine();
+    parts_->scheduler->ServeQueue();
     return worker;
   }
   RunView View() { return RunView(*parts_, loop_.Now()); }

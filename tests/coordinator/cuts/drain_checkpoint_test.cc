@@ -34,7 +34,7 @@ class DrainCheckpointTest : public RunPartsTest {
     Worker& worker = workers_.Join(0);
     parts_->scheduler->Begin();
     parts_->scheduler->Offer(worker);
-    parts_->scheduler->ServeLine();
+    parts_->scheduler->ServeQueue();
     EXPECT_EQ(parts_->scheduler->steps().held(worker.key), 2u);
     return worker;
   }

@@ -37,7 +37,7 @@ class StepSchedulerTest : public testing::Test {
   }
   void OfferAll() {
     for (Worker* worker : workers_.membership()->Ready()) handout_.Offer(*worker);
-    handout_.ServeLine();
+    handout_.ServeQueue();
   }
   // It has reported the steps, each of which took so long; what follows.
   void Report(Worker& worker, const std::vector<uint64_t>& steps, Time each = milliseconds(200)) {
@@ -45,7 +45,7 @@ class StepSchedulerTest : public testing::Test {
     handout_.OnReport(worker, static_cast<int>(steps.size()));
     for (const uint64_t step : steps) EXPECT_TRUE(handout_.Done(worker, step));
     handout_.Offer(worker);
-    handout_.ServeLine();
+    handout_.ServeQueue();
   }
   static proto::Halted Halted(uint64_t begun_below) {
     proto::Halted halted;
@@ -239,7 +239,7 @@ TEST_F(RoundHandoutTest, AWorkerThatStandsStillGetsNoneOfTheNextRound) {
   EXPECT_FALSE(handout_.Done(stopped, 0));
   EXPECT_FALSE(handout_.Done(stopped, 1));
   handout_.Offer(stopped);
-  handout_.ServeLine();
+  handout_.ServeQueue();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
 }
 
@@ -318,7 +318,7 @@ TEST_F(StepSchedulerTest, WhoIsNotReadyOrHasLostTheTimelineGetsNothing) {
   workers_.Join(2);
   Begin();
   for (const auto& [key, worker] : workers_.membership()->workers()) handout_.Offer(*worker);
-  handout_.ServeLine();
+  handout_.ServeQueue();
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
   EXPECT_THAT(workers_.Leases(1), IsEmpty());
   EXPECT_THAT(workers_.Leases(2), ElementsAre(0, 1));
