@@ -78,7 +78,7 @@ void Shutdown::DismissWorkers() {
 // Goes on once all workers are gone. More may connect and must learn of the end: workers of a
 // predecessor, and workers that are still starting when the job fails early.
 void Shutdown::OnWorkerGone() {
-  const bool more_may_come = found_ || (!failure_.empty() && !options_.membership->AllTold());
+  const bool more_may_come = found_ || (!failure_.empty() && !options_.membership->AllNotified());
   if (options_.membership->workers().empty() && !more_may_come) DismissPs();
 }
 

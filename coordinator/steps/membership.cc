@@ -90,14 +90,14 @@ void Membership::Broadcast(const proto::WorkerOrder& order) {
 void Membership::EndJob(const std::string& failure) {
   job_done_.emplace().mutable_job_done()->set_failure(failure);
   Broadcast(*job_done_);
-  for (const auto& [key, worker] : workers_) told_.insert(worker->index);
+  for (const auto& [key, worker] : workers_) notified_.insert(worker->index);
 }
 
-bool Membership::AllTold() const {
+bool Membership::AllNotified() const {
   return std::ranges::all_of(options_.listed, [this](int index) {
     const auto record = records_.find(index);
     const bool left = record != records_.end() && record->second.state == Record::State::kLeft;
-    return left || told_.contains(index);
+    return left || notified_.contains(index);
   });
 }
 
@@ -191,7 +191,7 @@ void Membership::OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello
   LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
                        ", ", hello.threads(), hello.threads() == 1 ? " thread)" : " threads)"));
   if (job_done_.has_value()) {
-    told_.insert(*index);
+    notified_.insert(*index);
     return worker.Send(*job_done_);
   }
   proto::WorkerOrder order;

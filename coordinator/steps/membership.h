@@ -71,8 +71,8 @@ class Membership {
   // Tells all workers that the job is over; `failure` is the reason, empty if the job is done.
   // From now on each new hello gets the same answer, and no welcome.
   void EndJob(const std::string& failure);
-  // After EndJob: true if every listed worker was told, or left before.
-  bool AllTold() const;
+  // After EndJob: true if every listed worker was notified, or left before.
+  bool AllNotified() const;
 
   // Connected workers that are ready.
   std::vector<Worker*> Ready();
@@ -119,7 +119,7 @@ class Membership {
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> workers_;
   std::map<int, Record> records_;
   std::optional<proto::WorkerOrder> job_done_;
-  std::set<int> told_;  // indices of workers that were sent job_done_
+  std::set<int> notified_;  // indices of workers that were sent job_done_
   uint64_t went_ = 0;   // workers that have gone, those that came back included
 };
 
