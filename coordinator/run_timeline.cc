@@ -177,7 +177,7 @@ void RunTimeline::BeginTraining() {
     if (found) return parts_.fleet->Restore(std::string(can_be_done.message()));
     return parts_.shutdown->Over(can_be_done);
   }
-  parts_.fleet->TellExamples();  // before the first lease, so that the ps know it before a push
+  parts_.fleet->SendExamples();  // before the first lease, so that the ps know it before a push
   parts_.scheduler->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
   parts_.history->Begin(*parts_.plan, parts_.opened->base,

@@ -111,7 +111,7 @@ class PsFleet {
   void RenewTerm();
   // Sends the value of Options::training_examples to all ps now. The next probe, within a second,
   // would do the same.
-  void TellExamples() { Broadcast(ClaimRequest()); }
+  void SendExamples() { Broadcast(ClaimRequest()); }
   // The done set is wrong: claims all ps under a fresh term, as after a takeover, and rebuilds it
   // from their answers. Requires Phase::kLeading.
   void ClaimAgain(const std::string& why) { StartOver(why); }

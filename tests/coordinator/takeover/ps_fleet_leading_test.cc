@@ -42,7 +42,7 @@ TEST_F(PsFleetTest, AProbesAnswerKeepsTheNumbersFresh) {
 TEST_F(PsFleetTest, AClaimSaysHowManyExamplesThereAre) {
   Lead();
   training_examples_ = 200;
-  fleet_->TellExamples();
+  fleet_->SendExamples();
   for (int i = 0; i < kPsCount; ++i) {
     const auto told = ps(i).Take<proto::ControlRequest>();
     ASSERT_EQ(told.size(), 1u);
