@@ -208,7 +208,7 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
       parts_.scheduler->reports().LackOf(claimed, done, parts_.options.job.strategy.window_steps);
   if (!lack.any()) return;
   const std::string where = absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps]);
-  if (lack.untold) {
+  if (lack.unnamed) {
     parts_.fleet->ClaimAgain(absl::StrCat("all steps below ", done, " were reported as done, but ",
                                           where, " has applied only those below ", claimed.base()));
   } else {

@@ -25,8 +25,8 @@ StepReports::Lack StepReports::LackOf(const proto::Claimed& claimed, uint64_t do
   for (auto each = reporters_.lower_bound(claimed.base()); each != end; ++each) {
     if (!applied.contains(each->first)) lack.reporters.try_emplace(each->second, each->first);
   }
-  lack.untold = done - claimed.base() > window_steps;
-  if (lack.untold) return lack;
+  lack.unnamed = done - claimed.base() > window_steps;
+  if (lack.unnamed) return lack;
   for (uint64_t step = claimed.base(); step < done; ++step) {
     if (!applied.contains(step)) lack.steps.push_back(step);
   }

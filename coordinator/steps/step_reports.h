@@ -24,12 +24,12 @@ class StepReports {
   // The steps below `done` that a ps has not applied. All of them had been reported as done when
   // the coordinator asked the ps.
   struct Lack {
-    bool untold = false;          // the gap exceeds `window_steps`: the ps cannot name the steps
+    bool unnamed = false;         // the gap exceeds `window_steps`: the ps cannot name the steps
     std::vector<uint64_t> steps;  // otherwise the steps, ascending
     // The known reporters of missing steps, each with one step that it reported.
     std::map<StepDispatcher::WorkerKey, uint64_t> reporters;
 
-    bool any() const { return untold || !steps.empty(); }
+    bool any() const { return unnamed || !steps.empty(); }
   };
   Lack LackOf(const proto::Claimed& claimed, uint64_t done, uint64_t window_steps) const;
 

@@ -35,14 +35,14 @@ TEST(StepReportsTest, APsThatHasAppliedAllLacksNothing) {
 TEST(StepReportsTest, WhatIsLackingIsNamedWithWhoReportedIt) {
   const StepReports::Lack lack = Ten().LackOf(Applied(4, {5, 7, 9}), 10, kWindow);
   EXPECT_TRUE(lack.any());
-  EXPECT_FALSE(lack.untold);
+  EXPECT_FALSE(lack.unnamed);
   EXPECT_THAT(lack.steps, ElementsAre(4, 6, 8));
   EXPECT_THAT(lack.reporters, ElementsAre(Pair(1, 4))) << "worker 2 said what is so";
 }
 
 TEST(StepReportsTest, BeyondTheWindowAPsDoesNotTellWhichTheyAre) {
   const StepReports::Lack lack = Ten().LackOf(Applied(1), 10, kWindow);
-  EXPECT_TRUE(lack.untold && lack.any());
+  EXPECT_TRUE(lack.unnamed && lack.any());
   EXPECT_THAT(lack.steps, IsEmpty());
   EXPECT_THAT(lack.reporters, ElementsAre(Pair(1, 2), Pair(2, 1)));
 }
