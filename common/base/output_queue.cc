@@ -69,7 +69,7 @@ struct OutputQueue::State {
   std::atomic<int> write_error = 0;
   std::atomic<size_t> unwritten = 0;  // = size; for readers without the lock
 
-  void Lose(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void CountLost(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     unreported += lines;
     lost += lines;
   }
@@ -92,7 +92,7 @@ struct OutputQueue::State {
     MutexLock lock(&mutex);
     gap = gap || text.size() > capacity - size;
     if (gap) {
-      Lose(CountLines(text));
+      CountLost(CountLines(text));
       changed.NotifyAll();
       return;
     }
@@ -144,7 +144,7 @@ struct OutputQueue::State {
       if (failing) {
         if (write_error == 0) write_error = error;
         gap = false;  // tries again with later lines
-        Lose(CountLines(piece));
+        CountLost(CountLines(piece));
       }
       begin = (begin + piece.size()) % capacity;
       Resize(size - piece.size());
