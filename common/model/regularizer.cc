@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 // keras.ops.normalize treats a vector as no shorter than the square root of this.
-constexpr double kLeastSquare = 1e-14;
+constexpr double kMinSquare = 1e-14;
 
 // The sum of all elements, [1]. It sums along all axes but the last first, for which backends have
 // fast code.
@@ -37,7 +37,7 @@ Expression Total(const std::vector<Expression>& terms) {
 struct Orthogonality {
   Orthogonality(const Regularizer& regularizer, Expression w)
       : columns(regularizer.of_columns),
-        length(SquareRoot(AtLeast(SumAlong(Square(w)), kLeastSquare))),
+        length(SquareRoot(AtLeast(SumAlong(Square(w)), kMinSquare))),
         unit(w / length) {
     const Shape& shape = w.shape();
     const auto count = static_cast<double>(shape[columns ? 1 : 0]);

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMaxWanted = 16;  // an evaluator requests fewer at once
 // At the end, an evaluator that has not gone after this time counts as gone.
 constexpr Time kEvaluatorDismissTimeout = std::chrono::seconds(5);
-constexpr size_t kLeastKept = 2;  // the same as in CheckpointStore
+constexpr size_t kMinKept = 2;  // the same as in CheckpointStore
 
 }  // namespace
 
@@ -29,7 +29,7 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
              .check_ready = options_.check_ready,
              .on_report = [this](const proto::EvaluatorReport& report) { OnReport(report); },
              .on_gone = [this](bool in_order) { OnEvaluatorGone(in_order); }}),
-      backlog_(std::max<size_t>(std::max(options_.keep, 0), kLeastKept)),
+      backlog_(std::max<size_t>(std::max(options_.keep, 0), kMinKept)),
       csv_({.loop = options_.loop,
             .files = options_.store->files(),
             .path = options_.paths.evaluations(),

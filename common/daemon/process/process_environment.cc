@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 // The log, the event loop and its wakers, signals, a socket to listen at, some streams and files.
-constexpr rlim_t kLeastOpenFiles = 64;
+constexpr rlim_t kMinOpenFiles = 64;
 
 }  // namespace
 
@@ -61,11 +61,11 @@ void RaiseFileLimit() {
 
 absl::Status CheckFileLimit() {
   rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeastOpenFiles)
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kMinOpenFiles)
     return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the limit of open files (RLIMIT_NOFILE) is ", limit.rlim_cur, "; it must be at least ",
-      kLeastOpenFiles, ": type `ulimit -n 1024` and try again"));
+      kMinOpenFiles, ": type `ulimit -n 1024` and try again"));
 }
 
 void ExitWithParent(int parent_pid) {

@@ -24,12 +24,12 @@ const std::map<std::string, StepFactory>& Factories() {
 }
 
 // Large enough to outweigh the start of a copy: at some 25 GB/s each takes 80 us.
-constexpr int64_t kLeastCopiedBytes = 2 << 20;
+constexpr int64_t kMinCopiedBytes = 2 << 20;
 
 }  // namespace
 
 CudaBackend::CudaBackend(Options options)
-    : DeviceBackend(std::move(options.device), kLeastCopiedBytes, options.on_warning),
+    : DeviceBackend(std::move(options.device), kMinCopiedBytes, options.on_warning),
       tuner_(std::move(options.tuner)),
       products_(std::move(options.products)),
       convolutions_(std::move(options.convolutions)),

@@ -30,9 +30,9 @@ struct Begun {
   bool contains(uint64_t step) const { return prepared.contains(step) || reading.contains(step); }
 };
 
-// Bytes to prefetch, but at least kLeastPrefetch and at most kMaxPrefetch batches.
+// Bytes to prefetch, but at least kMinPrefetch and at most kMaxPrefetch batches.
 constexpr uint64_t kPrefetchBytes = 64 << 10;
-constexpr uint64_t kLeastPrefetch = 4;
+constexpr uint64_t kMinPrefetch = 4;
 constexpr uint64_t kMaxPrefetch = 16;
 
 uint64_t BatchBytes(const BatchSource::Options& options) {
@@ -314,8 +314,8 @@ class BatchSource::Impl {
 };
 
 int BatchSource::DefaultPrefetch(uint64_t batch_bytes) {
-  return static_cast<int>(std::clamp(kPrefetchBytes / std::max<uint64_t>(batch_bytes, 1),
-                                     kLeastPrefetch, kMaxPrefetch));
+  return static_cast<int>(
+      std::clamp(kPrefetchBytes / std::max<uint64_t>(batch_bytes, 1), kMinPrefetch, kMaxPrefetch));
 }
 
 int BatchSource::ThreadsFor(const Dataset& dataset) {

@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 // The min deviation: Keras's backend.epsilon().
-constexpr double kLeastDeviation = 1e-7;
+constexpr double kMinDeviation = 1e-7;
 
 // Reads one number, or one per channel, which may be nested in lists of one for the axes before.
 absl::StatusOr<std::vector<double>> ReadStatistics(JsonNode json) {
@@ -44,7 +44,7 @@ class Normalization : public LayerConfig {
     constant_->scale.clear();
     for (const double v : variance) {
       if (v < 0) options.Take(variance_json.Invalid(absl::StrCat(v, " is negative")));
-      const double deviation = std::max(std::sqrt(v), kLeastDeviation);
+      const double deviation = std::max(std::sqrt(v), kMinDeviation);
       constant_->scale.push_back(invert_ ? deviation : 1 / deviation);
     }
     if (mean.size() != variance.size()) {
@@ -69,7 +69,7 @@ class Normalization : public LayerConfig {
     root->kind = UnaryOp::Kind::kSquareRoot;
     auto at_least = std::make_shared<UnaryOp>();
     at_least->kind = UnaryOp::Kind::kClip;
-    at_least->low = kLeastDeviation;
+    at_least->low = kMinDeviation;
     at_least->high = std::numeric_limits<double>::infinity();
     SHOAL_ASSIGN_OR_RETURN(ValueId deviation, call.Add(std::move(root), {variance}));
     SHOAL_ASSIGN_OR_RETURN(deviation, call.Add(std::move(at_least), {deviation}));

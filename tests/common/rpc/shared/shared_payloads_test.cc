@@ -198,7 +198,7 @@ TEST_F(SharedPayloadsTest, InvalidPlacesAreRejected) {
 class LentPayloadsTest : public ::testing::Test {
  protected:
   static constexpr size_t kBytes = 3 * kMegabyte;
-  static constexpr size_t kLeast = size_t{16} << 10;  // what is less is not worth it
+  static constexpr size_t kMinBytes = size_t{16} << 10;  // smaller payloads are copied
 
   LentPayloadsTest() {
     lent_ = SharedMemory::Create(kBytes);
@@ -339,7 +339,7 @@ TEST_F(LentPayloadsTest, InvalidPlacesAreRejected) {
   // Nor is anything lent where nothing was placed.
   Message nowhere = at({{0, 5}});
   EXPECT_EQ(server_->Find(&nowhere).code(), absl::StatusCode::kInvalidArgument);
-  const Message placed = Placed({Lent(0, 5 * kLeast)});
+  const Message placed = Placed({Lent(0, 5 * kMinBytes)});
   EXPECT_EQ(server_->Find(&nowhere), absl::OkStatus());
 }
 

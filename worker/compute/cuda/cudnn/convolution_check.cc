@@ -15,7 +15,7 @@ using Pass = ConvolutionGraph::Pass;
 
 // The max number of products to compute, over all places.
 constexpr int64_t kMaxProducts = 4 << 20;
-constexpr int64_t kLeastPlaces = 2;
+constexpr int64_t kMinPlaces = 2;
 
 // The indices of the element at `offset`.
 std::array<int64_t, 4> IndicesOf(const GraphTensor& tensor, int64_t offset) {
@@ -166,7 +166,7 @@ absl::Status ConvolutionCheck::Check(const Trial& trial) {
   if (places_.empty()) {
     const Definition definition(graph_);
     const int64_t count = std::clamp(kMaxProducts / std::max<int64_t>(1, definition.products()),
-                                     std::min(kLeastPlaces, sampled.count), sampled.count);
+                                     std::min(kMinPlaces, sampled.count), sampled.count);
     for (int64_t i = 0; i < count; ++i) {
       // Spread from the first to the last sample.
       const int64_t which = count == 1 ? 0 : i * (sampled.count - 1) / (count - 1);

@@ -10,7 +10,7 @@ namespace {
 constexpr char kName[] = "libcudnn.so.9";
 
 // cudnnGetVersion's number for 9.8.0, the first version that takes a device as a descriptor.
-constexpr size_t kLeastVersion = 90800;
+constexpr size_t kMinVersion = 90800;
 constexpr size_t kNextMajorVersion = 100000;
 
 std::string VersionName(size_t version) {
@@ -46,10 +46,10 @@ absl::StatusCode CodeOf(cudnnStatus_t status) {
 }  // namespace
 
 absl::Status CheckCudnnVersion(size_t version) {
-  if (version >= kLeastVersion && version < kNextMajorVersion) return absl::OkStatus();
+  if (version >= kMinVersion && version < kNextMajorVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the cuDNN of this machine is ",
                                                     VersionName(version), "; Shoal needs ",
-                                                    VersionName(kLeastVersion), " or a later 9"));
+                                                    VersionName(kMinVersion), " or a later 9"));
 }
 
 absl::StatusOr<std::unique_ptr<const CudnnLibrary>> CudnnLibrary::LoadFrom(
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<const CudnnLibrary>> CudnnLibrary::Load() {
   return LoadFirst<CudnnLibrary>(
       {.purpose = "cuDNN, which computes convolutions,",
        .paths = {kName, SHOAL_CUDNN_LIBRARY},
-       .install = absl::StrCat("install cuDNN ", VersionName(kLeastVersion), " or a later 9")});
+       .install = absl::StrCat("install cuDNN ", VersionName(kMinVersion), " or a later 9")});
 }
 
 std::string CudnnLibrary::name() const {

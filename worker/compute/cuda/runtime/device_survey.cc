@@ -7,7 +7,7 @@ namespace shoal::cuda {
 namespace {
 
 // The lowest compute capability that Shoal's kernels support.
-constexpr int kLeastComputeCapability = 80;
+constexpr int kMinComputeCapability = 80;
 
 std::string CapabilityText(int capability) {
   return absl::StrCat(capability / 10, ".", capability % 10);
@@ -38,9 +38,9 @@ absl::Status CheckCapability(const DeviceSurvey& survey, const DeviceInfo& devic
   const std::string it_is =
       absl::StrCat("cuda:", device.index, " is a ", device.name, " of compute capability ",
                    CapabilityText(device.compute_capability), "; ");
-  if (device.compute_capability < kLeastComputeCapability) {
+  if (device.compute_capability < kMinComputeCapability) {
     return absl::FailedPreconditionError(absl::StrCat(
-        it_is, "Shoal needs ", CapabilityText(kLeastComputeCapability), " (Ampere) or later"));
+        it_is, "Shoal needs ", CapabilityText(kMinComputeCapability), " (Ampere) or later"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       it_is, "this program was built for ", CapabilityText(survey.least_compute_capability),
