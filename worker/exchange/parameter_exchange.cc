@@ -316,7 +316,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, Message
     return;
   const Codec* const codec = options_.pull_codec.get();
   const bool aside = WantsValues() && CodecOf(codec, chunk(ps, index)) == nullptr &&
-                     message.payload_bytes() >= options_.least_copied_aside_bytes;
+                     message.payload_bytes() >= options_.min_copied_aside_bytes;
   if (WantsValues()) {
     if (aside ? !CheckSize(ps, index, message)
               : !Scatter(ps, index, message, options_.parameters, codec))

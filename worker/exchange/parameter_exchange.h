@@ -52,7 +52,7 @@ class ParameterExchange {
     std::shared_ptr<const Codec> push_codec;      // null: float32
     std::shared_ptr<const Codec> pull_codec;
     // If a push's answer has at least this many bytes, its values are copied off the loop's thread.
-    size_t least_copied_aside_bytes = size_t{256} << 10;
+    size_t min_copied_aside_bytes = size_t{256} << 10;
     // Called when the values of this chunk are in `parameters`, from a pull or a push's answer.
     std::function<void(int ps, int chunk)> on_arrived;
     // Called when a ps is in another timeline. This timeline is then over, and all pulls and pushes

@@ -228,16 +228,16 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
 }
 
 // Some overflows at the beginning, and one now and then, are normal, because the scale grows as
-// high as it can. So this logs a warning only for the least scale, and only once in a row.
+// high as it can. So this logs a warning only for the min scale, and only once in a row.
 void ComputeThread::NoteOverflow(uint64_t batch, double loss_scale) {
   const std::string what =
       absl::StrFormat("skipped the gradient of batch %d: it overflowed float16 at loss scale %.0f",
                       batch, loss_scale);
   if (loss_scale > 1) {
-    least_scale_overflowed_ = false;
+    min_scale_overflowed_ = false;
     return LogInfo(absl::StrCat(what, "; the next batch uses half of that"));
   }
-  if (std::exchange(least_scale_overflowed_, true)) return;
+  if (std::exchange(min_scale_overflowed_, true)) return;
   LogWarning(absl::StrCat(what,
                           ", the least; overflows that follow at once are not logged. The model "
                           "diverges, or has numbers beyond 65504: give its layers the policy "

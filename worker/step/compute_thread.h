@@ -162,7 +162,7 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<WorkerMomentum> momentum_;  // null if the job has none
   uint64_t timeline_begun_ = 0;               // of inner_ and momentum_; for the computing thread
   std::vector<uint64_t> step_examples_;       // of the current step, so far
-  bool least_scale_overflowed_ = false;       // the last logged overflow had the least loss scale
+  bool min_scale_overflowed_ = false;         // the last logged overflow had the min loss scale
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
   uint64_t memory_bytes_ = 0;  // max of all memory, as in Prepared

@@ -33,7 +33,7 @@ double TopKBound(double value, double) { return std::abs(value); }
 // A codec joins by a line here.
 struct Case {
   const char* config;
-  double least_ratio;  // of a long array, to float32
+  double min_ratio;  // of a long array, to float32
   double (*bound)(double value, double largest);
 };
 constexpr Case kCases[] = {
@@ -182,7 +182,7 @@ TEST_P(CodecTest, WhatIsNotFiniteIsNotHidden) {
 TEST_P(CodecTest, ALongArrayTakesAsFewBytesAsPromised) {
   const double count = 1 << 18;
   const double ratio = count * sizeof(float) / static_cast<double>(codec_->EncodedBytes(1 << 18));
-  EXPECT_GE(ratio, GetParam().least_ratio);
+  EXPECT_GE(ratio, GetParam().min_ratio);
 }
 
 TEST_P(CodecTest, AnotherNumberOfBytesIsRejected) {

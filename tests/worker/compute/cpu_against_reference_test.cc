@@ -76,11 +76,11 @@ void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
   EXPECT_NEAR(actual_result->loss_sum, expected_result->loss_sum,
               bound * std::abs(expected_result->loss_sum));
   // Some gradients are small differences of large sums.
-  const double least_gradient = 0.01 * Largest(expected) + 1e-6;
+  const double min_gradient = 0.01 * Largest(expected) + 1e-6;
   for (size_t v = 0; v < model.variables().size(); ++v) {
     const ModelLayout::Extent& extent = reference.layout().variables[v];
     ExpectNear(std::span(actual).subspan(extent.offset, extent.size),
-               std::span(expected).subspan(extent.offset, extent.size), bound, least_gradient,
+               std::span(expected).subspan(extent.offset, extent.size), bound, min_gradient,
                "gradient of " + model.variables()[v].name);
   }
   for (const bool training : {false, true}) {

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& n
   if (name == "cuda_on_cpu") return std::make_unique<CudaOnCpuBackend>(std::move(device));
   if (name == "cuda") return CreateBackend("cuda:0");
   if (name != "fake_device") return CreateBackend(name);
-  return std::make_unique<FakeDeviceBackend>(std::move(device), /*least_copied_bytes=*/1024);
+  return std::make_unique<FakeDeviceBackend>(std::move(device), /*min_copied_bytes=*/1024);
 }
 
 std::vector<std::string> ReducedPrecisionBackends() {

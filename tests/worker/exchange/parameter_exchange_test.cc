@@ -347,7 +347,7 @@ class ValuesCopiedAsideTest : public ParameterExchangeTest {
  protected:
   // A step of which all chunks are pushed, with copies that wait.
   ValuesCopiedAsideTest() {
-    Make({.least_copied_aside_bytes = 1});
+    Make({.min_copied_aside_bytes = 1});
     Connect();
     PullAll(0, 7);
     BeginStep();

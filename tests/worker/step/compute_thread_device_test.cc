@@ -29,7 +29,7 @@ using testing::HasSubstr;
 class NotingBackend : public FakeDeviceBackend {
  public:
   NotingBackend(std::unique_ptr<FakeDevice> device, std::vector<int64_t>* trained)
-      : FakeDeviceBackend(std::move(device), /*least_copied_bytes=*/64), trained_(*trained) {}
+      : FakeDeviceBackend(std::move(device), /*min_copied_bytes=*/64), trained_(*trained) {}
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {

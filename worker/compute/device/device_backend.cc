@@ -12,7 +12,7 @@ absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
   ProgramBuilder builder(plan, moves());
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
   Program program = std::move(builder).Build();
-  return DeviceExecutable::Create(std::move(plan), std::move(program), least_copied_bytes_, moves(),
+  return DeviceExecutable::Create(std::move(plan), std::move(program), min_copied_bytes_, moves(),
                                   device_.get(), &memory_, [this](const std::string& warning) {
                                     if (!std::exchange(warned_, true)) on_warning_(warning);
                                   });

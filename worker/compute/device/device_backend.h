@@ -24,10 +24,10 @@ class DeviceBackend : public Backend {
   // Copies parameters and gradients at least this many bytes at a time. `on_warning` gets a message
   // for people about a problem that stops nothing; at most once.
   DeviceBackend(
-      std::unique_ptr<Device> device, int64_t least_copied_bytes,
+      std::unique_ptr<Device> device, int64_t min_copied_bytes,
       OnWarning on_warning = [](const std::string&) {})
       : device_(std::move(device)),
-        least_copied_bytes_(least_copied_bytes),
+        min_copied_bytes_(min_copied_bytes),
         on_warning_(std::move(on_warning)) {}
   // May run on any thread. A copy of the announced next batch to the device may still be running.
   ~DeviceBackend() override {
@@ -52,7 +52,7 @@ class DeviceBackend : public Backend {
 
  private:
   const std::unique_ptr<Device> device_;
-  const int64_t least_copied_bytes_;
+  const int64_t min_copied_bytes_;
   const OnWarning on_warning_;
   bool warned_ = false;
   SharedDeviceMemory memory_;

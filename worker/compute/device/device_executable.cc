@@ -48,15 +48,15 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveK
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
-    Plan plan, Program program, int64_t least_copied_bytes, const DeviceMoveKernels& kernels,
+    Plan plan, Program program, int64_t min_copied_bytes, const DeviceMoveKernels& kernels,
     Device* device, SharedDeviceMemory* memory, OnWarning on_warning) {
   std::unique_ptr<DeviceExecutable> executable(new DeviceExecutable(
       std::move(plan), std::move(program), kernels, device, memory, std::move(on_warning)));
-  SHOAL_RETURN_IF_ERROR(executable->MakeCopies(least_copied_bytes, kernels));
+  SHOAL_RETURN_IF_ERROR(executable->MakeCopies(min_copied_bytes, kernels));
   return executable;
 }
 
-absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
+absl::Status DeviceExecutable::MakeCopies(int64_t min_copied_bytes,
                                           const DeviceMoveKernels& kernels) {
   std::vector<VariableAtStep> read, done;
   for (int step = 0; step < static_cast<int>(program_.steps().size()); ++step) {
@@ -64,11 +64,11 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
     for (const int variable : each.variables_read) read.push_back({variable, step});
     for (const int variable : each.variables_done) done.push_back({variable, step});
   }
-  for (Transfer& transfer : PlanTransfers(read, plan_.layout(), least_copied_bytes)) {
+  for (Transfer& transfer : PlanTransfers(read, plan_.layout(), min_copied_bytes)) {
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> copied, device_.NewEvent());
     copies_in_.push_back({std::move(transfer), std::move(copied)});
   }
-  for (Transfer& transfer : PlanTransfers(done, plan_.layout(), least_copied_bytes)) {
+  for (Transfer& transfer : PlanTransfers(done, plan_.layout(), min_copied_bytes)) {
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> computed, device_.NewEvent());
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> copied, device_.NewEvent());
     copies_out_.push_back({std::move(transfer), std::move(computed), std::move(copied)});

@@ -74,10 +74,10 @@ class DeviceExecutable : public Executable {
  public:
   using OnWarning = std::function<void(const std::string& warning)>;
   // The device and the memory must outlive this. Copies parameters and gradients at least
-  // `least_copied_bytes` at a time. `on_warning` gets messages for people about problems that stop
+  // `min_copied_bytes` at a time. `on_warning` gets messages for people about problems that stop
   // nothing.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(
-      Plan plan, Program program, int64_t least_copied_bytes, const DeviceMoveKernels& kernels,
+      Plan plan, Program program, int64_t min_copied_bytes, const DeviceMoveKernels& kernels,
       Device* device, SharedDeviceMemory* memory, OnWarning on_warning);
   // May run on any thread: it frees memory of the device.
   ~DeviceExecutable() override { device_.UseOnThisThread(); }
@@ -106,7 +106,7 @@ class DeviceExecutable : public Executable {
 
   DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels, Device* device,
                    SharedDeviceMemory* memory, OnWarning on_warning);
-  absl::Status MakeCopies(int64_t least_copied_bytes, const DeviceMoveKernels& kernels);
+  absl::Status MakeCopies(int64_t min_copied_bytes, const DeviceMoveKernels& kernels);
 
   // The size of the parameters, and of the gradients.
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }

@@ -26,13 +26,13 @@ std::vector<Transfer::Range> Joined(std::vector<Transfer::Range> ranges) {
 }  // namespace
 
 std::vector<Transfer> PlanTransfers(const std::vector<VariableAtStep>& variables,
-                                    const ModelLayout& layout, int64_t least_bytes) {
+                                    const ModelLayout& layout, int64_t min_bytes) {
   std::vector<Transfer> transfers;
-  int64_t size_bytes = least_bytes;  // of the last transfer; starts as full, so that the first
-                                     // variable begins one
+  int64_t size_bytes = min_bytes;  // of the last transfer; starts as full, so that the first
+                                   // variable begins one
   for (const auto& [variable, step] : variables) {
     const ModelLayout::Extent& extent = layout.variables[variable];
-    if (size_bytes >= least_bytes || extent.size * kValueBytes >= least_bytes) {
+    if (size_bytes >= min_bytes || extent.size * kValueBytes >= min_bytes) {
       transfers.push_back({.first_step = step});
       size_bytes = 0;
     }

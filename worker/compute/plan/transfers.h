@@ -28,11 +28,11 @@ struct VariableAtStep {
   int step = 0;
 };
 
-// Groups `variables`, given in the order of their steps, into transfers of at least `least_bytes`.
+// Groups `variables`, given in the order of their steps, into transfers of at least `min_bytes`.
 // Smaller are only the last transfer and one before a variable of at least that size. A copy of few
 // bytes costs as much as a larger one, but a step that reads a small variable should not wait for a
 // large one.
 std::vector<Transfer> PlanTransfers(const std::vector<VariableAtStep>& variables,
-                                    const ModelLayout& layout, int64_t least_bytes);
+                                    const ModelLayout& layout, int64_t min_bytes);
 
 }  // namespace shoal

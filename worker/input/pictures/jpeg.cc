@@ -116,10 +116,10 @@ uint64_t MemoryOfDecoder(jpeg_decompress_struct* info, int64_t blocks) {
 // 1/2, 1/4 or 1/8, as small as it may be.
 void ChooseScale(const DecodeOptions& options, jpeg_decompress_struct* info) {
   info->scale_num = info->scale_denom = 1;
-  if (options.least_height <= 0 || options.least_width <= 0) return;
+  if (options.min_height <= 0 || options.min_width <= 0) return;
   for (unsigned denominator = 2; denominator <= 8; denominator *= 2) {
-    if ((info->image_height + denominator - 1) / denominator < options.least_height ||
-        (info->image_width + denominator - 1) / denominator < options.least_width) {
+    if ((info->image_height + denominator - 1) / denominator < options.min_height ||
+        (info->image_width + denominator - 1) / denominator < options.min_width) {
       return;
     }
     info->scale_denom = denominator;

@@ -30,8 +30,8 @@ struct DecodeOptions {
   int channels = 3;  // 1, 3 or 4
   // A JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, if it is no smaller than this; 0: at its
   // own size.
-  int64_t least_height = 0;
-  int64_t least_width = 0;
+  int64_t min_height = 0;
+  int64_t min_width = 0;
   // The budget for the memory of large pictures; null: no budget. Outlives the picture.
   MemoryBudget* memory = nullptr;
 };

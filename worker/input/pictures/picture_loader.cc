@@ -39,8 +39,8 @@ absl::StatusOr<PictureLoader> PictureLoader::Make(const DataSource& source, cons
                                                    "\" takes ", ShapeToString(shape)));
   }
   if (source.reduced_decode) {
-    loader.decoding_.least_height = loader.height_;
-    loader.decoding_.least_width = loader.width_;
+    loader.decoding_.min_height = loader.height_;
+    loader.decoding_.min_width = loader.width_;
   }
   loader.interpolation_ =
       source.interpolation == "nearest" ? Interpolation::kNearest : Interpolation::kBilinear;

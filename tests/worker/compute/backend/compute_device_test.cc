@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 // A machine with `gpus` GPUs that can be used.
 cuda::DeviceSurvey Machine(int gpus) {
   cuda::DeviceSurvey survey = {.built_with_cuda = true,
-                               .least_compute_capability = 90,
+                               .min_compute_capability = 90,
                                .runtime_version = 13000,
                                .driver_version = 13000};
   for (int i = 0; i < gpus; ++i) {

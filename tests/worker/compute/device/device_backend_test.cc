@@ -65,8 +65,8 @@ class SumsKernel : public Kernel {
 class OddBackend : public FakeDeviceBackend {
  public:
   enum class Kind { kPlain, kSums, kTooSmallSums, kFails };
-  OddBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, Kind kind)
-      : FakeDeviceBackend(std::move(device), least_copied_bytes), kind_(kind) {}
+  OddBackend(std::unique_ptr<FakeDevice> device, int64_t min_copied_bytes, Kind kind)
+      : FakeDeviceBackend(std::move(device), min_copied_bytes), kind_(kind) {}
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
@@ -102,13 +102,12 @@ class DeviceBackendTest : public ::testing::Test {
             .seed = 3};
   }
   std::unique_ptr<GraphRunner> MakeRunner(GraphRunner::Options options, uint64_t seed,
-                                          int64_t least_copied_bytes = 64,
-                                          Kind kind = Kind::kPlain) {
+                                          int64_t min_copied_bytes = 64, Kind kind = Kind::kPlain) {
     auto device = std::make_unique<FakeDevice>(seed);
     device_ = device.get();
     auto runner = GraphRunner::Create(
         std::move(options),
-        std::make_unique<OddBackend>(std::move(device), least_copied_bytes, kind));
+        std::make_unique<OddBackend>(std::move(device), min_copied_bytes, kind));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
@@ -203,7 +202,7 @@ TEST_F(DeviceBackendTest, AVariableThatIsDoneIsTheCallers) {
 TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
   ModelBuilding model({kBatch, 2});
   model.Dense(6, false).Dense(4, false);
-  const auto runner = MakeRunner(Options(model.Build()), 0, /*least_copied_bytes=*/1);
+  const auto runner = MakeRunner(Options(model.Build()), 0, /*min_copied_bytes=*/1);
   const std::vector<float> parameters(runner->layout().size);
   std::vector<float> gradients(parameters.size());
   const auto pinned = runner->backend().Pin(gradients);

@@ -65,9 +65,9 @@ class FakeDeviceBackend::CountedMoves : public DeviceMoveKernels {
   mutable int copies = 0, zeros = 0;
 };
 
-FakeDeviceBackend::FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes,
+FakeDeviceBackend::FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t min_copied_bytes,
                                      OnWarning on_warning)
-    : DeviceBackend(std::move(device), least_copied_bytes, std::move(on_warning)),
+    : DeviceBackend(std::move(device), min_copied_bytes, std::move(on_warning)),
       moves_(std::make_unique<CountedMoves>()) {}
 
 FakeDeviceBackend::~FakeDeviceBackend() = default;

@@ -14,7 +14,7 @@ namespace shoal {
 class FakeDeviceBackend : public DeviceBackend {
  public:
   FakeDeviceBackend(
-      std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes,
+      std::unique_ptr<FakeDevice> device, int64_t min_copied_bytes,
       OnWarning on_warning = [](const std::string&) {});
   ~FakeDeviceBackend() override;
 

@@ -35,12 +35,12 @@ class PartSumsTest : public ::testing::Test {
             .seed = 3};
   }
   std::unique_ptr<GraphRunner> MakeRunner(int64_t micro_batch_size, uint64_t seed,
-                                          int64_t least_copied_bytes = 64) {
+                                          int64_t min_copied_bytes = 64) {
     auto device = std::make_unique<FakeDevice>(seed);
     device_ = device.get();
     auto runner = GraphRunner::Create(
         Options(micro_batch_size),
-        std::make_unique<FakeDeviceBackend>(std::move(device), least_copied_bytes));
+        std::make_unique<FakeDeviceBackend>(std::move(device), min_copied_bytes));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }

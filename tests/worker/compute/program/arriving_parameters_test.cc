@@ -130,12 +130,12 @@ TEST(ArrivingOnHostTest, TheFirstLayerIsComputedBeforeTheLastHasArrived) {
 
 class ArrivingOnDeviceTest : public ::testing::Test {
  protected:
-  std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed, int64_t least_copied_bytes) {
+  std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed, int64_t min_copied_bytes) {
     auto device = std::make_unique<FakeDevice>(seed);
     device_ = device.get();
     return *GraphRunner::Create(
         OptionsOf(std::move(model)),
-        std::make_unique<FakeDeviceBackend>(std::move(device), least_copied_bytes));
+        std::make_unique<FakeDeviceBackend>(std::move(device), min_copied_bytes));
   }
 
   FakeDevice* device_ = nullptr;  // of the last runner
@@ -146,7 +146,7 @@ class ArrivingOnDeviceTest : public ::testing::Test {
 TEST_F(ArrivingOnDeviceTest, NoCopyIsGivenBeforeItsVariablesAreThere) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);
-    const auto runner = MakeRunner(SmallModel(), seed, /*least_copied_bytes=*/64);
+    const auto runner = MakeRunner(SmallModel(), seed, /*min_copied_bytes=*/64);
     const RandomBatch data(random_, SmallModel(), *kSparse, 3);
     const std::vector<float> values = RandomFloats(random_, runner->layout().size, 0.3f);
     std::vector<float> expected(values.size()), gradients(values.size());

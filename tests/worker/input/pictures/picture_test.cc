@@ -74,7 +74,7 @@ TEST(PictureTest, JpegIsReadPlainAndProgressive) {
 TEST(PictureTest, ReducedDecodingStopsAboveWhatIsWanted) {
   const std::string jpeg = PlainJpeg(100, 200, 50);
   const auto extents = [&](int64_t height, int64_t width) {
-    const Picture picture = Decoded(jpeg, {.least_height = height, .least_width = width});
+    const Picture picture = Decoded(jpeg, {.min_height = height, .min_width = width});
     return std::pair(picture.height, picture.width);
   };
   EXPECT_EQ(extents(0, 0), std::pair(int64_t{100}, int64_t{200}));

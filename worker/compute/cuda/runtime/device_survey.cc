@@ -34,7 +34,7 @@ absl::Status CheckDriver(const DeviceSurvey& survey) {
 }
 
 absl::Status CheckCapability(const DeviceSurvey& survey, const DeviceInfo& device) {
-  if (device.compute_capability >= survey.least_compute_capability) return absl::OkStatus();
+  if (device.compute_capability >= survey.min_compute_capability) return absl::OkStatus();
   const std::string it_is =
       absl::StrCat("cuda:", device.index, " is a ", device.name, " of compute capability ",
                    CapabilityText(device.compute_capability), "; ");
@@ -43,7 +43,7 @@ absl::Status CheckCapability(const DeviceSurvey& survey, const DeviceInfo& devic
         it_is, "Shoal needs ", CapabilityText(kMinComputeCapability), " (Ampere) or later"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      it_is, "this program was built for ", CapabilityText(survey.least_compute_capability),
+      it_is, "this program was built for ", CapabilityText(survey.min_compute_capability),
       " and later: configure it with -DCMAKE_CUDA_ARCHITECTURES=", device.compute_capability));
 }
 

@@ -25,7 +25,7 @@ struct DeviceInfo {
 struct DeviceSurvey {
   bool built_with_cuda = false;
   // The lowest compute capability that the program's code runs on; it also runs on later ones.
-  int least_compute_capability = 0;
+  int min_compute_capability = 0;
   int runtime_version = 0;
   int driver_version = 0;  // the newest CUDA that the driver knows; 0: no driver
   std::vector<DeviceInfo> devices = {};

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 DeviceSurvey OneH100() {
   return {.built_with_cuda = true,
-          .least_compute_capability = 90,
+          .min_compute_capability = 90,
           .runtime_version = 13000,
           .driver_version = 13000,
           .devices = {{.index = 0, .name = "NVIDIA H100", .compute_capability = 90}}};

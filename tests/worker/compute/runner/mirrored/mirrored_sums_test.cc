@@ -55,7 +55,7 @@ class FailsWhileTold : public Kernel {
 class SomeBackend : public FakeDeviceBackend {
  public:
   SomeBackend(std::unique_ptr<FakeDevice> device, const std::atomic<bool>* failing)
-      : FakeDeviceBackend(std::move(device), /*least_copied_bytes=*/64), failing_(failing) {}
+      : FakeDeviceBackend(std::move(device), /*min_copied_bytes=*/64), failing_(failing) {}
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
