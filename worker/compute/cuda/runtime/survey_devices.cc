@@ -55,7 +55,7 @@ absl::Status LookForDevices(DeviceSurvey& survey) {
 
 DeviceSurvey SurveyDevices() {
   DeviceSurvey survey = {.built_with_cuda = true,
-                         .min_compute_capability = SHOAL_LEAST_COMPUTE_CAPABILITY};
+                         .min_compute_capability = SHOAL_MIN_COMPUTE_CAPABILITY};
   survey.error = LookForDevices(survey);
   return survey;
 }

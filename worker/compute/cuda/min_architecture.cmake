@@ -1,4 +1,4 @@
-# Sets SHOAL_LEAST_ARCHITECTURE to the least of CMAKE_CUDA_ARCHITECTURES. Requires that all of them
+# Sets SHOAL_MIN_ARCHITECTURE to the lowest of CMAKE_CUDA_ARCHITECTURES. Requires that all of them
 # are plain numbers: only code for these also runs on later architectures, as FindDevice tells
 # people (runtime/device_survey.cc). Code for 90a runs only on 9.0, code for 90-real on 9.x, and the
 # meaning of `native` or `all` is unknown here.
@@ -9,7 +9,7 @@ foreach(ARCHITECTURE IN ITEMS ${CMAKE_CUDA_ARCHITECTURES})
       "  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=\"80;90\"")
   endif()
 endforeach()
-set(SHOAL_LEAST_ARCHITECTURE ${CMAKE_CUDA_ARCHITECTURES})
-list(SORT SHOAL_LEAST_ARCHITECTURE COMPARE NATURAL)
-list(GET SHOAL_LEAST_ARCHITECTURE 0 SHOAL_LEAST_ARCHITECTURE)
-message(STATUS "CUDA code for compute capability ${SHOAL_LEAST_ARCHITECTURE} and later")
+set(SHOAL_MIN_ARCHITECTURE ${CMAKE_CUDA_ARCHITECTURES})
+list(SORT SHOAL_MIN_ARCHITECTURE COMPARE NATURAL)
+list(GET SHOAL_MIN_ARCHITECTURE 0 SHOAL_MIN_ARCHITECTURE)
+message(STATUS "CUDA code for compute capability ${SHOAL_MIN_ARCHITECTURE} and later")
