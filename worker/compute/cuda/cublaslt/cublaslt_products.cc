@@ -138,7 +138,7 @@ class CublasLtProducts : public MatrixProducts {
         .libraries = Library(),
         .work = ProductText(product),
         .make = [&](const std::string& choice) { return MakeAgain(product, choice, node); },
-        .suggest = [&](size_t most) { return Suggest(product, most, node); },
+        .suggest = [&](size_t max) { return Suggest(product, max, node); },
         .measure =
             [&](ProductPlan& plan) {
               return TryRun(*options_.stream, TrialTensorsOf(product), workspace_bytes(),
@@ -158,17 +158,17 @@ class CublasLtProducts : public MatrixProducts {
 
  private:
   // Returns the algorithms that cuBLASLt's heuristics expect to be fast, the best first.
-  absl::StatusOr<std::vector<ProductPlan>> Suggest(const MatrixProduct& product, size_t most,
+  absl::StatusOr<std::vector<ProductPlan>> Suggest(const MatrixProduct& product, size_t max,
                                                    const NodeName& node) const {
     SHOAL_ASSIGN_OR_RETURN(const CublasLtProduct::Parts parts, NewParts(product, node));
     SHOAL_ASSIGN_OR_RETURN(const Preference preference, NewPreference(node));
-    std::vector<cublasLtMatmulHeuristicResult_t> found(most);
+    std::vector<cublasLtMatmulHeuristicResult_t> found(max);
     int count = 0;
     SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(
         *library_,
         cublasLtMatmulAlgoGetHeuristic(handle_.get(), parts.description.get(), parts.first.get(),
                                        parts.second.get(), parts.result.get(), parts.result.get(),
-                                       preference.get(), static_cast<int>(most), found.data(),
+                                       preference.get(), static_cast<int>(max), found.data(),
                                        &count),
         node));
     std::vector<ProductPlan> plans;

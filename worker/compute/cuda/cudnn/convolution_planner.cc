@@ -30,7 +30,7 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionG
 
 absl::StatusOr<std::vector<ConvolutionPlan>> ConvolutionPlanner::Suggest(
     const ConvolutionGraph& graph, const OperationGraph& operations,
-    const ConvolutionDemands& demands, size_t most, const NodeName& node) const {
+    const ConvolutionDemands& demands, size_t max, const NodeName& node) const {
   SHOAL_ASSIGN_OR_RETURN(std::vector<Engine> engines,
                          SuggestEngines(*options_.library, *options_.device, operations, node));
   std::vector<ConvolutionPlan> plans;
@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<ConvolutionPlan>> ConvolutionPlanner::Suggest(
     } else {
       failures.push_back(plan.status());
     }
-    if (plans.size() == most) break;
+    if (plans.size() == max) break;
   }
   if (plans.empty()) {
     return NoEngine(absl::StrCat(CallText(options_.library->name(), node), " has no engine on ",
@@ -66,7 +66,7 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
         Engine engine, MakeEngine(*options_.library, *options_.device, operations, *config, node));
     return TryEngine(graph, demands, std::move(engine), node);
   };
-  offer.suggest = [&](size_t most) { return Suggest(graph, operations, demands, most, node); };
+  offer.suggest = [&](size_t max) { return Suggest(graph, operations, demands, max, node); };
   offer.measure =
       [&, check = ConvolutionCheck(graph)](ConvolutionPlan& plan) mutable -> absl::StatusOr<Trial> {
     SHOAL_ASSIGN_OR_RETURN(Trial trial, options_.measure(plan));

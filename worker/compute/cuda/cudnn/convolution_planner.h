@@ -29,11 +29,11 @@ class ConvolutionPlanner {
                                        const ConvolutionDemands& demands, const NodeName& node);
 
  private:
-  // Returns at least one plan and at most `most`. NoEngine's error if no engine works.
+  // Returns at least one plan and at most `max`. NoEngine's error if no engine works.
   absl::StatusOr<std::vector<ConvolutionPlan>> Suggest(const ConvolutionGraph& graph,
                                                        const OperationGraph& operations,
                                                        const ConvolutionDemands& demands,
-                                                       size_t most, const NodeName& node) const;
+                                                       size_t max, const NodeName& node) const;
   // Makes a plan if the engine meets the demands.
   absl::StatusOr<ConvolutionPlan> TryEngine(const ConvolutionGraph& graph,
                                             const ConvolutionDemands& demands, Engine engine,

@@ -58,18 +58,18 @@ absl::StatusOr<std::vector<Descriptor>> Descriptor::GetDescriptors(
 }
 
 absl::StatusOr<std::vector<Descriptor>> Descriptor::GetDescriptors(
-    cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type, int64_t most) const {
+    cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type, int64_t max) const {
   // cuDNN fills existing descriptors.
   std::vector<Descriptor> descriptors;
   std::vector<cudnnBackendDescriptor_t> handles;
-  for (int64_t i = 0; i < most; ++i) {
+  for (int64_t i = 0; i < max; ++i) {
     SHOAL_ASSIGN_OR_RETURN(Descriptor descriptor, Create(*library_, type, node_));
     handles.push_back(descriptor.get());
     descriptors.push_back(std::move(descriptor));
   }
-  if (most == 0) return descriptors;
+  if (max == 0) return descriptors;
   SHOAL_ASSIGN_OR_RETURN(const int64_t count,
-                         GetElements(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, handles.data()));
+                         GetElements(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, max, handles.data()));
   descriptors.erase(descriptors.begin() + std::min<int64_t>(count, descriptors.size()),
                     descriptors.end());
   return descriptors;

@@ -77,11 +77,11 @@ class Descriptor {
   // Returns a list of descriptors of this type, of any length.
   absl::StatusOr<std::vector<Descriptor>> GetDescriptors(cudnnBackendAttributeName_t name,
                                                          cudnnBackendDescriptorType_t type) const;
-  // Returns at most `most` descriptors. For some lists cuDNN reports a length of zero unless the
+  // Returns at most `max` descriptors. For some lists cuDNN reports a length of zero unless the
   // caller provides room for elements.
   absl::StatusOr<std::vector<Descriptor>> GetDescriptors(cudnnBackendAttributeName_t name,
                                                          cudnnBackendDescriptorType_t type,
-                                                         int64_t most) const;
+                                                         int64_t max) const;
   // Returns a single value.
   template <typename T>
   absl::StatusOr<T> GetOne(cudnnBackendAttributeName_t name) const;

@@ -69,7 +69,7 @@ class PointwiseConvolutions : public Convolutions {
     offer.make = [&](const std::string& choice) {
       return MakePlan(choice, graph, *product, trains, node);
     };
-    offer.suggest = [&](size_t most) { return Suggest(most, graph, *product, trains, node); };
+    offer.suggest = [&](size_t max) { return Suggest(max, graph, *product, trains, node); };
     offer.measure = [&](PointwisePlan& plan) {
       return options_.measure(TrialTensorsOf(graph), plan.made.workspace_bytes, *plan.made.kernel);
     };
@@ -99,13 +99,13 @@ class PointwiseConvolutions : public Convolutions {
   }
 
   // The product comes first. An alternative that is unsupported is left out.
-  absl::StatusOr<std::vector<PointwisePlan>> Suggest(size_t most, const ConvolutionGraph& graph,
+  absl::StatusOr<std::vector<PointwisePlan>> Suggest(size_t max, const ConvolutionGraph& graph,
                                                      const MatrixProduct& product, bool trains,
                                                      const NodeName& node) {
     std::vector<PointwisePlan> plans;
     absl::Status failed;
     for (const std::string_view way : {PointwisePlan::kProduct, PointwisePlan::kConvolution}) {
-      if (plans.size() == most) break;
+      if (plans.size() == max) break;
       absl::StatusOr<PointwisePlan> plan = MakePlan(way, graph, product, trains, node);
       if (plan.ok()) {
         plans.push_back(*std::move(plan));

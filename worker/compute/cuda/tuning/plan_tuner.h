@@ -22,8 +22,8 @@ struct PlanOffer {
   std::string work;       // as in PlanKey
   // Makes the plan of this choice; an error if the choice is invalid or breaks the demands.
   std::function<absl::StatusOr<Plan>(const std::string& choice)> make;
-  // Returns all plans but at most `most`, and at least one; the presumably best comes first.
-  std::function<absl::StatusOr<std::vector<Plan>>(size_t most)> suggest;
+  // Returns all plans but at most `max`, and at least one; the presumably best comes first.
+  std::function<absl::StatusOr<std::vector<Plan>>(size_t max)> suggest;
   // Measures a plan. kDataLoss: its results are wrong, and it must not be used. A plan that fails
   // with another error may be used.
   std::function<absl::StatusOr<Trial>(Plan& plan)> measure;
@@ -81,8 +81,8 @@ template <typename Plan>
 absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
   if (tuner != nullptr) return tuner->Choose(offer);
   // Make the other plans only in the rare case that the first is wrong.
-  for (const size_t most : {size_t{1}, kMeasuredPlans}) {
-    SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(most));
+  for (const size_t max : {size_t{1}, kMeasuredPlans}) {
+    SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(max));
     for (Plan& plan : plans) {
       if (!offer.checked || !absl::IsDataLoss(offer.measure(plan).status())) return std::move(plan);
     }

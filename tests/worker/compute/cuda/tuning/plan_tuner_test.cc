@@ -46,10 +46,10 @@ class PlanTunerTest : public ::testing::Test {
       return FakePlan{number};
     };
     offer.suggest = [this,
-                     count = seconds.size()](size_t most) -> absl::StatusOr<std::vector<FakePlan>> {
+                     count = seconds.size()](size_t max) -> absl::StatusOr<std::vector<FakePlan>> {
       if (count == 0) return absl::UnimplementedError("no engine");
       std::vector<FakePlan> plans;
-      for (size_t i = 0; i < std::min(most, count); ++i) {
+      for (size_t i = 0; i < std::min(max, count); ++i) {
         plans.push_back({static_cast<int64_t>(i)});
       }
       suggested_ = plans.size();
