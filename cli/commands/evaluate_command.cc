@@ -29,7 +29,7 @@ struct EvaluateOptions {
 absl::Status Evaluate(const EvaluateOptions& options) {
   Console console(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect());
   SHOAL_ASSIGN_OR_RETURN(const TrainedModel trained, LoadTrainedModel(options.model));
-  for (const std::string& line : trained.said) console.PrintError(line);
+  for (const std::string& note : trained.notes) console.PrintError(note);
   for (const std::string& line : trained.overridden) console.PrintError(line);
   const JobModel& model = trained.model;
   SHOAL_ASSIGN_OR_RETURN(const DataSource source, ChooseData(trained.job, options.data));

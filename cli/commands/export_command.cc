@@ -49,10 +49,10 @@ absl::Status Export(const ExportOptions& options) {
     SHOAL_RETURN_IF_ERROR(ending.status());
   }
   SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(options.path));
-  std::vector<std::string> said;
+  std::vector<std::string> notes;
   SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint,
-                         ChooseCheckpoint(found, options.choice, &said));
-  for (const std::string& line : said) console.PrintError(line);
+                         ChooseCheckpoint(found, options.choice, &notes));
+  for (const std::string& note : notes) console.PrintError(note);
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(checkpoint));
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(job));
   const std::string output =

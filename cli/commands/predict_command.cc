@@ -127,7 +127,7 @@ absl::Status Predict(const PredictOptions& options) {
                   options.output.empty() ? TerminalStyle() : TerminalStyle::Detect());
   SHOAL_ASSIGN_OR_RETURN(const MakeFormat make_format, FormatOf(options));
   SHOAL_ASSIGN_OR_RETURN(const TrainedModel trained, LoadTrainedModel(options.model));
-  for (const std::string& line : trained.said) console.PrintError(line);
+  for (const std::string& note : trained.notes) console.PrintError(note);
   for (const std::string& line : trained.overridden) console.PrintError(line);
   const std::vector<Feature> inputs = InputsOf(trained.model.model.graph);
   SHOAL_ASSIGN_OR_RETURN(const DataSource source,

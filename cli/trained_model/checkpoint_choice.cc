@@ -86,7 +86,7 @@ absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& given) {
 
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                                   const CheckpointChoice& choice,
-                                                  std::vector<std::string>* said) {
+                                                  std::vector<std::string>* notes) {
   if (found.root.empty() && (choice.best || !choice.name.empty())) {
     return absl::InvalidArgumentError(
         "RUN is already one checkpoint; to choose with --best or --checkpoint, give the run "
@@ -101,7 +101,7 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
   if (choice.best) {
     SHOAL_ASSIGN_OR_RETURN(const RunVerdict::Best best, BestOf(RunPaths{found.run}));
     SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(*best.checkpoint));
-    said->push_back(DescribeBest(best));
+    notes->push_back(DescribeBest(best));
     return *best.checkpoint;
   }
   std::vector<std::string> passed_over;
@@ -111,7 +111,7 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
     return absl::DataLossError(absl::StrCat("no checkpoint in ", found.root, " can be read:\n  ",
                                             absl::StrJoin(passed_over, "\n  ")));
   }
-  said->insert(said->end(), passed_over.begin(), passed_over.end());
+  notes->insert(notes->end(), passed_over.begin(), passed_over.end());
   SHOAL_ASSIGN_OR_RETURN(StoredCheckpoint result, ResultOf(RunPaths{found.run}, *newest));
   if (result.directory != newest->directory) SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(result));
   return result;

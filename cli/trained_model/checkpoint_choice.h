@@ -28,11 +28,11 @@ struct CheckpointChoice {
 
 // Returns the chosen checkpoint, verified. A run's result is its newest checkpoint that is intact
 // and finite, the same one from which a training resumes. If the run is over and has
-// "restore_best_weights", it is the best one. Adds to `said` the skipped checkpoints, and the
+// "restore_best_weights", it is the best one. Adds to `notes` the skipped checkpoints, and the
 // figure by which a checkpoint is the best. kDataLoss: the existing checkpoints are damaged.
 // kNotFound: no such checkpoint exists.
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                                   const CheckpointChoice& choice,
-                                                  std::vector<std::string>* said);
+                                                  std::vector<std::string>* notes);
 
 }  // namespace shoal

@@ -56,7 +56,7 @@ absl::StatusOr<TrainedModel> LoadTrainedModel(const TrainedModelOptions& options
   TrainedModel trained;
   SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(options.path));
   SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint,
-                         ChooseCheckpoint(found, options.checkpoint, &trained.said));
+                         ChooseCheckpoint(found, options.checkpoint, &trained.notes));
   trained.checkpoint = checkpoint.directory;
   trained.step = checkpoint.manifest.cut_step;
   trained.total_steps = checkpoint.manifest.total_steps;

@@ -23,7 +23,7 @@ struct TrainedModel {
   std::vector<float> parameters;
   bool averaged = false;
   std::vector<std::string> overridden;  // a line for each field that differs from the training
-  std::vector<std::string> said;        // messages about the choice of the checkpoint
+  std::vector<std::string> notes;       // messages about the choice of the checkpoint
 };
 
 struct TrainedModelOptions {
