@@ -18,10 +18,10 @@ std::optional<Round> RoundOf(const Message& message) {
 
 template <typename Message>
 void SetRound(const Round& round, Message* message) {
-  auto* const said = message->mutable_round();
-  said->set_first(round.first);
-  said->set_count(round.count);
-  said->set_number(round.number);
+  auto* const proto = message->mutable_round();
+  proto->set_first(round.first);
+  proto->set_count(round.count);
+  proto->set_number(round.number);
 }
 
 }  // namespace shoal
