@@ -15,7 +15,7 @@ EvaluationReport ReportOf(const TrainedModel& trained, const BatchResult& sums,
                           .examples = static_cast<uint64_t>(sums.examples),
                           .loss = sums.loss_sum / examples};
   const auto& metrics = trained.model.metrics;
-  const std::vector<double> figures = Figures(metrics, sums.metric_sums, examples);
+  const std::vector<double> figures = MetricResults(metrics, sums.metric_sums, examples);
   const std::vector<std::string>& names = trained.model.metric_names;
   for (size_t i = 0; i < names.size(); ++i) report.metrics.emplace_back(names[i], figures[i]);
   return report;

@@ -156,13 +156,13 @@ void AddToSums(const std::vector<std::shared_ptr<const Metric>>& metrics,
   }
 }
 
-std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& metrics,
-                            std::span<const double> sums, double examples) {
-  std::vector<double> figures;
+std::vector<double> MetricResults(const std::vector<std::shared_ptr<const Metric>>& metrics,
+                                  std::span<const double> sums, double examples) {
+  std::vector<double> results;
   if (sums.size() < static_cast<size_t>(SumCount(metrics))) examples = 0;
   for (const auto& metric : metrics) {
     if (examples <= 0) {
-      figures.push_back(0);
+      results.push_back(0);
       continue;
     }
     const auto count = static_cast<size_t>(metric->sum_count());
@@ -173,9 +173,9 @@ std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& me
       counted = sums[0];
       sums = sums.subspan(1);
     }
-    figures.push_back(counted > 0 ? metric->Figure(own, counted) : 0);
+    results.push_back(counted > 0 ? metric->Figure(own, counted) : 0);
   }
-  return figures;
+  return results;
 }
 
 std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<const Metric>>& metrics) {

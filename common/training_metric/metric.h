@@ -118,9 +118,9 @@ int SumCount(const std::vector<std::shared_ptr<const Metric>>& metrics);
 // Adds a batch to those sums.
 void AddToSums(const std::vector<std::shared_ptr<const Metric>>& metrics,
                const PredictedBatch& batch, std::span<double> sums);
-// The figures of all metrics; zeros without examples.
-std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& metrics,
-                            std::span<const double> sums, double examples);
+// Returns the results of all metrics; zeros without examples.
+std::vector<double> MetricResults(const std::vector<std::shared_ptr<const Metric>>& metrics,
+                                  std::span<const double> sums, double examples);
 std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<const Metric>>& metrics);
 
 }  // namespace shoal

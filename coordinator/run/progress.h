@@ -48,7 +48,7 @@ class Progress {
   void SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metrics);
   // Computes the metrics from their sums over `examples` examples.
   std::vector<double> MetricsOf(const std::vector<double>& metric_sums, uint64_t examples) const {
-    return Figures(metrics_, metric_sums, static_cast<double>(examples));
+    return MetricResults(metrics_, metric_sums, static_cast<double>(examples));
   }
   // Drops the epochs from `epoch` on with their steps: a restore went back.
   void Rewind(uint64_t epoch);

@@ -29,7 +29,7 @@ TEST(ContributingTest, TheMetricOfThePageIsReadDocumentedAndComputed) {
   const std::vector<float> prediction = {1, 2, 3, 4}, target = {1, 2.5, 3.01, 6}, weights = {1, 3};
   std::vector<double> sums(SumCount(*metrics));
   AddToSums(*metrics, {{2, 2}, prediction, target, weights}, sums);
-  EXPECT_EQ(Figures(*metrics, sums, 2), (std::vector<double>{0.5, (1 + 0.5 * 3) / 4}));
+  EXPECT_EQ(MetricResults(*metrics, sums, 2), (std::vector<double>{0.5, (1 + 0.5 * 3) / 4}));
 }
 
 }  // namespace

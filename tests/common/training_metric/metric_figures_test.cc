@@ -1,4 +1,4 @@
-// Figures against Keras's (testdata/make_keras_metrics.py), the batches being spread over workers.
+// Results against Keras's (testdata/make_keras_metrics.py), the batches being spread over workers.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,8 @@ TEST(MetricFiguresTest, AreThoseOfKerasHoweverTheExamplesAreSpread) {
                   of_batch);
         for (size_t i = 0; i < sums.size(); ++i) sums[i] += of_batch[i];
       }
-      const std::vector<double> figures = Figures(*metrics, sums, static_cast<double>(shape[0]));
+      const std::vector<double> figures =
+          MetricResults(*metrics, sums, static_cast<double>(shape[0]));
       for (const bool weighted : {false, true}) {
         const double expected = wanted[weighted ? "weighted" : "result"];
         EXPECT_NEAR(figures[weighted], expected, 2e-5 * std::max(1.0, std::abs(expected)))
@@ -67,7 +68,7 @@ TEST(MetricFiguresTest, WeightedOnesCountAllAlikeWhereThereAreNoWeights) {
   ASSERT_EQ(sums.size(), 1 + 2 + 3u);
   const std::vector<float> prediction = {1, 0.25}, target = {0, 1};
   AddToSums(metrics, {{2, 1}, prediction, target}, sums);
-  EXPECT_EQ(Figures(metrics, sums, 2), (std::vector<double>{0.78125, 0.78125, 0}));
+  EXPECT_EQ(MetricResults(metrics, sums, 2), (std::vector<double>{0.78125, 0.78125, 0}));
 }
 
 TEST(MetricFiguresTest, WeightsThatAreAllZeroGiveZero) {
@@ -75,14 +76,14 @@ TEST(MetricFiguresTest, WeightsThatAreAllZeroGiveZero) {
   std::vector<double> sums(SumCount(metrics));
   const std::vector<float> ones = {1, 1}, zeros = {0, 0};
   AddToSums(metrics, {{2, 1}, ones, zeros, zeros}, sums);
-  EXPECT_EQ(Figures(metrics, sums, 2), std::vector<double>{0});
+  EXPECT_EQ(MetricResults(metrics, sums, 2), std::vector<double>{0});
 }
 
 TEST(MetricFiguresTest, WithoutExamplesAreZero) {
   const auto metrics = MakeMetrics({"accuracy", R"({"class_name": "AUC"})"});
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   EXPECT_EQ(SumCount(*metrics), 401);
-  EXPECT_EQ(Figures(*metrics, {}, 0), (std::vector<double>{0, 0}));
+  EXPECT_EQ(MetricResults(*metrics, {}, 0), (std::vector<double>{0, 0}));
 }
 
 }  // namespace
