@@ -59,7 +59,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                        .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
-      [&](int) { loop->Post([&session] { session.Stop("told to stop by a signal"); }); });
+      [&](int) { loop->Post([&session] { session.Stop("stopped by a signal"); }); });
   session.Start();
   daemon.Serving(loop);
   network->Run();

@@ -119,7 +119,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                        .check_ready = [&session] { return session.CheckReady(); },
                        .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
-      [&](int) { loop->Post([&session] { session.Drain("told to stop by a signal"); }); });
+      [&](int) { loop->Post([&session] { session.Drain("stopped by a signal"); }); });
   session.Start();
   daemon.Serving(loop);
   network->Run();

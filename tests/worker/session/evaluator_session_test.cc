@@ -264,10 +264,10 @@ TEST_F(EvaluatorSessionTest, ToldToStopItSaysSoAndLeavesAtOnce) {
   Evaluate(1);
   ServeValues(3);
   TakeReports();
-  session_->Stop("told to stop by a signal");
+  session_->Stop("stopped by a signal");
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_EQ(reports[0].leaving().reason(), "told to stop by a signal");
+  EXPECT_EQ(reports[0].leaving().reason(), "stopped by a signal");
   coordinator().Close(absl::OkStatus());
   loop_.RunUntilIdle();
   ASSERT_TRUE(over_.has_value());
