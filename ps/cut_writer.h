@@ -13,8 +13,8 @@
 
 namespace shoal {
 
-// Writes the ready cut of a store to laid-out files (rule 7), chunk by chunk: copies a chunk on the
-// loop and writes it off the loop, so no push waits for more than one copy. Destroying it ends the
+// Writes the ready cut of a store to laid-out files (rule 7), chunk by chunk. Copies a chunk on the
+// loop and writes it off the loop. So no push waits for more than one copy. Destroying it ends the
 // writing after the chunk at hand, without a call of `done`. All calls on the loop's thread.
 class CutWriter {
  public:

@@ -33,9 +33,9 @@ class ParameterServer {
   // For Network::Listen.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
-  // Asks the coordinator for a checkpoint, then calls control.on_stopped: when the checkpoint is
-  // written or has failed, after 2 s without a coordinator, whose streams may just have broken, or
-  // after `grace`. An empty ps leaves at once.
+  // Asks the coordinator for a checkpoint and calls control.on_stopped when it is written or has
+  // failed. Calls it after 2 s without a coordinator: its streams may just have broken. Calls it
+  // after `grace` in any case. An empty ps leaves at once.
   void Leave(Time grace);
   // Adds its stats for Prometheus.
   void Collect(MetricSamples* out) const;

@@ -19,8 +19,9 @@ namespace shoal {
 // The effect of a job's strategy on its plan and its optimizer. All tasks and checks use these
 // functions.
 
-// Whether a setting of the job depends on the number of workers: the gradients per update, the
-// outer optimizer, or the worker count that scales async's learning rate, momentum and warm-up.
+// Whether a setting of the job depends on the number of workers. These are: the gradients per
+// update, the outer optimizer, and the worker count that scales async's learning rate, momentum and
+// warm-up.
 bool DependsOnWorkerCount(const Job& job);
 
 // Resolves these settings for the number of workers in the cluster spec. Returns kInvalidArgument

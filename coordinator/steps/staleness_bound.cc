@@ -5,8 +5,8 @@ namespace shoal {
 // A step that came back is out already, and all later leases have counted it.
 bool StalenessBound::MayLease(const Candidate& candidate) const {
   if (candidate.came_back || out_.empty()) return true;
-  // The steps that may update a chunk between pull and push of the oldest lease: all that were ever
-  // out, minus those done before that lease, minus its own step, plus the candidate.
+  // Updates that a chunk may get between pull and push of the oldest lease. Counts all steps ever
+  // out, minus those done before that lease and its own step, plus the candidate.
   const uint64_t of_oldest = begun_ - done_before_.begin()->second;
   return out_.size() <= max_ && of_oldest <= max_;
 }

@@ -43,8 +43,8 @@ std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSys
 // coordinator watches whether the file changes. It takes over at once if
 //
 //   - the holder has left in order, or
-//   - a ps of the holder has accepted the waiting coordinator's claim, which by the terms ends the
-//     holder's office, or
+//   - a ps of the holder has accepted the waiting coordinator's claim, whose higher term ends the
+//     holder's lead, or
 //   - the holder was a process of this machine that is gone.
 //
 // Otherwise it takes over when the file has not changed for ten seconds. A file that keeps changing

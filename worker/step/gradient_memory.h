@@ -8,9 +8,8 @@
 
 namespace shoal {
 
-// The gradients of a step, initially 0. They lie in memory that can be lent to the ps of this
-// machine (Network::Lend), which then reads them in place; in ordinary memory if the kernel has no
-// such memory.
+// The gradients of a step, initially 0. Their memory can be lent to the ps of this machine
+// (Network::Lend), which read it in place. It is ordinary memory if the kernel has none to share.
 class GradientMemory {
  public:
   explicit GradientMemory(size_t count);

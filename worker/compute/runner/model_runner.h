@@ -121,8 +121,8 @@ class ModelRunner {
   virtual void ForgetLossScale() {}
 
   // Computes the loss of `batch` and writes the values that a step pushes into `gradients`, laid
-  // out like `parameters`: for each trainable variable the gradient of the mean loss, for each
-  // moving average its sample. Gaps and frozen variables stay unwritten. For a batch in parts the
+  // out like `parameters`. A trainable variable gets the gradient of the mean loss; a moving
+  // average gets its sample. Gaps and frozen variables stay unwritten. For a batch in parts the
   // result is the mean over the parts, weighted by their examples. It is the same within rounding,
   // except that computations over a whole batch see only a part (the statistics of normalizations,
   // losses that sum over the batch).
