@@ -16,8 +16,8 @@ namespace shoal {
 // Shows the progress of a training: a live line on a terminal, elsewhere a line every ten seconds
 // and at each change of phase. It also prints permanent lines. The devices get one when every
 // worker has reported its own. Each epoch that ends gets one, also when it is repeated after a
-// restore. So do checkpoints that work again after failures; the coordinator's log reports the
-// failures. Not thread-safe.
+// restore. So do checkpoints that work again after failures; the coordinator's log reports these.
+// Not thread-safe.
 class TrainingDisplay {
  public:
   static constexpr Time kPlainInterval = std::chrono::seconds(10);

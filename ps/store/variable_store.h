@@ -104,8 +104,8 @@ class VariableStore {
   CutCopies& cut() { return cut_; }
   const CutCopies& cut() const { return cut_; }
 
-  // Every chunk has applied, or has in, all steps below base(), and those of AppliedAfterBase(). If
-  // all chunks are frozen, every step counts as applied, and base() is the largest uint64_t.
+  // Every chunk has applied, or received, all steps below base(), and those of AppliedAfterBase().
+  // If all chunks are frozen, every step counts as applied, and base() is the largest uint64_t.
   uint64_t base() const;
   std::vector<uint64_t> AppliedAfterBase() const;
   struct Counters {
