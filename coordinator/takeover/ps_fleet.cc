@@ -127,8 +127,16 @@ void PsFleet::Close() {
 }
 
 void PsFleet::Send(int ps, proto::ControlRequest request) {
+  Peer& peer = peers_[ps];
+  if (!peer.link->connected()) return;
+  if (request.has_claim()) {
+    peer.claim_sent = term_;
+  } else if (peer.claim_sent != term_) {
+    // OnHello claims, unless the next claim waits for its pause. The job may end meanwhile.
+    Send(ps, ClaimRequest());
+  }
   request.set_term(term_);
-  peers_[ps].link->Send(request);
+  peer.link->Send(request);
 }
 
 void PsFleet::Broadcast(const proto::ControlRequest& request) {
@@ -221,6 +229,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   }
   peer.hello = hello;
   peer.claimed_now = false;
+  peer.claim_sent = 0;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
   if (hello.promised_term() > term_)
     return OnTermRejected(ps, hello.promised_term(), hello.claimant());

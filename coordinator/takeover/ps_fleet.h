@@ -102,7 +102,8 @@ class PsFleet {
   explicit PsFleet(Options options);
 
   void Start();
-  // Adds the term and sends to one ps, if it is connected.
+  // Adds the term and sends to one ps, if it is connected. Sends a Claim first if this stream has
+  // not had one of the term: the ps would reject the command.
   void Send(int ps, proto::ControlRequest request);
   // Adds the term and sends to all ps that are connected.
   void Broadcast(const proto::ControlRequest& request);
@@ -170,6 +171,7 @@ class PsFleet {
     std::optional<proto::ServerHello> hello;
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
+    uint64_t claim_sent = 0;                // term of the newest Claim on this stream; 0: none
     bool loaded = false;                    // it answered Loaded for term_
     std::optional<Held> held;               // it has rejected a Claim of term_
     Departure departure = Departure::kNone;

@@ -152,6 +152,33 @@ TEST_F(PsFleetTest, SendsWithItsTermAndPassesAnswersOn) {
   EXPECT_THAT(TakeEvents(), ElementsAre("reply 1 5"));
 }
 
+// A ps takes no command on a stream that has not claimed it. Usually the hello brings the claim.
+TEST_F(PsFleetTest, ACommandOnAnUnclaimedStreamComesAfterAClaim) {
+  Lead();
+  const auto restart = [this](uint64_t incarnation) {
+    ps(1).Close(absl::UnavailableError("reset"));
+    loop_.Advance(seconds(1));
+    SendHello(1, {.incarnation = incarnation});
+  };
+  restart(99);
+  AnswerClaim(0);
+  AnswerClaim(1);
+  ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kLoading);
+  restart(100);
+  ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  ASSERT_THAT(ps(1).Take<proto::ControlRequest>(), IsEmpty()) << "the next claim has its pause";
+  ps(0).Take<proto::ControlRequest>();
+  fleet_->Dismiss();
+  const auto sent = ps(1).Take<proto::ControlRequest>();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_TRUE(sent[0].has_claim());
+  EXPECT_TRUE(sent[1].has_stop());
+  EXPECT_EQ(sent[0].term(), sent[1].term());
+  const auto claimed_before = ps(0).Take<proto::ControlRequest>();
+  ASSERT_EQ(claimed_before.size(), 1u);
+  EXPECT_TRUE(claimed_before[0].has_stop());
+}
+
 TEST_F(PsFleetTest, AFreshTermInOfficeKeepsTheTimeline) {
   Lead();
   const uint64_t timeline = fleet_->timeline(), term = fleet_->term();
