@@ -230,7 +230,7 @@ void ControlService::OnLoad(const SessionPtr& session, uint64_t term, const prot
     if (loading_->rows) loading_->rows->RequestFrom(session);
     return;
   }
-  if (!load.checkpoint().empty() && !holder_.checkpoints().empty()) {
+  if (!load.checkpoint().empty()) {
     const absl::Status ours = CheckInCheckpoints(load.checkpoint(), holder_.checkpoints());
     if (!ours.ok()) {
       reply.mutable_load_failed()->set_term(term);

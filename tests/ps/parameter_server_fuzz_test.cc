@@ -84,7 +84,7 @@ class ParameterServerFuzzTest : public ParameterServerTest {
         return Claim(term, RandomNumber());
       case 1:
         return Load(term, random_() % 2 == 0 ? job_.ResolvedText() : "{}",
-                    random_() % 3 == 0 ? "/nowhere" : "", RandomNumber());
+                    random_() % 3 == 0 ? "/nowhere/checkpoints/step-1" : "", RandomNumber());
       case 2:
         return Fence(term, server_->timeline(), RandomNumber(), random_() % 2 ? "/nowhere" : "",
                      random_() % 2);

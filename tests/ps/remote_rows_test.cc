@@ -66,7 +66,7 @@ class RemoteRowsTest : public ParameterServerTest {
   }
   // A Load of a checkpoint that this machine does not have, with the steps below 2.
   proto::ControlRequest UnseenLoad(uint64_t term) {
-    proto::ControlRequest load = Load(term, job_.ResolvedText(), "/nowhere/step-2");
+    proto::ControlRequest load = Load(term, job_.ResolvedText(), "/nowhere/checkpoints/step-2");
     load.mutable_load()->set_manifest_checksum(7);
     load.mutable_load()->set_cut_step(2);
     return load;

@@ -1,6 +1,8 @@
 // Loads: rule 3 of the protocol.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "common/checkpoint/manifest.h"
 #include "common/files/durable_file.h"
 #include "tests/common/base/temporary_directory.h"
@@ -105,14 +107,16 @@ TEST_F(ControlServiceLoadTest, AFailedLoadLeavesThePsEmptyAndSaysWhy) {
   Job no_model = job_;
   no_model.model_json = R"({"class_name": "Nothing"})";
   const std::string job = job_.ResolvedText();
-  const TemporaryDirectory damaged;
-  ASSERT_TRUE(WriteNewFile(damaged / kManifestName, "{").ok());
+  const TemporaryDirectory run;
+  const std::string damaged = run / "checkpoints/step-1";
+  std::filesystem::create_directories(damaged);
+  ASSERT_TRUE(WriteNewFile(damaged + "/" + kManifestName, "{").ok());
   for (const auto& [load, reason, checkpoint_is_bad] :
        {Case{Load(kTerm + 1, "not JSON"), "the job", false},
         Case{Load(kTerm + 2, no_model.ResolvedText()), "Nothing", false},
         Case{Load(kTerm + 3, job, "", 0), "ps_count 0", false},
         Case{Load(kTerm + 4, job, "", 4'000'000'000), "ps_count 4000000000", false},
-        Case{Load(kTerm + 5, job, damaged.path()), "is damaged", true}}) {
+        Case{Load(kTerm + 5, job, damaged), "is damaged", true}}) {
     const proto::LoadFailed failed = Ask(control, load).load_failed();
     EXPECT_EQ(failed.term(), load.term());
     EXPECT_THAT(failed.reason(), HasSubstr(reason));
@@ -120,6 +124,24 @@ TEST_F(ControlServiceLoadTest, AFailedLoadLeavesThePsEmptyAndSaysWhy) {
     EXPECT_EQ(server_->timeline(), 0u);
   }
   EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
+}
+
+// A path that is too long is dropped, and the directory then counts as not named.
+TEST_F(ControlServiceLoadTest, WithoutARunDirectoryOnlyCheckpointsAreLoaded) {
+  Client control = ConnectControl();
+  uint64_t term = kTerm;
+  for (const std::string& run_directory : {std::string(), "/" + std::string(5000, 'x')}) {
+    for (const std::string directory :
+         {"/runs/ada/step-1", "/runs/ada/checkpoints/../step-1", "runs/ada/checkpoints/step-1"}) {
+      proto::ControlRequest claim = Claim(++term);
+      claim.mutable_claim()->mutable_claimant()->set_run_directory(run_directory);
+      EXPECT_TRUE(Ask(control, claim).has_claimed());
+      const proto::ControlReply reply = Ask(control, Load(term, job_.ResolvedText(), directory));
+      EXPECT_EQ(reply.load_failed().term(), term) << directory;
+      EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
+      EXPECT_TRUE(server_->CheckReady().ok()) << "it is loading";
+    }
+  }
 }
 
 TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRejectedBeforeMemoryIsTaken) {
