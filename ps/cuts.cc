@@ -165,8 +165,9 @@ void Cuts::DropSlots() {
   for (int chunk = 0; chunk < store_->chunk_count(); ++chunk) store_->cut().DropSlots(chunk);
 }
 
-void Cuts::OnRelease(const proto::Release& release) {
-  if (!cut_ || cut_->step != release.cut_step() || !(cut_->hold || cut_->not_seen)) return;
+void Cuts::OnRelease(uint64_t term, const proto::Release& release) {
+  if (!cut_ || cut_->term != term || cut_->step != release.cut_step()) return;
+  if (!cut_->hold && !cut_->not_seen) return;
   cut_->hold = false;
   const bool to_be_written = !cut_->place.directory.empty() && !cut_->written && !cut_->not_seen;
   if (!to_be_written) store_->cut().End();

@@ -38,7 +38,8 @@ class Cuts {
   // coordinator's directory for them; empty if it has not named one. Answers every rejection.
   void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence,
                const std::string& checkpoints);
-  void OnRelease(const proto::Release& release);
+  // Ignores a Release of another term: it does not come from the coordinator of this cut.
+  void OnRelease(uint64_t term, const proto::Release& release);
   void OnReadCut(const SessionPtr& session, uint64_t term, const proto::ReadCut& request);
   // Rule 7, after every push.
   void Advance();

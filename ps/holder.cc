@@ -21,6 +21,10 @@ bool Holder::Rejects(const proto::Claim& claim, Time now) const {
   return !claim.take_over() && !SameRun(claim.claimant(), claimant_);
 }
 
+bool Holder::IsOfRun(const proto::Claim& claim) const {
+  return claimant_.run_id().empty() || SameRun(claim.claimant(), claimant_);
+}
+
 void Holder::Follow(const proto::Claim& claim, Time now) {
   // A successor of the same run keeps the ps while it still claims.
   leads_ = claim.leads() || (leads_ && SameRun(claim.claimant(), claimant_));
@@ -30,10 +34,6 @@ void Holder::Follow(const proto::Claim& claim, Time now) {
   if (claimant_.address().size() > kMaxNameBytes) claimant_.clear_address();
   if (claimant_.host().size() > kMaxNameBytes) claimant_.clear_host();
   last_command_ = now;
-}
-
-void Holder::Renew(const proto::Claim& claim, Time now) {
-  if (claimant_.run_id().empty() || SameRun(claim.claimant(), claimant_)) Follow(claim, now);
 }
 
 proto::Claimant Holder::claimant() const {

@@ -14,10 +14,11 @@ class Holder {
  public:
   // Returns whether the ps rejects `claim` at the time `now`. Never rejects the same run.
   bool Rejects(const proto::Claim& claim, Time now) const;
-  // The ps has promised its term to the claimant.
+  // Returns whether `claim` is of the holder's run. True if the holder has named no run: nothing
+  // then tells its claims from others.
+  bool IsOfRun(const proto::Claim& claim) const;
+  // The ps has promised its term to the claimant, or does so again.
   void Follow(const proto::Claim& claim, Time now);
-  // The promised term is claimed again. Ignores a claim of another run.
-  void Renew(const proto::Claim& claim, Time now);
   // A command under the promised term has come.
   void RecordCommand(Time now) { last_command_ = now; }
   // The coordinator has resigned: any other run may claim the ps.

@@ -27,6 +27,7 @@ struct Session {
   std::unique_ptr<Stream> stream;
   bool greeted = false;                  // our ServerHello is out
   bool ended = false;                    // by us; later messages are dropped
+  uint64_t claimed_term = 0;             // of the newest Claim that was accepted here; 0: none
   std::optional<ExchangeClient> worker;  // none: no ExchangeHello has come
 
   // Sends a small message, which is kept until it is written.

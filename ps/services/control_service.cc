@@ -84,7 +84,7 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
                      ", and accepts numbers up to ", kMaxTermsAhead, " above that and at most ",
                      kMaxTermNumber, "; if a coordinator does have this term, restart this ps")));
   }
-  if (RejectForHolder(session, request)) return;
+  if (RejectForHolder(session, request) || AnswerStranger(session, request)) return;
   last_command_ = state_->loop->Now();
   if (term == state_->promised_term) holder_.RecordCommand(last_command_);
   OnCommand(session, request);
@@ -104,7 +104,7 @@ void ControlService::OnCommand(const SessionPtr& session, const proto::ControlRe
       }
       return;
     case proto::ControlRequest::kRelease:
-      if (state_->timeline) state_->timeline->cuts.OnRelease(request.release());
+      if (state_->timeline) state_->timeline->cuts.OnRelease(term, request.release());
       return;
     case proto::ControlRequest::kReadCut:
       if (state_->timeline) state_->timeline->cuts.OnReadCut(session, term, request.read_cut());
@@ -128,27 +128,48 @@ void ControlService::OnCommand(const SessionPtr& session, const proto::ControlRe
 // take them too.
 bool ControlService::RejectForHolder(const SessionPtr& session,
                                      const proto::ControlRequest& request) {
-  const Time now = state_->loop->Now();
-  if (request.term() == state_->promised_term || !holder_.Rejects(request.claim(), now))
-    return false;
   const proto::Claim& claim = request.claim();
+  if (request.term() == state_->promised_term || !holder_.Rejects(claim, state_->loop->Now()))
+    return false;
   // A claim for another job gets Claimed, which tells it so at once.
   if (NamesOtherJob(claim)) return false;
-  if (std::exchange(rejected_term_, request.term()) != request.term()) {
-    LogWarning(
-        "claim rejected: this ps follows the run of another coordinator; stop that one first",
-        {{"term", TermText(request.term())},
-         {"by", session->stream->peer()},
-         {"holder", Printable(holder_.claimant().address(), kMaxNameBytes)}});
+  Reject(session, request.term(),
+         "claim rejected: this ps follows the run of another coordinator; stop that one first");
+  return true;
+}
+
+// Rule 2. The hello tells every client the promised term, so a term proves nothing. A Claim with
+// the id of the holder's run does: the ps shows that id to nobody.
+bool ControlService::AnswerStranger(const SessionPtr& session,
+                                    const proto::ControlRequest& request) {
+  const uint64_t term = request.term();
+  if (request.has_claim()) {
+    if (term != state_->promised_term || holder_.IsOfRun(request.claim())) return false;
+    SendClaimed(session, request.claim().done_below());
+    return true;
+  }
+  if (session->claimed_term == term) return false;
+  // A coordinator whose Claim was rejected resigns all the same, and expects no answer.
+  if (!request.has_resign()) {
+    Reject(session, term,
+           "command rejected: this stream has not claimed this ps; send a Claim of its run first");
+  }
+  return true;
+}
+
+void ControlService::Reject(const SessionPtr& session, uint64_t term, const std::string& why) {
+  if (std::exchange(rejected_term_, term) != term) {
+    LogWarning(why, {{"term", TermText(term)},
+                     {"by", session->stream->peer()},
+                     {"holder", Printable(holder_.claimant().address(), kMaxNameBytes)}});
   }
   proto::ControlReply reply;
   proto::ClaimRejected* rejected = reply.mutable_claim_rejected();
-  rejected->set_term(request.term());
+  rejected->set_term(term);
   *rejected->mutable_holder() = holder_.claimant();
-  rejected->set_silent_ms(
-      static_cast<uint64_t>((now - holder_.last_command()) / std::chrono::milliseconds(1)));
+  rejected->set_silent_ms(static_cast<uint64_t>((state_->loop->Now() - holder_.last_command()) /
+                                               std::chrono::milliseconds(1)));
   session->Send(reply);
-  return true;
 }
 
 bool ControlService::NamesOtherJob(const proto::Claim& claim) const {
@@ -168,13 +189,10 @@ void ControlService::OnClaim(const SessionPtr& session, uint64_t term, const pro
                {{"term", TermText(term)}, {"by", session->stream->peer()}});
     return SendClaimed(session, claim.done_below());
   }
-  const Time now = state_->loop->Now();
-  if (std::exchange(state_->promised_term, term) == term) {
-    holder_.Renew(claim, now);
-  } else {
+  if (std::exchange(state_->promised_term, term) != term)
     LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
-    holder_.Follow(claim, now);
-  }
+  holder_.Follow(claim, state_->loop->Now());
+  session->claimed_term = term;
   training_examples_ = claim.training_examples();
   MakePlan();
   SendClaimed(session, claim.done_below());

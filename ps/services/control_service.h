@@ -68,7 +68,7 @@ class ControlService : public StreamService {
 
   // Warns every few seconds while no coordinator comes.
   void WatchCoordinator();
-  // A command with at least the promised term.
+  // A Claim with at least the promised term, or a command of the promised term's coordinator.
   void OnCommand(const SessionPtr& session, const proto::ControlRequest& request);
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   void SendClaimed(const SessionPtr& session, uint64_t done_below);
@@ -78,6 +78,11 @@ class ControlService : public StreamService {
   bool NamesOtherJob(const proto::Claim& claim) const;
   // Returns whether the holder rejects a command of a higher term. If so, answers it.
   bool RejectForHolder(const SessionPtr& session, const proto::ControlRequest& request);
+  // Returns whether a command comes from a client that has not shown that it is the coordinator of
+  // the command's term. If so, answers it and changes nothing.
+  bool AnswerStranger(const SessionPtr& session, const proto::ControlRequest& request);
+  // Answers a command with the holder, and logs `why` once for each term.
+  void Reject(const SessionPtr& session, uint64_t term, const std::string& why);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
   // Reads the newest Load off the loop. No other one is being read, so at most one waits.
   void ReadLoad();
@@ -94,7 +99,7 @@ class ControlService : public StreamService {
   PsState* const state_;
   uint64_t training_examples_ = 0;  // by the newest Claim; 0: its coordinator does not know
   Holder holder_;                   // has the promise of the promised term
-  uint64_t rejected_term_ = 0;      // the term of the last claim that holder_ rejected
+  uint64_t rejected_term_ = 0;      // of the last command that Reject() has answered
   std::optional<Loading> loading_;
   bool reading_load_ = false;  // off the loop; loading_ may be a newer one
   bool stopped_ = false;

@@ -20,6 +20,11 @@ class ControlOfPs(ForeignStream):
         self.order(claim=parameter_server.Claim(version=VERSION, **fields))
         return self.read("claimed")
 
+    def claim_for(self, run):
+        """Claims like a second coordinator of the run in this directory, whose id strangers do not know."""
+        run_id = (run / ".run-id").read_text().strip()
+        return self.claim(claimant=parameter_server.Claimant(run_id=run_id, run_directory=str(run)))
+
     def load_seed(self, job):
         """Has the ps, the only one, hold the first values of the variables of `job`, a text; the timeline is the term."""
         self.order(load=parameter_server.Load(incarnation=self.hello.incarnation, job=job, ps_count=1))

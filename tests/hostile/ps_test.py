@@ -1,4 +1,5 @@
 """Strangers at a ps: workers that do not read, coordinators that nobody started."""
+import csv
 import json
 import shutil
 
@@ -12,6 +13,7 @@ from messages import VERSION, parameter_server
 from real_cluster import Cluster, wait_for, write_job
 
 WIDE = wide_model(30000)  # 8 MiB
+STEPS_PER_EPOCH = 25  # of the small job
 
 
 def exchange(address, job_fingerprint):
@@ -100,13 +102,13 @@ def test_a_claim_of_the_highest_term_of_all_unseats_nobody(tmp_path):
 
 def test_a_fence_at_the_last_step_of_all_holds_up_no_checkpoint(tmp_path):
     with HonestCluster(tmp_path).start_all() as cluster:
-        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
-            timeline = stranger.claim().timeline
-            stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**64 - 1))
-            assert not stranger.read("fence_rejected").superseded
+        with ControlOfPs(cluster.spec["ps"][0]) as second:
+            timeline = second.claim_for(cluster.run).timeline
+            second.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**64 - 1))
+            assert not second.read("fence_rejected").superseded
             # As far ahead as a ps takes it: every cut of the coordinator's term is older from then on.
-            stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**31))
-            stranger.read("fence_accepted")
+            second.order(fence=parameter_server.Fence(timeline=timeline, cut_step=2**31))
+            second.read("fence_accepted")
         had = newest_step(cluster.run)
         wait_for(lambda: newest_step(cluster.run) > had, "another checkpoint")
         cluster.check_serves()
@@ -119,13 +121,13 @@ def test_a_fence_writes_into_no_directory_but_those_of_its_run(tmp_path):
         other = tmp_path / "other" / "checkpoints" / committed.name
         shutil.copytree(committed, other)
         before = {path: path.read_bytes() for path in other.iterdir()}
-        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
-            timeline = stranger.claim().timeline
+        with ControlOfPs(cluster.spec["ps"][0]) as second:
+            timeline = second.claim_for(cluster.run).timeline
             for directory, marker in ((other, "manifest.json"), (other, ".cut-1-1"), (committed / ".." / committed.name, "manifest.json"),
                                       (committed, "manifest.json")):
-                step = stranger.claim().base + 1000
-                stranger.order(fence=parameter_server.Fence(timeline=timeline, cut_step=step, directory=str(directory), marker=marker))
-                assert stranger.read("fence_rejected").reason
+                step = second.claim_for(cluster.run).base + 1000
+                second.order(fence=parameter_server.Fence(timeline=timeline, cut_step=step, directory=str(directory), marker=marker))
+                assert second.read("fence_rejected").reason
         assert {path: path.read_bytes() for path in other.iterdir()} == before
         cluster.check_serves()
 
@@ -142,6 +144,51 @@ def test_a_claim_by_nobody_is_rejected_while_the_run_goes_on(tmp_path):
             stranger.read("claim_rejected")
             stranger.order(resign=parameter_server.Resign())
             stranger.read("claim_rejected")
+        cluster.check_serves()
+
+
+def test_a_stranger_with_the_promised_term_commands_nothing(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        had = newest_step(cluster.run)
+        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
+            for claims in (False, True):
+                if claims:
+                    stranger.claim(training_examples=1)
+                load = parameter_server.Load(incarnation=stranger.hello.incarnation, job=resolved(cluster.job), ps_count=1)
+                fence = parameter_server.Fence(timeline=stranger.hello.timeline, cut_step=2**31)
+                for command in ({"stop": parameter_server.Stop()}, {"load": load}, {"fence": fence}):
+                    stranger.order(**command)
+                    rejected = stranger.read("claim_rejected")
+                    assert (rejected.term, rejected.holder.pid) == (stranger.term, cluster.coordinator.popen.pid)
+            stranger.order(resign=parameter_server.Resign())
+            # The ps follows its run all the same.
+            stranger.term += 1000 << 32
+            stranger.order(claim=parameter_server.Claim(version=VERSION))
+            assert stranger.read("claim_rejected").term == stranger.term
+        wait_for(lambda: newest_step(cluster.run) > had, "another checkpoint")
+        cluster.check_serves()
+
+
+def epochs_evaluated(run):
+    """As history.csv has them."""
+    path = run / "history.csv"
+    if not path.exists():
+        return 0
+    with open(path, newline="") as file:
+        return sum(bool(row["val_loss"]) for row in csv.DictReader(file))
+
+
+def test_a_release_by_a_stranger_ends_no_evaluation(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        goal = epochs_evaluated(cluster.run) + 5
+        with ControlOfPs(cluster.spec["ps"][0]) as stranger:
+            def goal_reached_against_releases():
+                epoch = max(1, cluster.steps_done() // STEPS_PER_EPOCH)
+                for end in range(epoch - 1, epoch + 3):
+                    stranger.order(release=parameter_server.Release(cut_step=end * STEPS_PER_EPOCH))
+                    assert stranger.read("claim_rejected").term == stranger.term
+                return epochs_evaluated(cluster.run) >= goal
+            wait_for(goal_reached_against_releases, "5 more epochs to be evaluated")
         cluster.check_serves()
 
 

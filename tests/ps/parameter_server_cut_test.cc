@@ -129,6 +129,16 @@ TEST_F(ParameterServerCutTest, ReleaseBeforeTheCutIsReadyEndsIt) {
   EXPECT_TRUE(control_.quiet());
 }
 
+TEST_F(ParameterServerCutTest, AReleaseOfAnotherTermReleasesNothing) {
+  PushStep(worker_, kTerm, 0);
+  Accepted(Fence(kTerm, kTerm, 1, "", /*hold=*/true));
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  const std::vector<float> cut = Values(worker_, kTerm, 0, 1);
+  ClaimWith(control_, kTerm + 1);
+  SendOnly(control_, Release(kTerm + 1, 1));
+  EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
+}
+
 TEST_F(ParameterServerCutTest, WrittenRangesMakeACheckpoint) {
   PushStep(worker_, kTerm, 0);
   const std::string directory = Prepare(2);
@@ -159,11 +169,12 @@ TEST_F(ParameterServerCutTest, WrittenRangesMakeACheckpoint) {
 
   // Loaded under a fresh term it has the steps below 2 and no other.
   const uint64_t next = kTerm + (uint64_t{1} << 32);
+  ClaimWith(control_, next);
   const proto::ControlReply loaded = Ask(control_, Load(next, job_.ResolvedText(), directory));
   ASSERT_EQ(loaded.loaded().timeline(), next) << loaded.DebugString();
   const std::vector<float> restored = Values(worker_, next, 0);
   EXPECT_EQ(Ask(control_, Claim(next)).claimed().base(), 2u);
-  Ask(control_, Load(next + 1, job_.ResolvedText()));
+  LoadJob(control_, next + 1);
   PushStep(worker_, next + 1, 0);
   PushStep(worker_, next + 1, 1);
   EXPECT_EQ(Values(worker_, next + 1, 0), restored);
@@ -172,7 +183,7 @@ TEST_F(ParameterServerCutTest, WrittenRangesMakeACheckpoint) {
 TEST_F(ParameterServerCutTest, RepeatedFenceGetsItsAnswersAgainOnTheNewStream) {
   const proto::ControlRequest fence = Fence(kTerm, kTerm, 1, Prepare(1), /*hold=*/true);
   Accepted(fence);
-  control_ = ConnectControl();
+  control_ = ConnectCoordinator(kTerm);
   Accepted(fence);
   EXPECT_TRUE(control_.quiet());
   PushStep(worker_, kTerm, 0);
@@ -226,6 +237,7 @@ TEST_F(ParameterServerCutTest, ClaimLeavesTheCutAlone) {
 TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
   Accepted(Fence(kTerm, kTerm, 0, Prepare(0)));
   EXPECT_TRUE(TakeControl().has_cut_ready());
+  ClaimWith(control_, kTerm + 1);
   EXPECT_EQ(Ask(control_, Load(kTerm + 1, job_.ResolvedText())).loaded().timeline(), kTerm + 1);
   EXPECT_TRUE(control_.quiet());
   EXPECT_TRUE(Ask(worker_, Pull(kTerm + 1, 0, 1, 1)).has_rejection());
@@ -249,18 +261,20 @@ TEST_F(ParameterServerCutTest, AnImplausibleStepIsRejectedAndChangesNothing) {
     EXPECT_FALSE(Rejected(Fence(kTerm, kTerm, step)).superseded()) << step;
   }
   Accepted(Fence(kTerm, kTerm, uint64_t{1} << 32));
+  ClaimWith(control_, kTerm + 1);
   Accepted(Fence(kTerm + 1, kTerm, 1));
 }
 
 TEST_F(ParameterServerCutTest, AReplacedCutIsReportedToItsCoordinator) {
   Accepted(Fence(kTerm, kTerm, 2));
-  Client stranger = ConnectControl();
-  SendOnly(stranger, Fence(kTerm, kTerm, 9));
-  EXPECT_TRUE(stranger.Take<proto::ControlReply>().has_fence_accepted());
+  Client second = ConnectCoordinator(kTerm);
+  SendOnly(second, Fence(kTerm, kTerm, 9));
+  EXPECT_TRUE(second.Take<proto::ControlReply>().has_fence_accepted());
   const proto::FenceRejected rejected = TakeControl().fence_rejected();
   EXPECT_EQ(rejected.cut_step(), 2u);
   EXPECT_EQ(rejected.term(), kTerm);
   EXPECT_TRUE(rejected.superseded());
+  ClaimWith(control_, kTerm + 1);
   Accepted(Fence(kTerm + 1, kTerm, 2));
 }
 
@@ -281,7 +295,9 @@ TEST_F(ParameterServerCutTest, AnImplausibleDirectoryIsRejected) {
     EXPECT_FALSE(Rejected(fence).superseded()) << marker;
   }
   EXPECT_EQ(WrittenOf(Fence(kTerm, kTerm, 0, Prepare(0))).error(), "");
+  ClaimWith(control_, kTerm + 1);
   EXPECT_EQ(WrittenOf(Fence(kTerm + 1, kTerm, 0, Prepare(0, kTerm + 1))).error(), "");
+  ClaimWith(control_, kTerm + 2);
   Prepare(0, kTerm + 2);
   EXPECT_EQ(WrittenOf(Fence(kTerm + 2, kTerm, 0, Prepare(0, kTerm + 2))).error(), "")
       << "its name was taken";
@@ -318,11 +334,13 @@ TEST_F(ParameterServerCutTest, NothingIsWrittenBehindALink) {
   const std::string link = PrepareEmpty(0, kTerm + 1);
   std::filesystem::remove_all(link);
   std::filesystem::create_directory_symlink(directory, link);
+  ClaimWith(control_, kTerm + 1);
   EXPECT_THAT(WrittenOf(Fence(kTerm + 1, kTerm, 0, link)).error(), HasSubstr(link));
   EXPECT_TRUE(unchanged());
 
   const std::string linked_file = PrepareEmpty(0, kTerm + 2);
   std::filesystem::create_symlink(directory + "/" + file, linked_file + "/" + file);
+  ClaimWith(control_, kTerm + 2);
   EXPECT_THAT(WrittenOf(Fence(kTerm + 2, kTerm, 0, linked_file)).error(),
               HasSubstr(linked_file + "/" + file));
   EXPECT_TRUE(unchanged());
@@ -330,6 +348,7 @@ TEST_F(ParameterServerCutTest, NothingIsWrittenBehindALink) {
   const std::string linked_marker = Prepare(0, kTerm + 3);
   std::filesystem::remove(linked_marker + "/" + kMarker);
   std::filesystem::create_symlink(directory + "/" + kMarker, linked_marker + "/" + kMarker);
+  ClaimWith(control_, kTerm + 3);
   EXPECT_THAT(WrittenOf(Fence(kTerm + 3, kTerm, 0, linked_marker)).error(),
               HasSubstr(linked_marker + "/" + kMarker));
 }

@@ -161,6 +161,17 @@ proto::ExchangeRequest ParameterServerTest::Pull(uint64_t timeline, uint32_t fir
   return request;
 }
 
+void ParameterServerTest::ClaimWith(Client& control, uint64_t term) {
+  SendOnly(control, Claim(term));
+  EXPECT_TRUE(control.Take<proto::ControlReply>().has_claimed());
+}
+
+ParameterServerTest::Client ParameterServerTest::ConnectCoordinator(uint64_t term) {
+  Client control = ConnectControl();
+  ClaimWith(control, term);
+  return control;
+}
+
 void ParameterServerTest::LoadJob(Client& control, uint64_t term) {
   EXPECT_TRUE(Ask(control, Claim(term)).has_claimed());
   const proto::ControlReply reply = Ask(control, Load(term, job_.ResolvedText()));

@@ -77,6 +77,11 @@ class ParameterServerTest : public testing::Test {
   static proto::ExchangeRequest Pull(uint64_t timeline, uint32_t first, uint32_t count,
                                      uint64_t cut_step = 0);
 
+  // Claims the ps on this stream, without running the offloaded work. Requires that all answers
+  // were taken.
+  void ClaimWith(Client& control, uint64_t term);
+  // Opens a stream of the coordinator that has this term.
+  Client ConnectCoordinator(uint64_t term);
   // Claims the ps and loads the job from its seed; the timeline is `term`.
   void LoadJob(Client& control, uint64_t term);
   // Pushes ones to a chunk.

@@ -238,6 +238,7 @@ TEST_F(ParameterServerRoundTest, ACutHasTheRoundsBelowItAndNothingThatIsHeld) {
   }
   EXPECT_NE(Values(worker_, kTerm, 0), values);
   EXPECT_EQ(Values(worker_, kTerm, 0, kSteps), values);
+  ClaimWith(control_, kTerm + 1);
   const proto::ControlReply late = Ask(control_, Fence(kTerm + 1, kTerm, kSteps));
   EXPECT_EQ(late.fence_rejected().highest_step(), 2 * kSteps - 1) << late.DebugString();
 }

@@ -76,6 +76,7 @@ TEST_F(ParameterServerTest, OldTimelineIsOverAsSoonAsALoadHasCome) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();
+  ClaimWith(control, kTerm + 1);
   SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
   EXPECT_EQ(server_->promised_term(), kTerm + 1);
   const proto::ExchangeReply reply = Push(worker, kTerm, 0, 0);

@@ -97,10 +97,16 @@ TEST_F(RemoteRowsTest, ACutIsKeptForReadingUntilItsRelease) {
   EXPECT_EQ(ReadCut(2, 1000, 0).values(), "") << "no such chunk";
   EXPECT_EQ(ReadCut(2, 0, UINT32_MAX).values(), "") << "no such part";
   EXPECT_EQ(ReadCut(2, 0, 0).term(), kTerm);
-  EXPECT_EQ(ReadCut(2, 0, 0, kTerm + 1).values(), "") << "the cut of another coordinator";
-  EXPECT_EQ(ReadCut(2, 0, 0, kTerm + 1).term(), kTerm + 1);
   SendOnly(control_, Release(kTerm, 2));
   EXPECT_EQ(ReadCut(2, 0, 0).values(), "");
+}
+
+TEST_F(RemoteRowsTest, ACutIsReadOnlyUnderItsTerm) {
+  CutUnseen();
+  ClaimWith(control_, kTerm + 1);
+  const proto::CutRows rows = ReadCut(2, 0, 0, kTerm + 1);
+  EXPECT_EQ(rows.values(), "");
+  EXPECT_EQ(rows.term(), kTerm + 1);
 }
 
 TEST_F(RemoteRowsTest, ARepeatedFenceIsAnsweredAgain) {
@@ -133,12 +139,14 @@ TEST_F(RemoteRowsTest, ADirectoryThatIsClosedToThisPsCountsAsUnseen) {
   CutUnseen();
   EXPECT_NE(ReadCut(2, 0, 0).values(), "");
   const uint64_t next = kTerm + (uint64_t{1} << 32);
+  ClaimWith(control_, next);
   EXPECT_TRUE(Ask(control_, UnseenLoad(next)).has_rows_wanted());
   server_.reset();
 }
 
 TEST_F(RemoteRowsTest, ALoadAsksForItsRowsAndOpensTheTimelineWithThem) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
+  ClaimWith(control_, next);
   proto::ControlReply reply = Ask(control_, UnseenLoad(next));
   std::map<std::string, uint64_t> bytes;
   EXPECT_TRUE(Ask(worker_, Pull(next, 0, 1)).has_rejection()) << "empty until all rows are there";
@@ -160,9 +168,10 @@ TEST_F(RemoteRowsTest, ALoadAsksForItsRowsAndOpensTheTimelineWithThem) {
 
 TEST_F(RemoteRowsTest, ANewStreamIsAskedForTheMissingRows) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
+  ClaimWith(control_, next);
   const proto::ControlReply first = Ask(control_, UnseenLoad(next));
   ASSERT_TRUE(first.has_rows_wanted());
-  Client again = ConnectControl();
+  Client again = ConnectCoordinator(next);
   const proto::ControlReply repeated = Ask(again, UnseenLoad(next));
   EXPECT_EQ(repeated.rows_wanted().tensor(), first.rows_wanted().tensor());
   EXPECT_EQ(repeated.rows_wanted().offset_bytes(), first.rows_wanted().offset_bytes());
@@ -170,6 +179,7 @@ TEST_F(RemoteRowsTest, ANewStreamIsAskedForTheMissingRows) {
 
 TEST_F(RemoteRowsTest, RowsThatCannotBeReadMakeTheCheckpointBad) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
+  ClaimWith(control_, next);
   proto::ControlRequest rows = Rows(next, Ask(control_, UnseenLoad(next)).rows_wanted(), 0);
   rows.mutable_rows()->set_error("model-00001-of-00001.safetensors is damaged");
   SendOnly(control_, rows);
@@ -184,6 +194,7 @@ TEST_F(RemoteRowsTest, RowsThatCannotBeReadMakeTheCheckpointBad) {
 
 TEST_F(RemoteRowsTest, RowsOfAWrongSizeAreRejected) {
   const uint64_t next = kTerm + (uint64_t{1} << 32);
+  ClaimWith(control_, next);
   proto::ControlRequest rows = Rows(next, Ask(control_, UnseenLoad(next)).rows_wanted(), 0);
   rows.mutable_rows()->mutable_values()->resize(4);
   SendOnly(control_, rows);

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class ControlServiceLoadTest : public ParameterServerTest {};
 
 TEST_F(ControlServiceLoadTest, ALoadForAnotherIncarnationIsRejected) {
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   proto::ControlRequest load = Load(kTerm, job_.ResolvedText());
   load.mutable_load()->set_incarnation(kIncarnation + 1);
   const proto::ControlReply reply = Ask(control, load);
@@ -27,7 +27,6 @@ TEST_F(ControlServiceLoadTest, ALoadForAnotherIncarnationIsRejected) {
   EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
   EXPECT_TRUE(reply.load_failed().other_incarnation());
   EXPECT_THAT(reply.load_failed().reason(), HasSubstr("incarnation"));
-  EXPECT_EQ(server_->promised_term(), 0u);
   EXPECT_EQ(server_->timeline(), 0u);
 }
 
@@ -42,8 +41,8 @@ TEST_F(ControlServiceLoadTest, RepeatedLoadIsAnsweredAndChangesNothing) {
 }
 
 TEST_F(ControlServiceLoadTest, ARepeatedLoadIsAnsweredOnceOnTheLastStream) {
-  Client first = ConnectControl();
-  Client second = ConnectControl();
+  Client first = ConnectCoordinator(kTerm);
+  Client second = ConnectCoordinator(kTerm);
   SendOnly(first, Load(kTerm, job_.ResolvedText()));
   SendOnly(second, Load(kTerm, job_.ResolvedText()));
   EXPECT_EQ(server_->timeline(), 0u);
@@ -55,8 +54,9 @@ TEST_F(ControlServiceLoadTest, ARepeatedLoadIsAnsweredOnceOnTheLastStream) {
 }
 
 TEST_F(ControlServiceLoadTest, NewerLoadSupersedesTheOneBeingRead) {
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  ClaimWith(control, kTerm + 1);
   SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
   loop_->RunUntilIdle();
   EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm + 1);
@@ -68,7 +68,10 @@ TEST_F(ControlServiceLoadTest, NewerLoadSupersedesTheOneBeingRead) {
 TEST_F(ControlServiceLoadTest, DuringALoadOnlyTheNewestOneWaits) {
   Client control = ConnectControl();
   loop_->set_hold_offloads(true);
-  for (uint64_t i = 0; i < 40; ++i) SendOnly(control, Load(kTerm + i, job_.ResolvedText()));
+  for (uint64_t i = 0; i < 40; ++i) {
+    ClaimWith(control, kTerm + i);
+    SendOnly(control, Load(kTerm + i, job_.ResolvedText()));
+  }
   EXPECT_TRUE(loop_->RunOneOffloaded());
   EXPECT_TRUE(loop_->RunOneOffloaded());
   EXPECT_FALSE(loop_->RunOneOffloaded());
@@ -77,7 +80,7 @@ TEST_F(ControlServiceLoadTest, DuringALoadOnlyTheNewestOneWaits) {
 }
 
 TEST_F(ControlServiceLoadTest, ClaimDuringALoadEndsIt) {
-  Client old = ConnectControl();
+  Client old = ConnectCoordinator(kTerm);
   Client next = ConnectControl();
   SendOnly(old, Load(kTerm, job_.ResolvedText()));
   SendOnly(next, Claim(kTerm + 1));
@@ -88,7 +91,7 @@ TEST_F(ControlServiceLoadTest, ClaimDuringALoadEndsIt) {
 }
 
 TEST_F(ControlServiceLoadTest, OwnProbeDuringALoadDoesNotEndIt) {
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   SendOnly(control, Claim(kTerm));
   EXPECT_EQ(control.Take<proto::ControlReply>().claimed().timeline(), 0u);
@@ -117,12 +120,14 @@ TEST_F(ControlServiceLoadTest, AFailedLoadLeavesThePsEmptyAndSaysWhy) {
         Case{Load(kTerm + 3, job, "", 0), "ps_count 0", false},
         Case{Load(kTerm + 4, job, "", 4'000'000'000), "ps_count 4000000000", false},
         Case{Load(kTerm + 5, job, damaged), "is damaged", true}}) {
+    ClaimWith(control, load.term());
     const proto::LoadFailed failed = Ask(control, load).load_failed();
     EXPECT_EQ(failed.term(), load.term());
     EXPECT_THAT(failed.reason(), HasSubstr(reason));
     EXPECT_EQ(failed.checkpoint_is_bad(), checkpoint_is_bad) << reason;
     EXPECT_EQ(server_->timeline(), 0u);
   }
+  ClaimWith(control, kTerm + 6);
   EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
 }
 
@@ -147,7 +152,7 @@ TEST_F(ControlServiceLoadTest, WithoutARunDirectoryOnlyCheckpointsAreLoaded) {
 TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRejectedBeforeMemoryIsTaken) {
   memory_ = {.bytes = 1000, .text = "this machine has 1000 B"};
   Restart();
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   const proto::LoadFailed failed = Ask(control, Load(kTerm, job_.ResolvedText())).load_failed();
   EXPECT_FALSE(failed.checkpoint_is_bad());
   EXPECT_THAT(failed.reason(), AllOf(HasSubstr("ps 0 needs "), HasSubstr("(variables "),
@@ -160,6 +165,7 @@ TEST_F(ControlServiceLoadTest, ALoadThatOpensATimelineTellsItsMemoryNeeds) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);
   EXPECT_THAT(memory_needs_, ElementsAre(Gt(0u)));
+  ClaimWith(control, kTerm + 1);
   EXPECT_TRUE(Ask(control, Load(kTerm + 1, "not JSON")).has_load_failed());
   EXPECT_THAT(memory_needs_, ElementsAre(Gt(0u)));
   LoadJob(control, kTerm + 2);
@@ -167,7 +173,7 @@ TEST_F(ControlServiceLoadTest, ALoadThatOpensATimelineTellsItsMemoryNeeds) {
 }
 
 TEST_F(ControlServiceLoadTest, ThePsMayEndDuringALoad) {
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   server_.reset();
   EXPECT_TRUE(control.received->destroyed);
@@ -175,12 +181,12 @@ TEST_F(ControlServiceLoadTest, ThePsMayEndDuringALoad) {
 }
 
 TEST_F(ControlServiceLoadTest, ALoadCountsAfterItsStreamIsGone) {
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   control.callbacks.on_closed(absl::UnavailableError("gone"));
   loop_->RunUntilIdle();
   EXPECT_EQ(server_->timeline(), kTerm);
-  Client again = ConnectControl();
+  Client again = ConnectCoordinator(kTerm);
   EXPECT_EQ(Ask(again, Load(kTerm, job_.ResolvedText())).loaded().timeline(), kTerm);
 }
 

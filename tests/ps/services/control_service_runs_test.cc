@@ -24,6 +24,13 @@ proto::ControlRequest ClaimOf(const std::string& run, uint64_t term, bool leads)
   return request;
 }
 
+proto::ControlRequest Resign(uint64_t term) {
+  proto::ControlRequest request;
+  request.set_term(term);
+  request.mutable_resign();
+  return request;
+}
+
 class ControlServiceRunsTest : public ParameterServerTest {};
 
 TEST_F(ControlServiceRunsTest, ItFollowsTheLeadingRunUntilThatIsSilent) {
@@ -79,6 +86,83 @@ TEST_F(ControlServiceRunsTest, AStrangersClaimOfThePromisedTermUnseatsNobody) {
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_rejected());
 }
 
+TEST_F(ControlServiceRunsTest, AStrangersCommandsOfThePromisedTermAreRejected) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  proto::ControlRequest claim = ClaimOf("ada", kTerm, true);
+  claim.mutable_claim()->set_training_examples(kExamples);
+  Ask(ada, claim);
+  ASSERT_TRUE(Ask(ada, Load(kTerm, job_.ResolvedText())).has_loaded());
+  Client worker = ConnectWorker();
+  PushStep(worker, kTerm, 0);
+  ASSERT_TRUE(Ask(ada, Fence(kTerm, kTerm, 1, "", /*hold=*/true)).has_fence_accepted());
+  const std::vector<float> cut = Values(worker, kTerm, 0, 1);
+  proto::ControlRequest read_cut;
+  read_cut.set_term(kTerm);
+  read_cut.mutable_read_cut()->set_cut_step(1);
+  for (const bool claims : {false, true}) {
+    if (claims) EXPECT_TRUE(Ask(bob, ClaimOf("bob", kTerm, true)).has_claimed());
+    for (const proto::ControlRequest& request :
+         {Release(kTerm, 1), Fence(kTerm, kTerm, 9), Load(kTerm, job_.ResolvedText()), read_cut,
+          Stop(kTerm)}) {
+      const proto::ControlReply reply = Ask(bob, request);
+      EXPECT_EQ(reply.claim_rejected().term(), kTerm) << request.ShortDebugString();
+      EXPECT_EQ(reply.claim_rejected().holder().address(), "ada:2222");
+    }
+    SendOnly(bob, Resign(kTerm));
+    EXPECT_TRUE(bob.quiet());
+  }
+  EXPECT_EQ(stops_, 0);
+  EXPECT_EQ(Values(worker, kTerm, 0, 1), cut) << "released";
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claim_rejected()) << "resigned";
+}
+
+TEST_F(ControlServiceRunsTest, CommandsNeedAClaimOnTheirOwnStream) {
+  Client ada = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  Client again = ConnectControl();
+  EXPECT_TRUE(Ask(again, Stop(kTerm)).has_claim_rejected());
+  Ask(again, ClaimOf("ada", kTerm, true));
+  EXPECT_TRUE(Ask(again, Stop(kTerm)).has_stopping());
+  EXPECT_EQ(stops_, 1);
+}
+
+TEST_F(ControlServiceRunsTest, CommandsNeedAClaimOfTheirOwnTerm) {
+  Client ada = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, false));
+  EXPECT_EQ(Ask(ada, Stop(kNextTerm)).claim_rejected().term(), kNextTerm);
+  EXPECT_EQ(server_->promised_term(), kTerm);
+  EXPECT_EQ(stops_, 0);
+}
+
+TEST_F(ControlServiceRunsTest, AnEmptyPsTakesNoCommandBeforeAClaim) {
+  Client client = ConnectControl();
+  for (const proto::ControlRequest& request : {Stop(kTerm), Load(kTerm, job_.ResolvedText())})
+    EXPECT_EQ(Ask(client, request).claim_rejected().term(), kTerm);
+  EXPECT_EQ(server_->promised_term(), 0u);
+  EXPECT_EQ(stops_, 0);
+}
+
+TEST_F(ControlServiceRunsTest, OnlyTheHolderTellsTheNumberOfExamples) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  proto::ControlRequest claim = ClaimOf("ada", kTerm, true);
+  Ask(ada, claim);
+  ASSERT_TRUE(Ask(ada, Load(kTerm, job_.ResolvedText())).has_loaded());
+  EXPECT_EQ(Ask(bob, Claim(kTerm, 1)).claimed().training_examples(), 0u);
+  claim.mutable_claim()->set_training_examples(kExamples);
+  EXPECT_EQ(Ask(ada, claim).claimed().training_examples(), kExamples);
+}
+
+TEST_F(ControlServiceRunsTest, AStrangersCommandsDoNotEndTheSilence) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  loop_->Advance(std::chrono::seconds(9));
+  Ask(bob, ClaimOf("bob", kTerm, true));
+  Ask(bob, Stop(kTerm));
+  EXPECT_EQ(SampleValue(*server_, "shoal_ps_coordinator_silence_seconds"), 9);
+  loop_->Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed()) << "the holder is gone";
+}
+
 TEST_F(ControlServiceRunsTest, ACheckpointOfAnotherRunIsNotLoaded) {
   Client ada = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
@@ -103,12 +187,8 @@ TEST_F(ControlServiceRunsTest, ACoordinatorThatDoesNotLeadYetIsOutbid) {
 TEST_F(ControlServiceRunsTest, AfterAResignAnyRunMayClaim) {
   Client ada = ConnectControl(), bob = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));
-  proto::ControlRequest resign;
-  resign.mutable_resign();
-  resign.set_term(kTerm - 1);
-  EXPECT_TRUE(Ask(bob, resign).has_term_rejected()) << "only the holder resigns";
-  resign.set_term(kTerm);
-  SendOnly(ada, resign);
+  EXPECT_TRUE(Ask(bob, Resign(kTerm - 1)).has_term_rejected()) << "only the holder resigns";
+  SendOnly(ada, Resign(kTerm));
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed());
 }
 

@@ -149,7 +149,7 @@ TEST_F(ControlServiceTest, SilenceCountsFromTheLastCommand) {
 }
 
 TEST_F(ControlServiceTest, StopIsAnsweredAndReportedOnce) {
-  Client control = ConnectControl();
+  Client control = ConnectCoordinator(kTerm);
   EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
   EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
   EXPECT_EQ(stops_, 1);
