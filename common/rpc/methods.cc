@@ -5,8 +5,8 @@
 namespace shoal {
 
 MethodTraits TraitsOf(const std::string& method) {
-  // A ps trusts the coordinator that leads it, whose messages include the job.
-  if (method == kControlMethod) return {.max_request_bytes = SIZE_MAX};
+  // A ps trusts a coordinator whose Claim it has accepted. Its messages include the job.
+  if (method == kControlMethod) return {.max_trusted_request_bytes = SIZE_MAX};
   if (method == kExchangeMethod)
     return {.max_request_bytes = kMaxExchangeBytes, .shares_payloads = true};
   if (method == kWorkMethod || method == kEvaluateMethod)

@@ -21,7 +21,8 @@ inline constexpr size_t kMaxExchangeBytes = size_t{17} << 20;
 // The transport's treatment of a method's streams.
 struct MethodTraits {
   size_t max_request_bytes = size_t{64} << 10;  // of one message from the client
-  bool shares_payloads = false;                 // with peers of the same machine, in shared memory
+  size_t max_trusted_request_bytes = 0;  // the same after Stream::TrustClient(), if it is larger
+  bool shares_payloads = false;          // with peers of the same machine, in shared memory
 };
 // Returns the defaults for unknown methods.
 MethodTraits TraitsOf(const std::string& method);

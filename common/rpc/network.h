@@ -55,6 +55,10 @@ class Stream {
   // error here, and kUnavailable at the server. Server: receives no more, sends the queue, then
   // ends the call with `status`. on_closed follows on both ends, as a later callback.
   virtual void Finish(absl::Status status) = 0;
+  // Server: the client has shown that it may send large messages. From now on their max size is the
+  // method's max_trusted_request_bytes (MethodTraits). No effect at a client's end, after the end
+  // of the stream, or in a network that limits no requests.
+  virtual void TrustClient() {}
   // Returns the address of the other end, for texts.
   virtual std::string peer() const = 0;
 };

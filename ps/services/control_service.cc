@@ -193,6 +193,7 @@ void ControlService::OnClaim(const SessionPtr& session, uint64_t term, const pro
     LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
   holder_.Follow(claim, state_->loop->Now());
   session->claimed_term = term;
+  session->stream->TrustClient();
   training_examples_ = claim.training_examples();
   MakePlan();
   SendClaimed(session, claim.done_below());

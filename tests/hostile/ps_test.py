@@ -1,4 +1,5 @@
 """Strangers at a ps: workers that do not read, coordinators that nobody started."""
+import contextlib
 import csv
 import json
 import shutil
@@ -189,6 +190,17 @@ def test_a_release_by_a_stranger_ends_no_evaluation(tmp_path):
                     assert stranger.read("claim_rejected").term == stranger.term
                 return epochs_evaluated(cluster.run) >= goal
             wait_for(goal_reached_against_releases, "5 more epochs to be evaluated")
+        cluster.check_serves()
+
+
+def test_long_claims_are_rejected_before_they_are_in_memory(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        with growth_below(cluster.ps[0], 100), contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(ControlOfPs(cluster.spec["ps"][0])) for _ in range(6)]
+            for each in streams:
+                each.order(claim=parameter_server.Claim(version="v" * (50 << 20)))
+            for each in streams:
+                assert each.ended() == grpc.StatusCode.RESOURCE_EXHAUSTED
         cluster.check_serves()
 
 

@@ -17,6 +17,7 @@ struct Received {
   bool reads = true;
   std::deque<MessageSource> sources;
   std::optional<absl::Status> finished;
+  bool trusted = false;  // the ps trusts this client
   bool destroyed = false;
 
   // Reads all pending messages and all later ones.
@@ -56,6 +57,7 @@ class FakeStream : public Stream {
     received_->sources.clear();
     received_->finished = std::move(status);
   }
+  void TrustClient() override { received_->trusted = true; }
   std::string peer() const override { return "test"; }
 
  private:

@@ -159,7 +159,8 @@ void GrpcServer::AwaitClient() {
   awaiting_ = std::make_unique<GrpcServerCall>(
       next_number_++, options_.limits, [this](GrpcCall* call) { Remove(call); },
       [this](GrpcServerCall* call) { OnClient(call); },
-      [this](GrpcServerCall* call) { OnTalk(call); });
+      [this](GrpcServerCall* call) { OnTalk(call); },
+      [this](GrpcServerCall* call) { AllowMessagesOf(call); });
   awaiting_->Request(&service_, options_.loop->queue());
 }
 
@@ -178,8 +179,7 @@ void GrpcServer::OnClient(GrpcServerCall* call) {
     call->Accept([this, call](const std::string& method, std::unique_ptr<Stream> stream) {
       absl::StatusOr<StreamCallbacks> callbacks = options_.acceptor(method, std::move(stream));
       // Allows the method's messages before the first read. A rejected method allows none.
-      if (callbacks.ok())
-        AllowMessages(connections_.Descriptor(call->connection()), call->max_request_bytes());
+      if (callbacks.ok()) AllowMessagesOf(call);
       return callbacks;
     });
   }
@@ -199,6 +199,10 @@ void GrpcServer::OnTalk(GrpcServerCall* call) {
   // A health stream counts as silent, so that it gives way to others.
   if (IsHealthMethod(call->method())) return;
   admission_->SetTalks(call->number(), call->connection(), call->talks());
+}
+
+void GrpcServer::AllowMessagesOf(const GrpcServerCall* call) {
+  AllowMessages(connections_.Descriptor(call->connection()), call->max_request_bytes());
 }
 
 void GrpcServer::Remove(GrpcCall* call) {

@@ -75,6 +75,8 @@ class GrpcServer {
   void OnClient(GrpcServerCall* call);
   absl::Status Admit(GrpcServerCall* call);
   void OnTalk(GrpcServerCall* call);
+  // Lets the call's connection send messages of the size that the call accepts.
+  void AllowMessagesOf(const GrpcServerCall* call);
   void Remove(GrpcCall* call);
 
   const Options options_;

@@ -163,6 +163,17 @@ TEST_F(ControlServiceRunsTest, AStrangersCommandsDoNotEndTheSilence) {
   EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, false)).has_claimed()) << "the holder is gone";
 }
 
+// A Load may be large.
+TEST_F(ControlServiceRunsTest, AnAcceptedClaimMakesItsClientTrusted) {
+  Client ada = ConnectControl(), bob = ConnectControl();
+  EXPECT_FALSE(ada.received->trusted);
+  Ask(ada, ClaimOf("ada", kTerm, true));
+  EXPECT_TRUE(ada.received->trusted);
+  Ask(bob, ClaimOf("bob", kTerm, true));
+  EXPECT_TRUE(Ask(bob, ClaimOf("bob", kNextTerm, true)).has_claim_rejected());
+  EXPECT_FALSE(bob.received->trusted);
+}
+
 TEST_F(ControlServiceRunsTest, ACheckpointOfAnotherRunIsNotLoaded) {
   Client ada = ConnectControl();
   Ask(ada, ClaimOf("ada", kTerm, true));

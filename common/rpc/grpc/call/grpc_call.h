@@ -103,6 +103,8 @@ class GrpcCall {
   virtual void Finish(absl::Status status) = 0;
   // Called when the owner drops the handle of a call that is not ending.
   virtual void OnDropped() = 0;
+  // Raises the max size of the peer's messages, like Stream::TrustClient().
+  virtual void TrustClient() {}
   // Ends a call that cannot continue. Sends the peer the reason if possible.
   virtual void Fail(absl::Status error) = 0;
 

@@ -28,11 +28,12 @@ grpc::Status ToGrpc(const absl::Status& status) {
 }  // namespace
 
 GrpcServerCall::GrpcServerCall(uint64_t number, const Limits& limits, Remove remove,
-                               OnRequested on_requested, OnTalk on_talk)
+                               OnRequested on_requested, OnTalk on_talk, OnTrusted on_trusted)
     : GrpcCall(limits, std::move(remove)),
       number_(number),
       on_requested_(std::move(on_requested)),
       on_talk_(std::move(on_talk)),
+      on_trusted_(std::move(on_trusted)),
       request_(this, [this](bool ok) { OnRequest(ok); }),
       finish_(this, [this](bool) { CloseIfOver(); }),
       over_(this, [this](bool) { CloseIfOver(); }) {}
@@ -49,11 +50,19 @@ void GrpcServerCall::OnRequest(bool ok) {
   if (!ok) return Close(absl::CancelledError("the server has ended"));
   over_.Start();
   peer_ = ReadablePeer(context_.peer());
+  max_request_bytes_ = WithinNetworkLimit(TraitsOf(method()).max_request_bytes);
   on_requested_(this);
 }
 
-size_t GrpcServerCall::max_request_bytes() const {
-  return std::min(TraitsOf(method()).max_request_bytes, limits().max_message_bytes);
+size_t GrpcServerCall::WithinNetworkLimit(size_t bytes) const {
+  return std::min(bytes, limits().max_message_bytes);
+}
+
+void GrpcServerCall::TrustClient() {
+  const size_t trusted = WithinNetworkLimit(TraitsOf(method()).max_trusted_request_bytes);
+  if (trusted <= max_request_bytes_ || closed()) return;
+  max_request_bytes_ = trusted;
+  on_trusted_(this);
 }
 
 absl::Status GrpcServerCall::TooLongError(uint64_t bytes) const {
@@ -70,10 +79,9 @@ void GrpcServerCall::RejectTooLong(uint64_t bytes) {
 }
 
 StreamCallbacks GrpcServerCall::WithLengthCheck(StreamCallbacks callbacks) {
-  callbacks.on_message = [this, on_message = std::move(callbacks.on_message),
-                          max_bytes = max_request_bytes()](Message message) {
+  callbacks.on_message = [this, on_message = std::move(callbacks.on_message)](Message message) {
     const size_t bytes = EncodedSize(message);
-    if (bytes > max_bytes) return Fail(TooLongError(bytes));
+    if (bytes > max_request_bytes_) return Fail(TooLongError(bytes));
     if (on_message) on_message(std::move(message));
     // If a message makes no sense, the owner has ended the stream by now.
     SetTalks(open());

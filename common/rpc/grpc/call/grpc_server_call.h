@@ -20,10 +20,12 @@ class GrpcServerCall : public GrpcCall {
   using OnRequested = std::function<void(GrpcServerCall*)>;
   // Called when talks() changes.
   using OnTalk = std::function<void(GrpcServerCall*)>;
+  // Called when max_request_bytes() grows.
+  using OnTrusted = std::function<void(GrpcServerCall*)>;
 
   // `number` counts the calls of a network, in the order in which clients open them.
   GrpcServerCall(uint64_t number, const Limits& limits, Remove remove, OnRequested on_requested,
-                 OnTalk on_talk);
+                 OnTalk on_talk, OnTrusted on_trusted);
 
   void Request(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* queue);
   uint64_t number() const { return number_; }
@@ -35,8 +37,8 @@ class GrpcServerCall : public GrpcCall {
   // Whether the client has sent a message, and neither the client nor the owner has ended the
   // stream.
   bool talks() const { return talks_; }
-  // The max size of one message to this method.
-  size_t max_request_bytes() const;
+  // The max size of one message to this method. It is larger once the owner trusts the client.
+  size_t max_request_bytes() const { return max_request_bytes_; }
   // Ends the call if it accepts no message of this size. Called when such a message begins on the
   // connection.
   void RejectTooLong(uint64_t bytes);
@@ -51,6 +53,7 @@ class GrpcServerCall : public GrpcCall {
   void OnReadsEnded() override;
   void Finish(absl::Status status) override;
   void OnDropped() override;
+  void TrustClient() override;
   void Fail(absl::Status error) override;
   void OnRequest(bool ok);
   void CloseIfOver();
@@ -60,15 +63,19 @@ class GrpcServerCall : public GrpcCall {
   // Releases the shared memory and its place, which another client may take.
   void ReleaseShared();
   absl::Status TooLongError(uint64_t bytes) const;
+  // Returns `bytes`, at most the max size of the network.
+  size_t WithinNetworkLimit(size_t bytes) const;
   // Returns the callbacks with a check: a message that is too long for the method ends the call.
   StreamCallbacks WithLengthCheck(StreamCallbacks callbacks);
 
   const uint64_t number_;
   const OnRequested on_requested_;
   const OnTalk on_talk_;
+  const OnTrusted on_trusted_;
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter call_{&context_};
   std::string peer_;
+  size_t max_request_bytes_ = 0;  // from the client's request on
   uint64_t connection_ = 0;
   bool deciding_ = false;  // the acceptor is running
   bool talks_ = false;

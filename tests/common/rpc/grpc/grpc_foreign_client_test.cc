@@ -290,7 +290,7 @@ TEST_F(ForeignClientTest, AMessageAboveTheMaxOfItsMethodEndsOnlyItsStream) {
 
 // gRPC would read all of it first.
 TEST_F(ForeignClientTest, ALongMessageIsRejectedAtItsBeginning) {
-  for (const char* method : {kStatusMethod, kWorkMethod, kExchangeMethod}) {
+  for (const char* method : {kStatusMethod, kWorkMethod, kExchangeMethod, kControlMethod}) {
     ForeignCall call(address_, method);
     call.Write(std::string(40 << 20, 'x'));
     EXPECT_EQ(call.Read(), std::nullopt);
@@ -298,7 +298,32 @@ TEST_F(ForeignClientTest, ALongMessageIsRejectedAtItsBeginning) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
     EXPECT_THAT(status.error_message(), ::testing::HasSubstr(method));
   }
-  ExpectWorks(3);
+  ExpectWorks(4);
+}
+
+TEST_F(ForeignClientTest, OnlyATrustedClientSendsLargeMessages) {
+  // More than is read before its length is checked.
+  const std::string payload(900'000, 'x');
+  proto::ExchangeRequest push;
+  push.mutable_push()->set_step(9);
+  push.set_payload(payload);
+  const std::string large = push.SerializeAsString();
+
+  ForeignCall trusted(address_, kControlMethod);
+  trusted.Write(NumberedMessage(1).fields);
+  const auto accepted = WaitForAccepted(0);
+  accepted->log.WaitForMessages(1);
+  server_->OnLoop([&] { accepted->stream->TrustClient(); });
+  trusted.Write(large);
+  EXPECT_EQ(accepted->log.WaitForMessages(2).at(1).payload, payload);
+
+  ForeignCall other(address_, kControlMethod);
+  other.Write(NumberedMessage(1).fields);
+  WaitForAccepted(1)->log.WaitForMessages(1);
+  other.Write(large);
+  EXPECT_EQ(other.Read(), std::nullopt);
+  EXPECT_EQ(other.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  ExpectWorks(2);
 }
 
 TEST_F(ForeignClientTest, CompressedMessagesAreRejected) {
