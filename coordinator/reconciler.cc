@@ -13,7 +13,9 @@ namespace shoal {
 void Reconciler::Turn(Wakeup::Cause cause) {
   const std::set<StepDispatcher::WorkerKey> reported = std::exchange(parts_.reported, {});
   if (cause == Wakeup::Cause::kReports && reported.empty()) return;  // the tick served them
-  // 1. Record the outcomes that the parts have kept.
+  // 1. End a run that cannot go on, or restore the ps (sections 7 and 8 of the protocol).
+  EndOrRestore();
+  // 2. Record the outcomes that the parts have kept.
   RecordOutcomes(&parts_);
   parts_.requests->AdmitCheckpoints();
   if (const std::optional<RunEnd> end = parts_.fleet->TakeEnd()) EndFinishedJob(*end);
@@ -21,25 +23,46 @@ void Reconciler::Turn(Wakeup::Cause cause) {
 }
 
 void Reconciler::Tick() {
+  EndOrRestore();  // before the drain waits any longer
   RecordOutcomes(&parts_);
   parts_.drain->BeforePlan();
   Turn(Wakeup::Cause::kFacts);
   parts_.drain->AfterPlan();
 }
 
+void Reconciler::EndOrRestore() {
+  if (const auto failure = std::exchange(parts_.failure, std::nullopt)) {
+    if (failure->ends_ps && parts_.shutdown->working()) {
+      parts_.shutdown->Fail(std::string(failure->status.message()));
+    } else {
+      parts_.shutdown->Over(failure->status);
+    }
+  }
+  parts_.drain->CloseEarly();
+  const auto abandoned = std::exchange(parts_.abandoned, std::nullopt);
+  // The ps may have made the fleet start over meanwhile, with the same result.
+  if (!abandoned.has_value() || !parts_.working() ||
+      parts_.fleet->phase() != PsFleet::Phase::kLeading ||
+      parts_.fleet->timeline() != abandoned->timeline)
+    return;
+  abandoned->remedy == AbandonedTimeline::Remedy::kRestore
+      ? parts_.fleet->Restore(abandoned->why)
+      : parts_.fleet->ClaimAgain(abandoned->why);
+}
+
 bool Reconciler::Plan() {
   // A run that ends, or that has no timeline, needs no plan (sections 2 and 8 of the protocol).
-  if (!parts_.scheduler->open() || !parts_.shutdown->working()) return false;
-  // 2. Count the complete rounds, and close the epochs whose steps are all done.
+  if (!parts_.scheduler->open() || !parts_.working()) return false;
+  // 3. Count the complete rounds, and close the epochs whose steps are all done.
   parts_.CountRounds();
   if (parts_.training()) {
     parts_.history->CloseUpTo(parts_.scheduler->steps().base());
     parts_.evaluator->SendNext();
   }
-  // 3. End the job or run the callbacks, or 4. begin a cut (sections 6 and 8).
+  // 4. End the job or run the callbacks, or 5. begin a cut (sections 6 and 8).
   PlanEndOrCut();
-  if (!parts_.training() || !parts_.shutdown->working()) return false;
-  // 5. Limit the leases (sections 5 and 6).
+  if (!parts_.training() || !parts_.working()) return false;
+  // 6. Limit the leases (sections 5 and 6).
   LimitLeases();
   return true;
 }
@@ -91,7 +114,7 @@ void Reconciler::LimitLeases() {
   parts_.scheduler->steps().set_limit(limit);
 }
 
-// 6. Serve the workers.
+// 7. Serve the workers.
 void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::WorkerKey>& reported) {
   if (cause == Wakeup::Cause::kFacts) {
     for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
@@ -154,7 +177,7 @@ bool Reconciler::LeftToEvaluator() const {
 void Reconciler::RunCallbacks() {
   const uint64_t epoch = parts_.cuts->epoch();
   const auto still_due = [this, epoch, timeline = parts_.opened->timeline] {
-    if (!parts_.training() || parts_.opened->timeline != timeline || !parts_.shutdown->working())
+    if (!parts_.training() || parts_.opened->timeline != timeline || !parts_.working())
       return false;
     return parts_.cuts->epoch() == epoch && HasAllToDecide();
   };
@@ -175,7 +198,7 @@ void Reconciler::OnVerdict() {
 
 // Section 8: a successor finds the final checkpoint and does the rest.
 void Reconciler::EndFinishedJob(const RunEnd& end) {
-  if (!parts_.shutdown->working()) return;
+  if (!parts_.working()) return;
   LogInfo("a former coordinator has finished the job: " + end.last.directory);
   parts_.checkpointer->SetLast(end.last);
   // For an evaluation that was in progress when the former coordinator was killed.

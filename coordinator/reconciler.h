@@ -23,15 +23,18 @@ class Reconciler {
   // Both must outlive this. `wakeup` calls Turn. All parts must exist before the first turn.
   Reconciler(RunParts* parts, Wakeup* wakeup) : parts_(*parts), wakeup_(*wakeup) {}
 
-  // Records the outcomes of the parts, decides, and offers work to the workers in the queue. Before
-  // that offers it to all ready workers, or after kReports only to those that have reported. Only
-  // the wakeup calls it.
+  // Ends a run that cannot go on. Records the outcomes of the parts, decides, and offers work to
+  // the workers in the queue. Before that offers it to all ready workers, or after kReports only to
+  // those that have reported. Only the wakeup calls it.
   void Turn(Wakeup::Cause cause);
   // A turn, and the decisions that depend on time alone. Call it from time to time, never from a
   // part.
   void Tick();
 
  private:
+  // Ends the run if a part has failed, or if a stop has nothing to wait for. Otherwise claims or
+  // restores the ps if their timeline was abandoned.
+  void EndOrRestore();
   // Closes epochs, begins cuts and sets how far leases may go. Returns false if no work can be
   // leased.
   bool Plan();

@@ -26,6 +26,11 @@ RunParts::RunParts(RunOptions run_options)
       started(options.loop->Now()),
       progress(MetricsOf(options.job)) {}
 
+void RunParts::Fail(RunFailure why) {
+  scheduler->End();
+  if (!failure.has_value() || absl::IsAborted(why.status)) failure = std::move(why);
+}
+
 bool RunParts::LacksResult(const StoredCheckpoint& checkpoint) const {
   return IsAtEpochEnd(checkpoint.manifest) && !history->IsEvaluated(checkpoint.manifest.epoch);
 }

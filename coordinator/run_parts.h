@@ -56,6 +56,20 @@ struct RunOptions {
   std::function<void(const absl::Status&)> on_over;
 };
 
+// Why a run must end before its job is done.
+struct RunFailure {
+  absl::Status status;
+  bool ends_ps = false;  // the ps go too, so that the next start loads a checkpoint
+};
+
+// A timeline that this coordinator gives up, and what the ps must do.
+struct AbandonedTimeline {
+  enum class Remedy { kClaimAgain, kRestore };  // see PsFleet
+  uint64_t timeline = 0;
+  std::string why;
+  Remedy remedy = Remedy::kClaimAgain;
+};
+
 // All parts of one run, and the facts that they have reported. TrainingRun makes the parts.
 // RunTimeline, WorkerReports and RecordOutcomes record the facts, Reconciler decides from them, and
 // RunView shows them. Loop thread only.
@@ -66,6 +80,11 @@ struct RunParts {
 
   // The open timeline; 0 without one.
   uint64_t timeline() const { return opened.has_value() ? opened->timeline : 0; }
+  // The run takes work: it is not ending, and no failure waits for the next turn to end it.
+  bool working() const { return shutdown->working() && !failure.has_value(); }
+  // Keeps why the run must end, and leases no step from now on. The next turn ends the run. Of
+  // several failures the first counts, except that kAborted (fenced off) counts before all others.
+  void Fail(RunFailure why);
   // The open timeline leases steps.
   bool training() const { return scheduler->begun(); }
   // The job has callbacks, and they need test results. No step of an epoch begins before they have
@@ -129,6 +148,9 @@ struct RunParts {
   // they do not count again when they are done.
   std::set<uint64_t> counted;
   std::set<StepDispatcher::WorkerKey> reported;  // workers with a report since the last turn
+  std::optional<RunFailure> failure;             // since the last turn, see Fail
+  // Since the last turn, see RunTimeline::Abandon. The parts have no open timeline any more.
+  std::optional<AbandonedTimeline> abandoned;
 
   struct Counters {
     uint64_t timelines_opened = 0;

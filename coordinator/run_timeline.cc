@@ -68,6 +68,7 @@ void RunTimeline::OnOpened(const PsFleet::Opened& opened) {
   }
   parts_.evaluator->Begin();
   parts_.drain->OnTimelineOpened();
+  wakeup_.Raise();
 }
 
 void RunTimeline::Announce(Worker& worker) {
@@ -78,6 +79,7 @@ void RunTimeline::Announce(Worker& worker) {
 }
 
 void RunTimeline::OnOver(const std::string& why) {
+  if (!parts_.opened.has_value()) return;  // it was abandoned
   parts_.scheduler->Close();
   parts_.counted.clear();
   parts_.opened.reset();
@@ -85,6 +87,12 @@ void RunTimeline::OnOver(const std::string& why) {
   RecordOutcomes(&parts_);
   parts_.requests->RejectCheckpoints(why);
   parts_.drain->OnTimelineOver(why);
+  wakeup_.Raise();
+}
+
+void RunTimeline::Abandon(const std::string& why, AbandonedTimeline::Remedy remedy) {
+  parts_.abandoned = {.timeline = parts_.opened->timeline, .why = why, .remedy = remedy};
+  OnOver(why);
 }
 
 void RunTimeline::LayOutSteps() {
@@ -174,8 +182,10 @@ void RunTimeline::BeginTraining() {
   if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok()) {
     // The store may still have a checkpoint of this job.
     const bool found = parts_.opened->adopted && absl::IsFailedPrecondition(can_be_done);
-    if (found) return parts_.fleet->Restore(std::string(can_be_done.message()));
-    return parts_.shutdown->Over(can_be_done);
+    if (found)
+      return Abandon(std::string(can_be_done.message()), AbandonedTimeline::Remedy::kRestore);
+    parts_.Fail({.status = can_be_done});
+    return wakeup_.Raise();
   }
   parts_.fleet->SendExamples();  // before the first lease, so that the ps know it before a push
   parts_.scheduler->Begin();

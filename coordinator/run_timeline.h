@@ -16,7 +16,7 @@ namespace shoal {
 //
 //   closed ── OnOpened ──▶ open ── BeginTraining ──▶ training
 //     ▲                     │  a worker is ready        │
-//     └──── OnOver ─────────┴───────────────────────────┘
+//     └─ OnOver, Abandon ───┴───────────────────────────┘
 //
 // After a takeover, an open timeline waits for the first worker. It keeps the applied steps
 // meanwhile: a stop, a ps that leaves and `shoal checkpoint now` get their cut.
@@ -37,11 +37,16 @@ class RunTimeline {
   // All ps serve this timeline. Begins it in the parts, and training if the number of examples is
   // known.
   void OnOpened(const PsFleet::Opened& opened);
-  // The timeline is over: ends it in the parts and tells the workers.
+  // The timeline is over: ends it in the parts.
   void OnOver(const std::string& why);
+  // This coordinator gives the open timeline up: ends it in the parts at once, so that no step of
+  // it is leased or counted any more. The next turn applies the remedy to the ps. Requires an open
+  // timeline.
+  void Abandon(const std::string& why, AbandonedTimeline::Remedy remedy);
   // Announces the open timeline to a worker.
   void Announce(Worker& worker);
-  // Begins to lease steps. Requires an open timeline and the plan.
+  // Begins to lease steps. If they do not fit the job, abandons the timeline or fails the run.
+  // Requires an open timeline and the plan.
   void BeginTraining();
   // Before training begins: takes over the steps that the ps have applied. Requires an open
   // timeline.

@@ -43,7 +43,11 @@ void TrainingRun::MakePs() {
       .directory = parts_.paths.lease(),
       .self = std::move(self),
       .is_gone = parts_.options.is_gone,
-      .on_lost = [this](const absl::Status& status) { parts_.shutdown->Over(status); },
+      .on_lost =
+          [this](const absl::Status& status) {
+            parts_.fleet->Close();  // no answer of a ps may complete a checkpoint any more
+            KeepFailure(status);
+          },
       .on_lead = parts_.options.on_lead});
   // A run that begins with the seed needs no first checkpoint.
   std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
@@ -84,15 +88,14 @@ void TrainingRun::MakePs() {
            files = parts_.options.files](const StoredCheckpoint& newest) {
             return ReadEndOfRun(callbacks, paths, newest, files);
           },
-      .nobody_trains =
-          [this] { return parts_.shutdown->working() && !parts_.membership->AnyReady(); },
+      .nobody_trains = [this] { return parts_.working() && !parts_.membership->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .done_below = [this] { return parts_.training() ? parts_.scheduler->steps().base() : 0; },
       .training_examples = [this] { return parts_.plan.has_value() ? parts_.plan->examples() : 0; },
       .on_applied = [this](int ps,
                            const proto::Claimed& claimed) { reports_.CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int ps) { parts_.checkpointer->Resend(ps); },
-      .on_failed = [this](const absl::Status& status) { parts_.shutdown->Over(status); },
+      .on_failed = [this](const absl::Status& status) { KeepFailure(status); },
       .wakeup = &wakeup_});
 }
 

@@ -109,6 +109,11 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
+void TrainingRun::KeepFailure(const absl::Status& status) {
+  parts_.Fail({.status = status});
+  wakeup_.Raise();
+}
+
 void TrainingRun::Tick() {
   tick_.Set(kTickPeriod, [this] { Tick(); });
   const Time now = parts_.options.loop->Now();

@@ -76,6 +76,8 @@ class TrainingRun {
   std::map<std::string, std::string> TextsOfJob() const;
 
   void OnPsReply(int ps, const proto::ControlReply& reply);
+  // A part cannot go on. The next turn ends the run.
+  void KeepFailure(const absl::Status& status);
   void Tick();
   void LogWaiting(Time now);
   // Returns a view of the run now.

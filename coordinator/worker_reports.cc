@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/crc32c.h"
@@ -65,7 +66,7 @@ void WorkerReports::OnReady(Worker& worker, const proto::WorkerReady& ready) {
   worker.ready = record.state != Membership::Record::State::kDraining;
   if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (!parts_.shutdown->working()) return;  // the shutdown dismisses it like all others
+  if (!parts_.working()) return;  // the shutdown dismisses it like all others
   if (parts_.opened.has_value()) {
     timeline_.Announce(worker);
     if (first) {
@@ -180,8 +181,11 @@ void WorkerReports::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     ++parts_.membership->record(worker).steps_done;
     if (parts_.counted.erase(step.step()) == 0) CountStep(step);
     const auto failure = parts_.nan_watch->OnLoss(step.step(), step.loss_sum(), worker.index);
-    if (failure.has_value() && parts_.shutdown->working()) parts_.shutdown->Fail(*failure);
-    if (!parts_.shutdown->working()) return;
+    if (failure.has_value() && parts_.working()) {
+      parts_.Fail({.status = absl::DataLossError(*failure), .ends_ps = true});
+      wakeup_.Raise();
+    }
+    if (!parts_.working()) return;
   }
   OfferWork(worker);
 }
@@ -189,13 +193,14 @@ void WorkerReports::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
 // Section 5: a done step is applied on every ps, otherwise its report was false. The steps below
 // claimed.done_below() were reported before the claim was sent, so the ps must have applied them.
 void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
-  if (!parts_.shutdown->working()) return;
+  if (!parts_.working() || !parts_.opened.has_value()) return;
   if (!parts_.training()) return timeline_.TakeApplied();
   if (const uint64_t told = claimed.training_examples();
       told != 0 && told != parts_.plan->examples()) {
-    return parts_.fleet->Restore(absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps],
-                                              " uses ", told, " training examples, the job uses ",
-                                              parts_.plan->examples()));
+    return timeline_.Abandon(
+        absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps], " uses ", told,
+                     " training examples, the job uses ", parts_.plan->examples()),
+        AbandonedTimeline::Remedy::kRestore);
   }
   const uint64_t done = std::min(claimed.done_below(), parts_.scheduler->steps().base());
   uint64_t confirmed = done;
@@ -209,8 +214,9 @@ void WorkerReports::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (!lack.any()) return;
   const std::string where = absl::StrCat("ps ", ps, " at ", parts_.options.ps_addresses[ps]);
   if (lack.unnamed) {
-    parts_.fleet->ClaimAgain(absl::StrCat("all steps below ", done, " were reported as done, but ",
-                                          where, " has applied only those below ", claimed.base()));
+    timeline_.Abandon(absl::StrCat("all steps below ", done, " were reported as done, but ", where,
+                                   " has applied only those below ", claimed.base()),
+                      AbandonedTimeline::Remedy::kClaimAgain);
   } else {
     const std::vector<uint64_t> named(
         lack.steps.begin(), lack.steps.begin() + std::min(lack.steps.size(), kMaxNamedSteps));

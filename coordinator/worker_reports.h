@@ -28,7 +28,8 @@ class WorkerReports {
   // The worker's stream is gone.
   void OnGone(Worker& worker, const std::string& why);
   // A ps has answered which steps it has applied. Opens reported steps again that it has not
-  // applied, and rejects the workers that reported them. Requires an open timeline.
+  // applied, and rejects the workers that reported them. Abandons the timeline if these steps are
+  // unknown, or if the ps uses another number of examples. Does nothing without an open timeline.
   void CompareWithPs(int ps, const proto::Claimed& claimed);
 
  private:

@@ -45,13 +45,23 @@ void DrainCheckpoint::Stop() {
 void DrainCheckpoint::OnTimelineOpened() {
   was_open_ = true;
   // A ps that leaves may have been loaded once more, or its claim has just been answered.
-  if (closing() && NothingToKeep()) Closed("there is nothing to keep");
+  look_for_steps_ = true;
 }
 
 void DrainCheckpoint::OnTimelineOver(const std::string& why) {
-  if (!stopping()) return;
-  kept_ = false;
-  options_.shutdown->Over(absl::CancelledError("stopped while the ps were being restored: " + why));
+  if (stopping() && !timeline_over_.has_value()) timeline_over_ = why;
+}
+
+void DrainCheckpoint::CloseEarly() {
+  const bool look_for_steps = std::exchange(look_for_steps_, false);
+  if (const auto why = std::exchange(timeline_over_, std::nullopt)) {
+    kept_ = false;
+    return options_.shutdown->Over(
+        absl::CancelledError("stopped while the ps were being restored: " + *why));
+  }
+  // While claiming it is not known yet what the ps hold: OnTimelineOpened asks again.
+  if (!look_for_steps || options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
+  if (closing() && NothingToKeep()) Closed("there is nothing to keep");
 }
 
 std::optional<uint64_t> DrainCheckpoint::Plan() {
@@ -122,9 +132,7 @@ void DrainCheckpoint::EndUnopenedStop(Time now) {
 
 void DrainCheckpoint::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; the coordinator writes a checkpoint first"));
-  // It is not known yet what the ps holds: OnTimelineOpened handles this later.
-  if (options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
-  if (NothingToKeep()) Closed("there is nothing to keep");
+  look_for_steps_ = true;
 }
 
 // In a timeline that this coordinator opened, training begins with the first worker.

@@ -48,15 +48,19 @@ class DrainCheckpoint {
   // True if a stop loses no done step.
   bool kept() const { return kept_; }
   // A ps leaves. No worker can train without it. The checkpoint holds all steps that are leased
-  // now, and the successor of the ps begins there. Call Plan after it.
+  // now, and the successor of the ps begins there. Call CloseEarly and Plan after it, in a turn.
   void OnPsDeparting(int ps);
   // True while the last checkpoint is due and no new step is begun.
   bool closing() const { return stopping() || ps_leaves(); }
   // True if this timeline has no progress that the next one would not load.
   bool NothingToKeep() const;
 
+  // Call CloseEarly after these, in a turn.
   void OnTimelineOpened();
   void OnTimelineOver(const std::string& why);
+  // Ends the closing if no checkpoint can follow: the timeline is over, or there is nothing to
+  // keep. Does nothing if none of OnPsDeparting and these two was called since the last call.
+  void CloseEarly();
   // While closing: cancels a cut in progress that lies above steps that no worker has begun.
   void CancelCutAhead();
   // While closing, with no cut in progress: returns the step of the cut to begin now, as soon as
@@ -99,7 +103,11 @@ class DrainCheckpoint {
   const Options options_;
   std::optional<Time> stop_asked_;
   bool kept_ = true;
-  bool was_open_ = false;                  // a timeline was open once
+  bool was_open_ = false;  // a timeline was open once
+  // Since the last CloseEarly: a stop has lost its timeline for this reason; and a ps leaves or a
+  // timeline was opened, so that there may be nothing to keep.
+  std::optional<std::string> timeline_over_;
+  bool look_for_steps_ = false;
   std::optional<Time> not_written_since_;  // when the last checkpoint first failed
   Time write_again_at_{};                  // when it is retried
   // The progress counters when a stop last saw headway, and the time of that.

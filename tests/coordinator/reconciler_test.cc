@@ -108,7 +108,81 @@ class ReconcilerTest : public RunPartsTest {
   std::shared_ptr<FarEnd> evaluator_;
 };
 
-// --- 1. Outcomes ---
+// --- 1. A run that cannot go on ---
+
+TEST_F(ReconcilerTest, AFailureOfAPartEndsTheRunInTheNextTurn) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  const Worker& worker = workers_.Join(0);
+  parts_->Fail({.status = absl::UnavailableError("too few descriptors")});
+  parts_->Fail({.status = absl::DataLossError("not finite"), .ends_ps = true});
+  EXPECT_FALSE(parts_->working());
+  EXPECT_FALSE(parts_->shutdown->over());
+  parts_->scheduler->Offer(*workers_.Find(0));
+  parts_->scheduler->ServeLine();
+  EXPECT_EQ(parts_->scheduler->steps().held(worker.key), 0u);
+  Turn();
+  EXPECT_TRUE(parts_->shutdown->over());
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*over_)) << "the first failure counts: " << *over_;
+  EXPECT_THAT(workers_.Leases(0), IsEmpty());
+}
+
+TEST_F(ReconcilerTest, BeingFencedOffCountsBeforeOtherFailures) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  parts_->Fail({.status = absl::DataLossError("not finite"), .ends_ps = true});
+  parts_->Fail({.status = absl::AbortedError("fenced off")});
+  Turn();
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsAborted(*over_)) << *over_;
+}
+
+TEST_F(ReconcilerTest, AFailureThatEndsThePsDismissesTheWorkersFirst) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  workers_.Join(0);
+  parts_->Fail({.status = absl::DataLossError("not finite"), .ends_ps = true});
+  Turn();
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingWorkers);
+  EXPECT_EQ(parts_->shutdown->failure(), "not finite");
+}
+
+TEST_F(ReconcilerTest, AnAbandonedTimelineIsClaimedAgain) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  timeline_->Abandon("a report was false", AbandonedTimeline::Remedy::kClaimAgain);
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading) << "until the next turn";
+  EXPECT_FALSE(parts_->scheduler->open());
+  const uint64_t timeline = fleet_->timeline();
+  Turn();
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  EXPECT_FALSE(parts_->abandoned.has_value());
+  loop_.RunUntilIdle();
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i, {.timeline = timeline, .base = 3});
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading) << "it is adopted";
+}
+
+TEST_F(ReconcilerTest, AnAbandonedTimelineIsRestored) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  timeline_->Abandon("it does not fit the job", AbandonedTimeline::Remedy::kRestore);
+  const uint64_t timeline = fleet_->timeline();
+  Turn();
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  loop_.RunUntilIdle();
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i, {.timeline = timeline, .base = 3});
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLoading) << "it is not adopted";
+}
+
+TEST_F(ReconcilerTest, ATimelineThatIsOverMeanwhileIsNotAbandonedTwice) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  timeline_->Abandon("it does not fit", AbandonedTimeline::Remedy::kRestore);
+  fleet_->ClaimAgain("a ps was started again");
+  const uint64_t term = fleet_->term();
+  Turn();
+  EXPECT_EQ(fleet_->term(), term);
+  EXPECT_FALSE(parts_->abandoned.has_value());
+}
+
+// --- 2. Outcomes ---
 
 TEST_F(ReconcilerTest, ATurnRecordsTheOutcomesOfTheParts) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
@@ -144,7 +218,7 @@ TEST_F(ReconcilerTest, ARequestedCheckpointIsCutInTheSameTurn) {
   EXPECT_EQ(CutStep(), 3u);
 }
 
-// --- 2. Epochs ---
+// --- 3. Epochs ---
 
 TEST_F(ReconcilerTest, ATurnClosesTheEpochsWhoseStepsAreDone) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
@@ -173,7 +247,7 @@ TEST_F(ReconcilerTest, AtTheEndOfTheRunNothingIsPlanned) {
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
 }
 
-// --- 3. The end and the callbacks ---
+// --- 4. The end and the callbacks ---
 
 TEST_F(ReconcilerTest, AFinishedJobIsSavedFromItsFinalCheckpoint) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
@@ -262,7 +336,7 @@ TEST_F(ReconcilerTest, WithoutTheEvaluatorTheStepIsCutAgainAndHeld) {
   EXPECT_TRUE(parts_->checkpointer->held());
 }
 
-// --- 4. Cuts ---
+// --- 5. Cuts ---
 
 TEST_F(ReconcilerTest, ADueCutBegins) {
   ASSERT_NO_FATAL_FAILURE(Begin(WithCutsEvery(5)));
@@ -322,7 +396,7 @@ TEST_F(ReconcilerTest, AStopCutsTheDoneSteps) {
   EXPECT_EQ(parts_->scheduler->steps().limit(), 3u);
 }
 
-// --- 5. Limits ---
+// --- 6. Limits ---
 
 TEST_F(ReconcilerTest, LeasesPassACutOnceAllPsHaveAcceptedIt) {
   ASSERT_NO_FATAL_FAILURE(Begin(WithCutsEvery(5)));
@@ -352,7 +426,7 @@ TEST_F(ReconcilerTest, NothingIsLeasedWhileLeasesAreRevoked) {
   EXPECT_EQ(CutStep(), std::nullopt);
 }
 
-// --- 6. Serving ---
+// --- 7. Serving ---
 
 TEST_F(ReconcilerTest, AfterAFactAllReadyWorkersAreOfferedWork) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));

@@ -198,8 +198,10 @@ TEST_F(RunTimelineTest, AStopEndsTheRunWhenItsTimelineIsOver) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   Train();
   parts_->drain->Stop();
-  EXPECT_FALSE(parts_->shutdown->over());
   timeline_->OnOver("a ps was started again");
+  EXPECT_FALSE(parts_->shutdown->over());
+  EXPECT_THAT(TakeCauses(), testing::Contains(Cause::kFacts));
+  parts_->drain->CloseEarly();  // as the next turn does
   EXPECT_TRUE(parts_->shutdown->over());
   EXPECT_FALSE(parts_->drain->kept());
 }
@@ -230,18 +232,21 @@ TEST_F(RunTimelineTest, ALoadedTimelineBeyondTheJobEndsTheRun) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   opened_.back().base = 2 * kEpochSteps + 1;
   Train();
-  EXPECT_TRUE(parts_->shutdown->over());
-  loop_.RunUntilIdle();
-  ASSERT_TRUE(over_.has_value());
-  EXPECT_TRUE(absl::IsFailedPrecondition(*over_)) << *over_;
+  EXPECT_THAT(TakeCauses(), testing::Contains(Cause::kFacts));
+  ASSERT_TRUE(parts_->failure.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(parts_->failure->status)) << parts_->failure->status;
+  EXPECT_FALSE(parts_->failure->ends_ps);
   EXPECT_FALSE(parts_->training());
 }
 
 TEST_F(RunTimelineTest, AnAdoptedTimelineBeyondTheJobIsRestored) {
   ASSERT_NO_FATAL_FAILURE(BeginAdopted(MakeJob(), 2 * kEpochSteps + 1));
   Train();
-  EXPECT_TRUE(parts_->shutdown->working());
-  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  EXPECT_TRUE(parts_->working());
+  ASSERT_TRUE(parts_->abandoned.has_value());
+  EXPECT_EQ(parts_->abandoned->timeline, kFormer);
+  EXPECT_EQ(parts_->abandoned->remedy, AbandonedTimeline::Remedy::kRestore);
+  EXPECT_FALSE(parts_->scheduler->open());
 }
 
 TEST_F(RunTimelineTest, ARoundLargerThanAnEpochEndsTheRun) {
@@ -250,9 +255,8 @@ TEST_F(RunTimelineTest, ARoundLargerThanAnEpochEndsTheRun) {
   job.strategy.gradients_per_update = kEpochSteps + 1;
   ASSERT_NO_FATAL_FAILURE(Begin(std::move(job)));
   Train();
-  loop_.RunUntilIdle();
-  ASSERT_TRUE(over_.has_value());
-  EXPECT_TRUE(absl::IsInvalidArgument(*over_)) << *over_;
+  ASSERT_TRUE(parts_->failure.has_value());
+  EXPECT_TRUE(absl::IsInvalidArgument(parts_->failure->status)) << parts_->failure->status;
 }
 
 TEST_F(RunTimelineTest, ALoadedTimelineWithinARoundEndsTheRun) {
@@ -262,9 +266,8 @@ TEST_F(RunTimelineTest, ALoadedTimelineWithinARoundEndsTheRun) {
   ASSERT_NO_FATAL_FAILURE(Begin(std::move(job)));
   opened_.back().base = 6;
   Train();
-  loop_.RunUntilIdle();
-  ASSERT_TRUE(over_.has_value());
-  EXPECT_TRUE(absl::IsFailedPrecondition(*over_)) << *over_;
+  ASSERT_TRUE(parts_->failure.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(parts_->failure->status)) << parts_->failure->status;
 }
 
 TEST_F(RunTimelineTest, BeforeTrainingAnAdoptedTimelineFollowsThePs) {

@@ -295,10 +295,15 @@ TEST_F(WorkerReportsTest, TooManyLossesThatAreNotFiniteFailTheRun) {
   first.set_loss_sum(NAN);
   second.set_loss_sum(NAN);
   Report(0, {first});
-  EXPECT_TRUE(parts_->shutdown->working());
+  EXPECT_TRUE(parts_->working());
+  TakeCauses();
   Report(0, {second});
-  EXPECT_FALSE(parts_->shutdown->working());
-  EXPECT_FALSE(parts_->shutdown->failure().empty());
+  EXPECT_FALSE(parts_->working());
+  ASSERT_TRUE(parts_->failure.has_value());
+  EXPECT_TRUE(absl::IsDataLoss(parts_->failure->status));
+  EXPECT_TRUE(parts_->failure->ends_ps);
+  EXPECT_TRUE(parts_->shutdown->working()) << "the next turn ends the run";
+  EXPECT_THAT(TakeCauses(), ElementsAre(Cause::kFacts));
 }
 
 TEST_F(WorkerReportsTest, ALeavingWorkerHandsItsStepsBack) {
@@ -471,8 +476,13 @@ TEST_F(WorkerReportsTest, AGapThatExceedsTheWindowIsClaimedAgain) {
   Ready(0);
   Report(0, {Done(0), Done(1), Done(2)});
   reports_->CompareWithPs(0, Claimed(0, 3));
-  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  ASSERT_TRUE(parts_->abandoned.has_value());
+  EXPECT_EQ(parts_->abandoned->timeline, fleet_->timeline());
+  EXPECT_EQ(parts_->abandoned->remedy, AbandonedTimeline::Remedy::kClaimAgain);
+  EXPECT_FALSE(parts_->training());
   EXPECT_TRUE(Rejected(0));
+  reports_->CompareWithPs(1, Claimed(0, 3));  // before the next turn
+  EXPECT_EQ(parts_->timeline(), 0u);
 }
 
 TEST_F(WorkerReportsTest, APsOfOtherExamplesIsRestored) {
@@ -481,10 +491,12 @@ TEST_F(WorkerReportsTest, APsOfOtherExamplesIsRestored) {
   proto::Claimed claimed = Claimed(0, 0);
   claimed.set_training_examples(0);
   reports_->CompareWithPs(0, claimed);
-  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading) << "it does not know them yet";
+  EXPECT_FALSE(parts_->abandoned.has_value()) << "it does not know them yet";
   claimed.set_training_examples(kExamples + 1);
   reports_->CompareWithPs(0, claimed);
-  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  ASSERT_TRUE(parts_->abandoned.has_value());
+  EXPECT_EQ(parts_->abandoned->remedy, AbandonedTimeline::Remedy::kRestore);
+  EXPECT_FALSE(parts_->training());
 }
 
 TEST_F(WorkerReportsTest, BeforeTrainingTheStepsOfThePsAreTaken) {

@@ -106,6 +106,8 @@ TEST_F(DrainCheckpointTest, AStopWhileThePsAreRestoredLosesWhatWasDone) {
   parts_->opened.reset();
   parts_->scheduler->Close();
   parts_->drain->OnTimelineOver("ps 0 was started again");
+  EXPECT_FALSE(outcome_.has_value()) << "the next turn decides";
+  parts_->drain->CloseEarly();
   EXPECT_THAT(Message(outcome_), HasSubstr("ps 0 was started again"));
   EXPECT_FALSE(parts_->drain->kept());
 }
@@ -218,6 +220,15 @@ TEST_F(DrainCheckpointTest, APsThatLeavesWaitsAWhileForWhoDoesTheRestOfAStep) {
   EXPECT_THAT(cuts_, ElementsAre(1, 1));
   loop_.Advance(seconds(10));
   parts_->drain->NotWritten("ps 0 has applied step 1", /*too_late=*/true);
+  EXPECT_TRUE(ToldToStop(1));
+}
+
+TEST_F(DrainCheckpointTest, APsThatLeavesBeforeTrainingMayGoInTheNextTurn) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  SendDeparting(1);
+  parts_->drain->OnPsDeparting(1);
+  EXPECT_FALSE(ToldToStop(1));
+  parts_->drain->CloseEarly();
   EXPECT_TRUE(ToldToStop(1));
 }
 
