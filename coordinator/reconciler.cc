@@ -35,7 +35,7 @@ void Reconciler::EndOrRestore() {
     if (failure->ends_ps && parts_.shutdown->working()) {
       parts_.shutdown->Fail(std::string(failure->status.message()));
     } else {
-      parts_.shutdown->Over(failure->status);
+      parts_.shutdown->BreakOff(failure->status);
     }
   }
   parts_.drain->CloseEarly();

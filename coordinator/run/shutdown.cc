@@ -68,6 +68,18 @@ void Shutdown::Fail(const std::string& why) {
   DismissWorkers();
 }
 
+void Shutdown::BreakOff(const absl::Status& status) {
+  const bool for_good = IsRestartUseless(ExitCodeOf(status)) && !absl::IsAborted(status);
+  // A coordinator that was rejected or fenced off has ended nothing. Its workers may find the one
+  // that leads.
+  if (!working() || !for_good || !options_.lock->leading()) return Over(status);
+  failure_ = std::string(status.message());
+  job_outcome_ = status;
+  ps_stay_ = true;
+  options_.fleet->Close();
+  DismissWorkers();
+}
+
 void Shutdown::DismissWorkers() {
   Enter(Phase::kDismissingWorkers);
   options_.membership->EndJob(failure_);
@@ -86,6 +98,7 @@ void Shutdown::OnWorkerGone() {
 void Shutdown::DismissPs() {
   if (phase_ != Phase::kDismissingWorkers) return;
   Enter(Phase::kDismissingPs);
+  if (ps_stay_) return DismissEvaluator();
   options_.fleet->Dismiss();
   dismiss_deadline_.Set(kDismissTimeout, [this] { DismissEvaluator(); });
 }
@@ -122,9 +135,9 @@ void Shutdown::OnPsStopping(int ps) {
 void Shutdown::Over(const absl::Status& status) {
   if (over()) return;
   Enter(working() ? Phase::kBrokenOff : Phase::kOver);
-  outcome_ = status;
+  outcome_ = ps_stay_ ? *job_outcome_ : status;
   options_.on_outcome(outcome_);
-  if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());
+  if (!outcome_.ok() && !absl::IsCancelled(outcome_)) failure_ = std::string(outcome_.message());
   // A coordinator that was fenced off does not end the run: another one leads it.
   if (options_.lock->leading() && !absl::IsAborted(status)) KeepOutcome();
   options_.fleet->Close();

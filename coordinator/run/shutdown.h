@@ -24,13 +24,14 @@ namespace shoal {
 // all files are on disk.
 //
 //   working ── Save ──▶ saving ── saved ──▶ dismissing workers ── gone, ──▶ dismissing ps
-//     │ └────── Fail ──────┼─────────────────────▲                or 5 s       │ gone, or 5 s
+//     │ └─ Fail, BreakOff ─┼─────────────────────▲                or 5 s       │ gone, or 5 s
 //     │                    │                                      dismissing the evaluator
 //     │                    │                                                  │ gone
 //     │                    └─ Over, not saved ──────── Over ─────────────────▶ over
 //     └─────── Over ─────▶ broken off
 //
-// No threads of its own; loop thread only; the model is written in Offload.
+// After BreakOff the ps stay, so that step is skipped. No threads of its own; loop thread only; the
+// model is written in Offload.
 class Shutdown {
  public:
   enum class Phase {
@@ -83,7 +84,13 @@ class Shutdown {
   // Ends the job without a model. The ps go too, so that the next start loads a checkpoint.
   // Requires working().
   void Fail(const std::string& why);
-  // Ends at once, in any phase, and only waits for files. No effect if it is over.
+  // This coordinator cannot go on. If it leads the run, and a restart would end in the same way,
+  // tells the workers and the evaluator so first. Otherwise they would look for it, with one
+  // restart after the other. The ps stay. In all other cases, and in any other phase than working,
+  // the same as Over.
+  void BreakOff(const absl::Status& status);
+  // Ends at once, in any phase, and only waits for files. No effect if it is over. A failure that
+  // BreakOff has told stays the outcome.
   void Over(const absl::Status& status);
 
   // A worker is gone. Requires that the run is not working.
@@ -108,6 +115,7 @@ class Shutdown {
   const Options options_;
   Phase phase_ = Phase::kWorking;
   bool found_ = false;
+  bool ps_stay_ = false;                     // since BreakOff
   std::optional<absl::Status> job_outcome_;  // of the job, once workers may go
   std::string failure_;
   absl::Status outcome_;            // for on_over

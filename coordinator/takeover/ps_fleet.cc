@@ -432,6 +432,7 @@ std::optional<PsFleet::Wait> PsFleet::WaitFor(int ps) const {
 }
 
 std::vector<std::string> PsFleet::Waiting() const {
+  if (closed_) return {};
   std::vector<std::string> lines;
   const Time now = options_.loop->Now();
   for (int ps = 0; ps < size(); ++ps) {

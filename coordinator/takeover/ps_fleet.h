@@ -153,7 +153,7 @@ class PsFleet {
   };
   // Returns none if it does not wait for this ps.
   std::optional<Wait> WaitFor(int ps) const;
-  // Describes each wait in a line, for console and status.
+  // Describes each wait in a line, for console and status. Empty after Close.
   std::vector<std::string> Waiting() const;
 
   // The departure of a ps process. A new process in its place starts at kNone.

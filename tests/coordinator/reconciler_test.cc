@@ -138,6 +138,19 @@ TEST_F(ReconcilerTest, BeingFencedOffCountsBeforeOtherFailures) {
   EXPECT_TRUE(absl::IsAborted(*over_)) << *over_;
 }
 
+TEST_F(ReconcilerTest, AFailureForGoodIsToldToTheWorkers) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  parts_->lock->Acquire({}, [](const absl::Status&) {});
+  workers_.Join(0);
+  parts_->Fail({.status = absl::FailedPreconditionError("no room")});
+  Turn();
+  bool told = false;
+  for (const proto::WorkerOrder& order : workers_.Orders(0))
+    told = told || order.job_done().failure() == "no room";
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(parts_->shutdown->over()) << "the worker has not gone";
+}
+
 TEST_F(ReconcilerTest, AFailureThatEndsThePsDismissesTheWorkersFirst) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   workers_.Join(0);

@@ -228,7 +228,8 @@ TEST(TrainingRunTest, AFinishedJobMayTrainLonger) {
     EXPECT_EQ(cluster.run->Status().history_size(), 3);
   }
   ScriptedCluster shorter({.epochs = 1, .directory = directory.path()});
-  shorter.Join(0);
+  EXPECT_THAT(shorter.Join(0).job_failure, HasSubstr(" 39 steps"));
+  shorter.Advance(seconds(6));
   ASSERT_TRUE(shorter.over.has_value());
   EXPECT_THAT(*shorter.over,
               FailsWith(absl::StatusCode::kFailedPrecondition, {" 39 steps", " 13 "}));
@@ -262,6 +263,28 @@ TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
   again.FinishAll(worker);
   EXPECT_EQ(again.run->Status().phase(), "finished");
   EXPECT_TRUE(std::filesystem::exists(again.run_dir() + "/model"));
+}
+
+// No supervisor restarts the coordinator after 78. The workers would look for it for ever.
+TEST(TrainingRunTest, APsThatCannotHoldTheModelEndsTheJobForTheWorkers) {
+  ScriptedCluster cluster({.workers = 1});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->answers_loads = false;
+  cluster.ps[0]->Restart();
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(worker.job_done);
+  proto::ControlReply reply;
+  reply.mutable_load_failed()->set_term(cluster.run->Status().term());
+  reply.mutable_load_failed()->set_reason("no room for 3 TiB");
+  cluster.network.Newest("ps-0:1").Send(reply);
+  cluster.Settle();
+  EXPECT_TRUE(worker.job_done);
+  EXPECT_THAT(worker.job_failure, HasSubstr("no room for 3 TiB"));
+  EXPECT_FALSE(cluster.over.has_value()) << "the worker has not gone";
+  cluster.Disconnect(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(*cluster.over, FailsWith(absl::StatusCode::kFailedPrecondition, {"3 TiB"}));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
 }
 
 // --- The run directory ---------------------------------------------------------------------------

@@ -64,6 +64,7 @@ TEST(TrainingRoundsTest, WithoutANumberARoundHasAStepForEachListedWorker) {
 TEST(TrainingRoundsTest, MoreGradientsThanAnEpochHasAreRejected) {
   ScriptedCluster cluster({.rounds_of = 14});
   cluster.Join(0);
+  cluster.Advance(seconds(6));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_THAT(*cluster.over, FailsWith(absl::StatusCode::kInvalidArgument,
                                        {"$.strategy.gradients_per_update", " 14", " 13 "}));
@@ -308,6 +309,7 @@ TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
   options.ps_incarnation = 2;
   ScriptedCluster cluster(options);
   cluster.Join(0);
+  cluster.Advance(seconds(6));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_THAT(*cluster.over, FailsWith(absl::StatusCode::kFailedPrecondition,
                                        {"10 steps", "8 to 11", "$.steps to 10", "--run_dir"}));
@@ -316,6 +318,7 @@ TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
   cluster.StartCoordinator();
   cluster.Join({.index = 0, .incarnation = 9});
   EXPECT_EQ(cluster.ps[0]->loads.size(), 2u);
+  cluster.Advance(seconds(6));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_THAT(*cluster.over,
               FailsWith(absl::StatusCode::kFailedPrecondition, {"step-000000000010", "8 to 11"}));

@@ -26,6 +26,11 @@ class ShutdownTest : public RunPartsTest {
     MakeParts(MakeJob());
     checkpoint_ = WriteSmallCheckpoint(&store_, 1, 20);
   }
+  void BeginToLead() {
+    lease_.Acquire({}, [](const absl::Status&) {});
+    loop_.RunUntilIdle();
+    ASSERT_TRUE(lease_.leading());
+  }
   bool ModelIsThere() const {
     return std::filesystem::exists(RunPaths{directory_.path()}.model() + "/model.safetensors");
   }
@@ -195,6 +200,66 @@ TEST_F(ShutdownTest, AFailureDismissesAllAndLeavesNoModel) {
   EXPECT_TRUE(absl::IsDataLoss(over_.value_or(absl::OkStatus())));
   EXPECT_EQ(parts_->shutdown->failure(), "not finite");
   EXPECT_FALSE(ModelIsThere());
+}
+
+TEST_F(ShutdownTest, AFailureForGoodIsToldToTheWorkersAndThePsStay) {
+  std::optional<std::string> dismissed;
+  dismiss_evaluator_ = [&](const std::string& failure) { dismissed = failure; };
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  BeginToLead();
+  for (const int index : {0, 1, 2, 3}) workers_.Join(index);
+  ending_->BreakOff(absl::FailedPreconditionError("no room"));
+  EXPECT_EQ(JobDone(0), "no room");
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  EXPECT_EQ(dismissed, std::nullopt);
+  for (const int index : {0, 1, 2, 3}) workers_.Break(index);
+  EXPECT_EQ(dismissed, "no room");
+  EXPECT_FALSE(over_.has_value());
+  ending_->OnEvaluatorGone();
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(*over_)) << *over_;
+  EXPECT_EQ(ending_->failure(), "no room");
+  EXPECT_EQ(ReadRunOutcome(RunPaths{directory_.path()})->exit_code, kExitBadConfiguration);
+  EXPECT_FALSE(ToldToStop(0));
+}
+
+TEST_F(ShutdownTest, AFailureThatARestartMayCureIsNotTold) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  BeginToLead();
+  workers_.Join(0);
+  ending_->BreakOff(absl::UnavailableError("the disk is full"));
+  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  EXPECT_EQ(JobDone(0), std::nullopt);
+  EXPECT_TRUE(absl::IsUnavailable(over_.value_or(absl::OkStatus())));
+}
+
+TEST_F(ShutdownTest, BeingFencedOffEndsNoJob) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  BeginToLead();
+  workers_.Join(0);
+  ending_->BreakOff(absl::AbortedError("fenced off"));
+  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  EXPECT_EQ(JobDone(0), std::nullopt);
+}
+
+TEST_F(ShutdownTest, ACoordinatorThatDoesNotLeadEndsNoJob) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->BreakOff(absl::FailedPreconditionError("another one leads"));
+  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  EXPECT_EQ(JobDone(0), std::nullopt);
+}
+
+TEST_F(ShutdownTest, AStopDoesNotHideAFailureThatIsBeingTold) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  BeginToLead();
+  workers_.Join(0);
+  ending_->BreakOff(absl::FailedPreconditionError("no room"));
+  ending_->Over(absl::CancelledError("stopped"));
+  loop_.RunUntilIdle();
+  EXPECT_EQ(Message(outcome_), "no room");
+  EXPECT_EQ(Message(over_), "no room");
 }
 
 TEST_F(ShutdownTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
