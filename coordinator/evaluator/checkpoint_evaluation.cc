@@ -35,7 +35,7 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
             .path = options_.paths.evaluations(),
             .header = EvaluationsHeader(options_.progress->metric_names()),
             .lines = [this](uint64_t from) { return LinesFrom(from); },
-            .on_idle = [this] { OnWritten(); }}) {}
+            .wakeup = options_.wakeup}) {}
 
 // --- The checkpoints to evaluate ---
 
@@ -357,15 +357,15 @@ std::vector<HistoryLine> CheckpointEvaluation::LinesFrom(uint64_t place) const {
   return lines;
 }
 
-void CheckpointEvaluation::OnWritten() {
-  // The results are in the file now. It decides which checkpoints stay.
+bool CheckpointEvaluation::TakeWritten() {
   const size_t below = csv_.owed_from().value_or(results_.size());
+  const bool wrote = written_ < below;
+  // The results are in the file now. It decides which checkpoints stay.
   for (; written_ < below; ++written_) {
     in_use_->Remove(unwritten_.at(written_));
     unwritten_.erase(written_);
   }
-  wrote_ = true;
-  options_.wakeup->Raise();
+  return wrote;
 }
 
 // --- The end ---

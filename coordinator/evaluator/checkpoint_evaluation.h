@@ -127,8 +127,9 @@ class CheckpointEvaluation {
 
   // True after End once the evaluator has gone, or if there is none.
   bool ended() const { return ended_; }
-  // Returns whether writes of evaluations.csv have ended since the last call.
-  bool TakeWritten() { return std::exchange(wrote_, false); }
+  // Returns whether results were written to evaluations.csv since the last call. Their checkpoints
+  // are in use until this call.
+  bool TakeWritten();
 
   // The checkpoints in use, shared with the code that removes checkpoints.
   std::shared_ptr<CheckpointsInUse> in_use() const { return in_use_; }
@@ -174,7 +175,6 @@ class CheckpointEvaluation {
   void StopCurrent();
   std::optional<StoredCheckpoint> Next() const;
   std::vector<HistoryLine> LinesFrom(uint64_t place) const;
-  void OnWritten();
   bool Owes() const;
   void MaybeEnd();
   void OnEnded();
@@ -194,9 +194,8 @@ class CheckpointEvaluation {
 
   std::vector<CheckpointResult> results_;    // of all coordinators
   std::set<std::string> known_;              // names of the checkpoints in results_
-  size_t written_ = 0;                       // number of results_ on disk
+  size_t written_ = 0;                       // number of results_ on disk at the last TakeWritten
   std::map<size_t, std::string> unwritten_;  // index in results_ -> directory, of the others
-  bool wrote_ = false;                       // see TakeWritten
   CsvWriter csv_;                            // a line for each of results_, by its index
 
   std::optional<std::string> failure_;  // set at the job's end; empty: the job is done

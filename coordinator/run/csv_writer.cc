@@ -79,7 +79,7 @@ void CsvWriter::OnWritten(uint64_t from, const absl::Status& status) {
   // Another process may have changed the file. Writing the whole file may still succeed.
   if (again || (!status.ok() && from > 0)) Write();
   if (!writing_.has_value() && changed_.has_value()) WriteLater();
-  if (!writing_.has_value()) options_.on_idle();
+  if (!writing_.has_value()) options_.wakeup->Raise();
 }
 
 }  // namespace shoal

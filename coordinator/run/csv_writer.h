@@ -11,6 +11,7 @@
 #include "common/rpc/event_loop.h"
 #include "common/rpc/scope.h"
 #include "common/run/history.h"
+#include "coordinator/wakeup.h"
 
 namespace shoal {
 
@@ -28,14 +29,15 @@ class CsvWriter {
   static constexpr Time kRetryWriteAfter = std::chrono::seconds(1);
 
   struct Options {
-    EventLoop* loop = nullptr;    // these outlive this
+    EventLoop* loop = nullptr;    // these and `wakeup` outlive this
     FileSystem* files = nullptr;  // used in Offload only
     std::string path;
     std::string header;
     // Returns the current lines from number `from` on.
     std::function<std::vector<HistoryLine>(uint64_t from)> lines;
-    // No write is in flight: the newest one has succeeded, or failed and is retried later.
-    std::function<void()> on_idle;
+    // Raised when no write is in flight any more: the newest one has succeeded, or failed and is
+    // retried later.
+    Wakeup* wakeup = nullptr;
   };
   // The first write replaces the file.
   explicit CsvWriter(Options options);

@@ -24,7 +24,7 @@ RunHistory::RunHistory(Options options)
             .path = options_.paths.history(),
             .header = HistoryHeader(progress_.metric_names()),
             .lines = [this](uint64_t from) { return LinesFrom(from); },
-            .on_idle = [this] { options_.wakeup->Raise(); }}) {
+            .wakeup = options_.wakeup}) {
   csv_.Hold();
 }
 

@@ -32,12 +32,13 @@ class CsvWriterTest : public testing::Test {
   FakeLoop loop_;
   std::vector<std::string> lines_;
   int idle_ = 0;
+  Wakeup wakeup_{&loop_, [this](Wakeup::Cause) { ++idle_; }};
   CsvWriter writer_{{.loop = &loop_,
                      .files = &disk_,
                      .path = path_,
                      .header = "header\n",
                      .lines = [this](uint64_t from) { return LinesFrom(from); },
-                     .on_idle = [this] { ++idle_; }}};
+                     .wakeup = &wakeup_}};
 };
 
 TEST_F(CsvWriterTest, WritesOneAtATimeWhatHasChanged) {
