@@ -125,6 +125,8 @@ void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::Worke
     }
   }
   parts_.scheduler->ServeQueue();
+  for (const uint64_t step : parts_.scheduler->TakeLeased())
+    parts_.progress.EpochBegins(parts_.plan->EpochOf(step), parts_.options.loop->Now());
 }
 
 void Reconciler::BeginCut(const CutPlan::Cut& cut) {

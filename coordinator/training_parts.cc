@@ -111,15 +111,12 @@ void TrainingRun::MakeWorkers() {
       .on_report = [this](Worker& worker,
                           const proto::WorkerReport& report) { reports_.OnReport(worker, report); },
       .on_gone = [this](Worker& worker, const std::string& why) { reports_.OnGone(worker, why); }});
-  parts_.scheduler = std::make_unique<StepScheduler>(StepScheduler::Options{
-      .loop = parts_.options.loop,
-      .membership = parts_.membership.get(),
-      .window_steps = job.strategy.window_steps,
-      .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
-      .speculate_after = job.strategy.speculate_after,
-      .on_leased = [this](uint64_t step) {
-        parts_.progress.EpochBegins(parts_.plan->EpochOf(step), parts_.options.loop->Now());
-      }});
+  parts_.scheduler = std::make_unique<StepScheduler>(
+      StepScheduler::Options{.loop = parts_.options.loop,
+                             .membership = parts_.membership.get(),
+                             .window_steps = job.strategy.window_steps,
+                             .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+                             .speculate_after = job.strategy.speculate_after});
 }
 
 void TrainingRun::MakeEvaluator() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -138,7 +139,7 @@ StepScheduler::Given StepScheduler::GiveSteps(Worker& worker) {
     if (std::exchange(tried, false)) tried_ = worker.key;
     wanted -= run.count;
     counters_.steps_leased += run.count;
-    options_.on_leased(run.first);
+    leased_.push_back(run.first);
     SendLease(worker, run);
   }
   return Given::kAll;

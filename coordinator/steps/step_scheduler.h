@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/rpc/scope.h"
@@ -41,8 +41,6 @@ class StepScheduler {
     uint64_t window_steps = 0;  // these three: of the job's strategy
     double lease_timeout_seconds = 0;
     double speculate_after = 0;
-    // Called after each lease, with its first step.
-    std::function<void(uint64_t step)> on_leased;
   };
   explicit StepScheduler(Options options) : options_(std::move(options)) {}
 
@@ -100,6 +98,8 @@ class StepScheduler {
   void Offer(Worker& worker);
   // Leases available steps to the workers in the queue.
   void ServeQueue();
+  // Returns the first step of each lease since the last call, without second leases.
+  std::vector<uint64_t> TakeLeased() { return std::exchange(leased_, {}); }
   // After a takeover: leases to the worker the steps that its hello lists. Skips steps whose lease
   // was revoked, and sends it the Resume again: it may have missed that when its stream broke.
   void Hold(Worker& worker);
@@ -195,6 +195,7 @@ class StepScheduler {
   Timer look_again_{options_.loop};                 // to check for slow workers
   std::optional<StepDispatcher::WorkerKey> tried_;  // holds the step that it is tried with
   std::deque<StepDispatcher::WorkerKey> line_;      // connected workers that wait for steps
+  std::vector<uint64_t> leased_;                    // see TakeLeased
   std::optional<Revocation> revocation_;            // in this timeline
   uint64_t leased_again_before_ = 0;                // in former timelines
   uint64_t leased_twice_before_ = 0;

@@ -452,6 +452,16 @@ TEST_F(ReconcilerTest, AfterAFactAllReadyWorkersAreOfferedWork) {
   EXPECT_THAT(workers_.Leases(2), IsEmpty());
 }
 
+TEST_F(ReconcilerTest, TheFirstLeaseStartsTheClockOfItsEpoch) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  workers_.Join(0);
+  Turn();
+  EXPECT_THAT(parts_->scheduler->TakeLeased(), IsEmpty()) << "the turn has taken them";
+  loop_.Advance(seconds(3));
+  DoneBelow(kEpochSteps);
+  EXPECT_EQ(parts_->progress.CloseEpoch(0, loop_.Now()).seconds(), 3);
+}
+
 TEST_F(ReconcilerTest, AfterReportsOnlyTheReportersAreOfferedWork) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   const Worker& reporter = workers_.Join(0);

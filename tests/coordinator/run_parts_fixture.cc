@@ -56,8 +56,7 @@ void RunPartsTest::MakeSteps() {
       StepScheduler::Options{.loop = &loop_,
                              .membership = parts_->membership.get(),
                              .window_steps = job.strategy.window_steps,
-                             .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
-                             .on_leased = [](uint64_t) {}});
+                             .lease_timeout_seconds = job.strategy.lease_timeout_seconds});
   parts_->history = std::make_unique<RunHistory>(RunHistory::Options{.loop = &loop_,
                                                                      .files = RealFileSystem(),
                                                                      .progress = &parts_->progress,

@@ -56,14 +56,12 @@ class StepSchedulerTest : public testing::Test {
 
   FakeLoop loop_;
   JoinedWorkers workers_{&loop_};
-  std::vector<uint64_t> leased_;
   std::string gone_;
   StepScheduler handout_{{.loop = &loop_,
                           .membership = workers_.membership(),
                           .window_steps = 64,
                           .lease_timeout_seconds = 10,
-                          .speculate_after = 3,
-                          .on_leased = [this](uint64_t step) { leased_.push_back(step); }}};
+                          .speculate_after = 3}};
 };
 
 TEST_F(StepSchedulerTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThem) {
@@ -73,7 +71,8 @@ TEST_F(StepSchedulerTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThe
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
   EXPECT_THAT(workers_.Leases(1), ElementsAre(2, 3));
-  EXPECT_THAT(leased_, ElementsAre(0, 2));
+  EXPECT_THAT(handout_.TakeLeased(), ElementsAre(0, 2));
+  EXPECT_THAT(handout_.TakeLeased(), IsEmpty());
   Report(first, {0});
   EXPECT_THAT(workers_.Leases(0), ElementsAre(4));
   EXPECT_FALSE(handout_.Done(first, 0)) << "once";
