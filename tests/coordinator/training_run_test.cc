@@ -361,6 +361,9 @@ TEST(TrainingRunTest, AModelWithoutACheckpointIsNotReplaced) {
   ASSERT_TRUE(MakeDirectories(model).ok());
   ASSERT_TRUE(ReplaceFile(model + "/" + kExportedVariablesName, "trained").ok());
   ScriptedCluster cluster({.directory = directory.path()});
+  EXPECT_FALSE(cluster.over.has_value()) << "its workers may be starting";
+  EXPECT_NE(cluster.Connect({.index = 0}).job_failure, "");
+  cluster.Advance(seconds(6));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_EQ(cluster.over->code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(cluster.over->message()),
