@@ -118,7 +118,7 @@ TEST_F(ReconcilerTest, AFailureOfAPartEndsTheRunInTheNextTurn) {
   EXPECT_FALSE(parts_->working());
   EXPECT_FALSE(parts_->shutdown->over());
   parts_->scheduler->Offer(*workers_.Find(0));
-  parts_->scheduler->ServeLine();
+  parts_->scheduler->ServeQueue();
   EXPECT_EQ(parts_->scheduler->steps().held(worker.key), 0u);
   Turn();
   EXPECT_TRUE(parts_->shutdown->over());
