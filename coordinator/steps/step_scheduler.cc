@@ -102,10 +102,11 @@ void StepScheduler::ServeQueue() {
 }
 
 void StepScheduler::ServeSteps() {
+  const uint64_t share = Share();
   size_t passed_over = 0;  // at the front
   while (passed_over < line_.size()) {
     Worker& worker = *options_.membership->workers().at(line_[passed_over]);
-    const Given given = GiveSteps(worker);
+    const Given given = GiveSteps(worker, share);
     if (given == Given::kNothing) return;  // the workers behind it would get none either
     if (given == Given::kWithheld) {
       ++passed_over;
@@ -117,10 +118,10 @@ void StepScheduler::ServeSteps() {
   }
 }
 
-StepScheduler::Given StepScheduler::GiveSteps(Worker& worker) {
+StepScheduler::Given StepScheduler::GiveSteps(Worker& worker, uint64_t share) {
   if (!MayHave(worker)) return Given::kAll;
   const Time now = options_.loop->Now();
-  const uint64_t ahead = Ahead(worker);
+  const uint64_t ahead = LeasesAhead(worker, share);
   const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
   const uint64_t has = steps_->WorkloadOf(worker.key).steps;
   uint64_t wanted = has + portion <= ahead ? portion : 0;
@@ -145,8 +146,11 @@ StepScheduler::Given StepScheduler::GiveSteps(Worker& worker) {
   return Given::kAll;
 }
 
-uint64_t StepScheduler::Ahead(const Worker& worker) const {
-  return LeasesAhead(worker, span_ / options_.membership->workers().size());
+uint64_t StepScheduler::Share() const {
+  const auto sharers =
+      std::ranges::count_if(options_.membership->workers(),
+                            [this](const auto& worker) { return MayHave(*worker.second); });
+  return span_ / std::max<uint64_t>(static_cast<uint64_t>(sharers), 1);
 }
 
 uint64_t StepScheduler::WorthGiving(const Worker& worker, uint64_t wanted) const {
@@ -211,6 +215,7 @@ void StepScheduler::LeaseSecond() {
 
 void StepScheduler::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
   const Time now = options_.loop->Now();
+  const uint64_t share = Share();
   std::vector<Worker*> fastest_first;
   for (const StepDispatcher::WorkerKey key : line_)
     fastest_first.push_back(options_.membership->workers().at(key).get());
@@ -219,7 +224,8 @@ void StepScheduler::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) 
   });
   for (Worker* const worker : fastest_first) {
     const uint64_t has = steps_->WorkloadOf(worker->key).steps;
-    if (!MayHave(*worker) || has >= (rounds_.has_value() ? 1 : Ahead(*worker))) continue;
+    const uint64_t max = rounds_.has_value() ? 1 : LeasesAhead(*worker, share);
+    if (!MayHave(*worker) || has >= max) continue;
     const auto step = steps_->TakeSecond(worker->key, slow, now);
     if (!step.has_value()) continue;
     if (has == 0) worker->last_report = now;

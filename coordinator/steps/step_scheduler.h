@@ -162,9 +162,11 @@ class StepScheduler {
   // How many of the steps that it should have now the worker got. kWithheld: none, as the open
   // steps are reserved for faster workers.
   enum class Given { kNothing, kSome, kAll, kWithheld };
-  Given GiveSteps(Worker& worker);
-  // Returns how many steps the worker should hold.
-  uint64_t Ahead(const Worker& worker) const;
+  // `share`: see Share.
+  Given GiveSteps(Worker& worker, uint64_t share);
+  // Returns the equal share of a worker in the steps that may be out. Only workers that may have
+  // steps count.
+  uint64_t Share() const;
   // Returns how many of `wanted` steps the worker should get without delaying its round.
   uint64_t WorthGiving(const Worker& worker, uint64_t wanted) const;
   // True if the worker was too slow for rounds, has been idle for long, and no other worker is

@@ -294,6 +294,18 @@ TEST_F(StepSchedulerTest, AStreamWithoutAHelloHasNoShare) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
 }
 
+TEST_F(StepSchedulerTest, AWorkerThatMayHaveNoStepsHasNoShare) {
+  workers_.Join(0);
+  workers_.Join(1).ready = false;
+  workers_.Join(2).lost_timeline = true;
+  handout_.Open(
+      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+  handout_.Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
+  EXPECT_THAT(workers_.Leases(2), IsEmpty());
+}
+
 TEST_F(StepSchedulerTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   Worker& worker = workers_.Join(0);
   OfferAll();
