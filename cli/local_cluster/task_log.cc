@@ -9,15 +9,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text/printable.h"
+#include "common/files/file_system.h"
 
 namespace shoal {
 
+// O_NONBLOCK for the open alone, because opening a pipe would wait for a reader. OutputQueue needs
+// a blocking descriptor.
 absl::StatusOr<std::unique_ptr<TaskLog>> TaskLog::Open(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int descriptor =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
   if (descriptor < 0) {
-    return absl::FailedPreconditionError(path +
-                                         ": cannot be opened for writing: " + std::strerror(errno));
+    const int error = errno;
+    if (error == ELOOP && RealFileSystem()->IsLink(path)) return LinkError(path);
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": cannot be opened for writing: ",
+                     error == ENXIO ? "it is a pipe without a reader, or a socket; remove it"
+                                    : std::strerror(error)));
   }
+  fcntl(descriptor, F_SETFL, O_APPEND);
   return std::unique_ptr<TaskLog>(new TaskLog(path, descriptor));
 }
 

@@ -21,7 +21,8 @@ class TaskLog {
   static constexpr size_t kMaxLineBytes = 64 << 10;   // longer lines are split
   static constexpr size_t kMaxShownBytes = 16 << 10;  // per line
 
-  // Appends to the file at `path`: a resumed run keeps its earlier log.
+  // Appends to the file at `path`: a resumed run keeps its earlier log. kFailedPrecondition: the
+  // file cannot be written, is a symbolic link, or is a pipe without a reader.
   static absl::StatusOr<std::unique_ptr<TaskLog>> Open(const std::string& path);
   // Drops output that is not yet in the file.
   ~TaskLog();

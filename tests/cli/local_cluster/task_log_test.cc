@@ -88,6 +88,22 @@ TEST_F(TaskLogTest, WaitsForNoDisk) {
   close(unread);
 }
 
+TEST_F(TaskLogTest, FollowsNoLink) {
+  const std::string target = directory_ / "other.txt";
+  ASSERT_EQ(symlink(target.c_str(), path_.c_str()), 0);
+  const auto log = TaskLog::Open(path_);
+  EXPECT_EQ(log.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(log.status().message(), HasSubstr(path_));
+  EXPECT_NE(access(target.c_str(), F_OK), 0) << "a link's target was made";
+}
+
+TEST_F(TaskLogTest, WaitsForNoReaderOfAPipe) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const auto log = TaskLog::Open(path_);
+  EXPECT_EQ(log.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(log.status().message(), HasSubstr(path_));
+}
+
 TEST_F(TaskLogTest, NamesAFileThatCannotBeWritten) {
   const auto log = TaskLog::Open("/no/such/directory/worker-0.log");
   EXPECT_THAT(log.status().message(), HasSubstr("/no/such/directory/worker-0.log"));
