@@ -37,7 +37,8 @@ class PsLink {
   bool connected() const { return hello_seen_; }
   // When connected() last changed.
   Time since() const { return since_; }
-  // Why the stream broke, or why the last try failed; empty if unknown.
+  // Why there is no connection: the lookup of the name is in progress, the stream broke, or the
+  // last try failed. Empty if unknown.
   std::string last_error() const;
   // Closes the stream and does not reconnect any more.
   void Close();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,6 +141,9 @@ class FakeNetwork : public Network {
     return absl::UnimplementedError("a fake network does not listen");
   }
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
+  bool IsLookingUp(const std::string& address) const override {
+    return looked_up.contains(address);
+  }
 
   // Returns all streams so far, oldest first.
   const std::vector<std::shared_ptr<FarEnd>>& opened() const { return opened_; }
@@ -160,6 +164,8 @@ class FakeNetwork : public Network {
   // Returns the memory lent by the code under test; null if there is none.
   const std::shared_ptr<const SharedMemory>& lent() const { return lent_; }
 
+  // Addresses whose host is being looked up.
+  std::set<std::string> looked_up;
   // Called with each opened stream before its first use; may be empty.
   std::function<void(FarEnd&)> on_open;
 

@@ -490,12 +490,14 @@ std::vector<ParameterExchange::Wait> ParameterExchange::Waits() const {
 std::string ParameterExchange::Waiting() const {
   std::vector<std::string> waiting;
   for (const Wait& wait : Waits()) {
-    const std::string& error = peers_[wait.ps].last_error;
-    waiting.push_back(absl::StrCat("ps ", wait.ps, " at ", options_.addresses[wait.ps],
-                                   wait.connected ? " (no answer)"
-                                   : error.empty()
-                                       ? " (no connection)"
-                                       : absl::StrCat(" (no connection: ", error, ")")));
+    const std::string& address = options_.addresses[wait.ps];
+    std::string why = "no answer";
+    if (!wait.connected) {
+      const std::string error = options_.network->IsLookingUp(address) ? "looking up the name"
+                                                                       : peers_[wait.ps].last_error;
+      why = absl::StrCat("no connection", error.empty() ? "" : ": ", error);
+    }
+    waiting.push_back(absl::StrCat("ps ", wait.ps, " at ", address, " (", why, ")"));
   }
   if (pull_done_ != nullptr && pulls_missing_ == 0)
     waiting.push_back("the transport, which still sends gradients of the former timeline");

@@ -119,6 +119,17 @@ TEST_F(PsLinkTest, ReconnectsWithGrowingPauses) {
   EXPECT_LE(Pause(), milliseconds(51));
 }
 
+TEST_F(PsLinkTest, NamesALookupForAsLongAsItTakes) {
+  network_.looked_up = {"ps-3:1"};
+  EXPECT_EQ(link_->last_error(), "looking up the name");
+  SendHello();
+  EXPECT_EQ(link_->last_error(), "") << "another stream looks it up";
+  Break("reset");
+  EXPECT_EQ(link_->last_error(), "looking up the name");
+  network_.looked_up = {};
+  EXPECT_EQ(link_->last_error(), "reset");
+}
+
 TEST_F(PsLinkTest, APeerThatSpeaksAnotherLanguageIsDroppedAndTriedAgain) {
   SendHello();
   FarEnd& before = ps();

@@ -100,6 +100,18 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   EXPECT_THAT(TakeEvents(), ElementsAre("pulled"));
 }
 
+TEST_F(ParameterExchangeTest, TheWaitNamesALookupForAsLongAsItTakes) {
+  exchange_->SetTimeline(kTimeline);
+  exchange_->PullAll([] {});
+  network_.looked_up = {"ps-0:1"};
+  EXPECT_EQ(exchange_->Waiting(),
+            "ps 0 at ps-0:1 (no connection: looking up the name), ps 1 at ps-1:1 (no connection)");
+  Break(0);
+  EXPECT_THAT(exchange_->Waiting(), HasSubstr("ps-0:1 (no connection: looking up the name)"));
+  network_.looked_up = {};
+  EXPECT_THAT(exchange_->Waiting(), HasSubstr("ps-0:1 (no connection: connection reset)"));
+}
+
 TEST_F(ParameterExchangeTest, SaysOfEachChunkThatItIsThere) {
   Connect();
   exchange_->PullAll([this] { events_.push_back("pulled"); });
