@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
+#include "common/base/utf8.h"
 
 namespace shoal {
 
@@ -37,14 +38,14 @@ std::string FormatEvaluation(const TrainedModel& trained, const EvaluationReport
 }
 
 std::string EvaluationToJson(const TrainedModel& trained, const EvaluationReport& report) {
-  nlohmann::ordered_json json = {{"checkpoint", trained.checkpoint},
+  nlohmann::ordered_json json = {{"checkpoint", EscapeInvalidUtf8(trained.checkpoint)},
                                  {"step", trained.step},
                                  {"averaged", trained.averaged},
                                  {"examples", report.examples},
                                  {"loss", report.loss}};
   json["metrics"] = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : report.metrics) json["metrics"][name] = value;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  for (const auto& [name, value] : report.metrics) json["metrics"][EscapeInvalidUtf8(name)] = value;
+  return json.dump() + "\n";
 }
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/utf8.h"
 #include "worker/compute/op_math/softmax_rows.h"
 
 // .npy (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), version 1.0:
@@ -39,7 +40,7 @@ std::string Digits(float value) {
 std::string JsonNumber(float value) { return std::isfinite(value) ? Digits(value) : "null"; }
 
 std::string JsonString(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(EscapeInvalidUtf8(text)).dump();
 }
 
 std::string CsvField(const std::string& text) {

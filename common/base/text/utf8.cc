@@ -1,5 +1,8 @@
 #include "common/base/text/utf8.h"
 
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text/printable.h"
 
@@ -32,6 +35,21 @@ bool IsUtf8(std::string_view text) {
     text.remove_prefix(size);
   }
   return true;
+}
+
+std::string EscapeInvalidUtf8(std::string_view text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  while (!text.empty()) {
+    const size_t size = Utf8CharacterBytes(text);
+    if (size > 0) {
+      escaped.append(text.substr(0, size));
+    } else {
+      absl::StrAppend(&escaped, absl::CHexEscape(std::string(1, text[0])));
+    }
+    text.remove_prefix(std::max<size_t>(size, 1));
+  }
+  return escaped;
 }
 
 absl::Status CheckUtf8Path(const std::string& path) {

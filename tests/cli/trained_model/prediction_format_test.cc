@@ -62,6 +62,13 @@ TEST(PredictionFormatTest, JsonIsNestedAsTheOutputIs) {
             "{\"example\": \"x\", \"output\": null}\n");
 }
 
+TEST(PredictionFormatTest, JsonKeepsNamesApartThatAreNotUtf8) {
+  const auto json = JsonPredictions({.shape = {2}, .class_names = {"\xff", "\xfe"}});
+  EXPECT_EQ(RowOf(*json, "a\xff.png", {1, 2}),
+            "{\"example\": \"a\\\\xff.png\", \"output\": {\"\\\\xff\": 1, \"\\\\xfe\": 2}}\n");
+  EXPECT_NE(RowOf(*json, "a\xfe.png", {1, 2}), RowOf(*json, "a\xff.png", {1, 2}));
+}
+
 // In its place, so that the rows of the others stay where they are.
 TEST(PredictionFormatTest, AnExampleThatCannotBeReadHasARowWithoutValues) {
   const PredictionRows rows{.shape = {3}}, best{.shape = {3}, .top = 1};

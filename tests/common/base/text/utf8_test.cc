@@ -17,6 +17,13 @@ TEST(Utf8Test, RejectsAllElse) {
     EXPECT_FALSE(IsUtf8(text)) << testing::PrintToString(text);
 }
 
+TEST(Utf8Test, EachByteThatIsNotUtf8IsEscaped) {
+  EXPECT_EQ(EscapeInvalidUtf8("Größe/日本語\n\x1b\\"), "Größe/日本語\n\x1b\\");
+  EXPECT_EQ(EscapeInvalidUtf8("a\xff.png"), "a\\xff.png");
+  EXPECT_EQ(EscapeInvalidUtf8("\xe6\x97"), "\\xe6\\x97") << "half a character";
+  EXPECT_EQ(EscapeInvalidUtf8(""), "");
+}
+
 TEST(Utf8Test, APathThatIsNotUtf8IsRejected) {
   EXPECT_TRUE(CheckUtf8Path("/tmp/Größe/日本語").ok());
   const absl::Status status = CheckUtf8Path("/tmp/a\xff/b");
