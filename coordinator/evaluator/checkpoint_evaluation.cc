@@ -14,7 +14,7 @@ namespace shoal {
 namespace {
 
 constexpr int kMaxWanted = 16;  // an evaluator requests fewer at once
-// At the end, an evaluator that has not gone after this time counts as gone.
+// At the end, an evaluator that has not come and gone after this time counts as gone.
 constexpr Time kEvaluatorDismissTimeout = std::chrono::seconds(5);
 constexpr size_t kMinKept = 2;  // the same as in CheckpointStore
 
@@ -150,11 +150,7 @@ void CheckpointEvaluation::SendNext() {
 
 void CheckpointEvaluation::OnEvaluatorReady() {
   said_it_is_not_there_ = false;
-  if (dismissed_) {
-    proto::EvaluatorOrder order;
-    order.mutable_job_done()->set_failure(*failure_);
-    return peer_.Send(order);
-  }
+  if (dismissed_) return;  // the Welcome told it
   SendNext();
   options_.wakeup->Raise();
 }
@@ -401,10 +397,11 @@ void CheckpointEvaluation::MaybeEnd() {
     }
   }
   dismissed_ = true;
-  if (!peer_.connected()) return OnEnded();
-  proto::EvaluatorOrder order;
-  order.mutable_job_done()->set_failure(*failure_);
-  peer_.Send(order);
+  peer_.EndJob(*failure_);
+  // When a job fails early, a listed evaluator may still be starting. It must learn of the end.
+  const bool may_come =
+      options_.listed && !failure_->empty() && peer_.state() != EvaluatorPeer::State::kLeft;
+  if (!peer_.connected() && !may_come) return OnEnded();
   dismiss_deadline_.Set(kEvaluatorDismissTimeout, [this] { OnEnded(); });
 }
 

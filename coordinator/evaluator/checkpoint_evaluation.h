@@ -122,10 +122,11 @@ class CheckpointEvaluation {
 
   // The job is at its end. Evaluates the awaited checkpoints unless the job has failed, then
   // dismisses the evaluator; ended() is true afterwards. Does not wait for an evaluator that has
-  // been absent for longer than kEvaluatorPatience.
+  // been absent for longer than kEvaluatorPatience. If the job has failed, waits a while for a
+  // listed evaluator that is absent, because it may still be starting.
   void End(const std::string& failure);
 
-  // True after End once the evaluator has gone, or if there is none.
+  // True after End once the evaluator has gone, or if none comes.
   bool ended() const { return ended_; }
   // Returns whether results were written to evaluations.csv since the last call. Their checkpoints
   // are in use until this call.

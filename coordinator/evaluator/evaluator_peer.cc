@@ -47,6 +47,11 @@ void EvaluatorPeer::Reject(const proto::Rejected& rejected) {
   Gone(State::kLost, rejected.reason());
 }
 
+void EvaluatorPeer::EndJob(const std::string& failure) {
+  job_done_.emplace().mutable_job_done()->set_failure(failure);
+  if (connected()) Send(*job_done_);
+}
+
 uint64_t EvaluatorPeer::restarts() const {
   const auto seat = admission_.seats().find(kSeat);
   return seat == admission_.seats().end() ? 0 : seat->second.restarts;
@@ -112,6 +117,7 @@ void EvaluatorPeer::OnHello(uint64_t key, const proto::EvaluatorHello& hello) {
   LogInfo(absl::StrCat("the evaluator has joined (", address_, ", ",
                        Printable(hello.device(), kMaxNameBytes), ", ", hello.threads(),
                        hello.threads() == 1 ? " thread)" : " threads)"));
+  if (job_done_.has_value()) return Send(*job_done_);
   proto::EvaluatorOrder order;
   order.mutable_welcome()->set_job(options_.job_text);
   Send(order);

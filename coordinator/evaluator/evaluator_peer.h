@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -63,6 +64,9 @@ class EvaluatorPeer {
   void Send(const proto::EvaluatorOrder& order) { stream_->Send(MakeMessage(order)); }
   // Sends `reason` to the evaluator, logs it and ends the stream. `final`: a retry is useless.
   void Reject(const std::string& reason, bool final);
+  // Tells the evaluator that the job is over; `failure` is the reason, empty if the job is done.
+  // From now on each new hello gets the same answer, and no welcome.
+  void EndJob(const std::string& failure);
 
  private:
   void OnMessage(uint64_t key, const Message& message);
@@ -82,6 +86,7 @@ class EvaluatorPeer {
   uint64_t test_examples_ = 0;
   std::string address_;
   std::string detail_;
+  std::optional<proto::EvaluatorOrder> job_done_;
 };
 
 // "preparing", "up", "lost", "left".
