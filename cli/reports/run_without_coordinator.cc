@@ -97,7 +97,7 @@ std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir) {
   status.set_error(failure->cause);
   status.set_exit_code(static_cast<uint32_t>(failure->exit_code));
   status.set_run_dir(run.directory);
-  FillHistory(ReadHistory(run.history()).epochs, &status);
+  FillHistory(ReadHistory(run.history()).value_or(History()).epochs, &status);
   return status;
 }
 
@@ -116,7 +116,7 @@ std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir) {
   status.set_phase("finished");
   status.set_epochs(job->epochs > 0 ? job->epochs : manifest.epoch + 1);
   status.set_run_dir(run.directory);
-  FillHistory(ReadHistory(run.history()).epochs, &status);
+  FillHistory(ReadHistory(run.history()).value_or(History()).epochs, &status);
   FillVerdict(*verdict, &status);
   return status;
 }

@@ -175,7 +175,8 @@ class Training {
     if (decision.state == RunDirectory::State::kResumed) {
       console_.Print(absl::StrCat("resuming from step ", decision.step, " (",
                                   ShortPath(decision.checkpoint), ")"));
-    } else if (const size_t epochs = ReadHistory(run_->paths().history()).epochs.size();
+    } else if (const size_t epochs =
+                   ReadHistory(run_->paths().history()).value_or(History()).epochs.size();
                epochs > 0) {
       console_.Print(absl::StrCat(
           "there is no checkpoint to go on from: training begins at step 0 again, and its curves "
@@ -295,8 +296,10 @@ class Training {
 
   void Conclude(const Supervisor& supervisor, TrainingDisplay* display) {
     exit_code_ = supervisor.exit_code();
-    const History history = ReadHistory(run_->paths().history());
-    if (!history.problem.empty()) console_.PrintError(history.problem);
+    const absl::StatusOr<History> read = ReadHistory(run_->paths().history());
+    const absl::Status problem = read.ok() ? read->damage : read.status();
+    if (!problem.ok()) console_.PrintError(std::string(problem.message()));
+    const History history = read.value_or(History());
     display->PrintRemainingEpochs(history.epochs);
     if (supervisor.outcome() == Supervisor::Outcome::kDone) {
       PrintTable(history.epochs);

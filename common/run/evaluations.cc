@@ -102,13 +102,12 @@ std::string FormatEvaluationLine(const std::vector<std::string>& metric_names,
   return text;
 }
 
-Evaluations ReadEvaluations(const std::string& path, FileSystem* files) {
+absl::StatusOr<Evaluations> ReadEvaluations(const std::string& path, FileSystem* files) {
   Evaluations read;
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxEvaluationsBytes, files);
-  if (!text.ok()) {
-    if (!absl::IsNotFound(text.status())) read.problem = std::string(text.status().message());
-    return read;
-  }
+  if (absl::IsNotFound(text.status())) return read;
+  if (!text.ok()) return text.status();
+  std::string damage;
   std::vector<std::string> columns;
   int number = 0, left_out = 0;
   // Ignores text after the last newline. It is empty, or its writer died. The next evaluator then
@@ -124,11 +123,12 @@ Evaluations ReadEvaluations(const std::string& path, FileSystem* files) {
     if (result.ok()) {
       read.results.push_back(*std::move(result));
     } else if (++left_out == 1) {
-      read.problem = absl::StrCat(path, ":", number, ": ", std::string(result.status().message()),
-                                  "; the line is left out");
+      damage = absl::StrCat(path, ":", number, ": ", std::string(result.status().message()),
+                            "; the line is left out");
     }
   }
-  if (left_out > 1) absl::StrAppend(&read.problem, ", and ", left_out - 1, " more");
+  if (left_out > 1) absl::StrAppend(&damage, ", and ", left_out - 1, " more");
+  if (left_out > 0) read.damage = absl::DataLossError(damage);
   return read;
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/checkpoint/manifest.h"
 #include "common/files/file_system.h"
 
@@ -39,12 +41,14 @@ std::string FormatEvaluationLine(const std::vector<std::string>& metric_names,
 
 struct Evaluations {
   std::vector<CheckpointResult> results;  // in the order of the lines
-  // The problem that reading found, with file and line, in one line; empty if none. Skips invalid
-  // lines. Their checkpoints count as not evaluated.
-  std::string problem;
+  // kDataLoss: invalid lines were skipped, so their checkpoints count as not evaluated. The message
+  // names the first one, with file and line, in one line.
+  absl::Status damage;
 };
 
-// Treats a missing file as empty. Finds columns by name.
-Evaluations ReadEvaluations(const std::string& path, FileSystem* files = RealFileSystem());
+// Treats a missing file as empty. Finds columns by name. Returns an error if the file cannot be
+// read; its lines are then not known.
+absl::StatusOr<Evaluations> ReadEvaluations(const std::string& path,
+                                            FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

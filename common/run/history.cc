@@ -157,13 +157,12 @@ absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& l
   return written;
 }
 
-History ReadHistory(const std::string& path, FileSystem* files) {
+absl::StatusOr<History> ReadHistory(const std::string& path, FileSystem* files) {
   History history;
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxHistoryBytes, files);
-  if (!text.ok()) {
-    if (!absl::IsNotFound(text.status())) history.problem = std::string(text.status().message());
-    return history;
-  }
+  if (absl::IsNotFound(text.status())) return history;
+  if (!text.ok()) return text.status();
+  std::string damage;
   std::vector<std::string> columns;
   int number = 0, left_out = 0;
   // Ignores text after the last newline, which is empty or torn.
@@ -180,11 +179,12 @@ History ReadHistory(const std::string& path, FileSystem* files) {
     if (epoch.ok()) {
       history.epochs.push_back(*std::move(epoch));
     } else if (++left_out == 1) {
-      history.problem = absl::StrCat(path, ":", number, ": ", std::string(epoch.status().message()),
-                                     "; the line is left out");
+      damage = absl::StrCat(path, ":", number, ": ", std::string(epoch.status().message()),
+                            "; the line is left out");
     }
   }
-  if (left_out > 1) absl::StrAppend(&history.problem, ", and ", left_out - 1, " more");
+  if (left_out > 1) absl::StrAppend(&damage, ", and ", left_out - 1, " more");
+  if (left_out > 0) history.damage = absl::DataLossError(damage);
   return history;
 }
 

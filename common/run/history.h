@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/files/file_system.h"
 #include "proto/cluster.pb.h"
@@ -59,13 +60,14 @@ class HistoryFile {
 
 struct History {
   std::vector<proto::EpochResult> epochs;  // in the order of the lines
-  // The problem that reading found, with file and line, in one line; empty if none. Skips invalid
-  // lines.
-  std::string problem;
+  // kDataLoss: invalid lines were skipped. The message names the first one, with file and line, in
+  // one line.
+  absl::Status damage;
 };
 
 // Treats a missing file as an empty history. The first column is the epoch; finds the others by
-// name. Ignores a last line without a newline, whose writer died.
-History ReadHistory(const std::string& path, FileSystem* files = RealFileSystem());
+// name. Ignores a last line without a newline, whose writer died. Returns an error if the file
+// cannot be read; its lines are then not known.
+absl::StatusOr<History> ReadHistory(const std::string& path, FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

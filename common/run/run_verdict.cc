@@ -69,6 +69,11 @@ std::optional<RunVerdict::Best> BestOfEvaluator(const MetricMonitor::Options& op
                           .checkpoint = best};
 }
 
+// A run without its results is bad data to its users, whatever keeps them from being read.
+absl::Status AsDataLoss(const absl::Status& status) {
+  return status.ok() ? status : absl::DataLossError(status.message());
+}
+
 absl::Status NoCheckpoint(const RunPaths& run) {
   return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", run.checkpoints()));
 }
@@ -118,17 +123,18 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
 
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files) {
-  const Evaluations evaluations = ReadEvaluations(run.evaluations(), files);
+  const absl::StatusOr<Evaluations> read = ReadEvaluations(run.evaluations(), files);
   // Unreadable evaluations affect only the choice of the best among them.
+  const Evaluations evaluations = read.ok() ? *read : Evaluations();
   if (callbacks.empty() && evaluations.results.empty()) {
-    return evaluations.problem.empty() ? absl::StatusOr<RunVerdict>(RunVerdict())
-                                       : absl::DataLossError(evaluations.problem);
+    SHOAL_RETURN_IF_ERROR(AsDataLoss(read.ok() ? read->damage : read.status()));
+    return RunVerdict();
   }
-  const History history = ReadHistory(run.history(), files);
-  if (!history.problem.empty()) return absl::DataLossError(history.problem);
+  const absl::StatusOr<History> history = ReadHistory(run.history(), files);
+  SHOAL_RETURN_IF_ERROR(AsDataLoss(history.ok() ? history->damage : history.status()));
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
-  return JudgeRun(callbacks, history.epochs, stored, evaluations.results);
+  return JudgeRun(callbacks, history->epochs, stored, evaluations.results);
 }
 
 std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,

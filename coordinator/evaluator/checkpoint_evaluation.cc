@@ -43,21 +43,22 @@ void CheckpointEvaluation::Begin() {
   if (std::exchange(begun_, true)) return;
   struct Found {
     absl::StatusOr<std::vector<StoredCheckpoint>> stored;
-    Evaluations evaluations;
+    absl::StatusOr<Evaluations> evaluations;
   };
   scope_.Offload(
       Lane::kFiles,
       [store = options_.store, path = options_.paths.evaluations()] {
         return Found{store->List(nullptr), ReadEvaluations(path, store->files())};
       },
-      [this](Found found) { OnRead(found.stored, std::move(found.evaluations)); });
+      [this](const Found& found) { OnRead(found.stored, found.evaluations); });
 }
 
 void CheckpointEvaluation::OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored,
-                                  Evaluations evaluations) {
-  if (!evaluations.problem.empty()) LogWarning(evaluations.problem);
+                                  const absl::StatusOr<Evaluations>& evaluations) {
+  const absl::Status problem = evaluations.ok() ? evaluations->damage : evaluations.status();
+  if (!problem.ok()) LogWarning(std::string(problem.message()));
   if (!stored.ok()) LogWarning(std::string(stored.status().message()));
-  results_ = std::move(evaluations.results);
+  results_ = evaluations.value_or(Evaluations()).results;
   written_ = results_.size();
   for (const CheckpointResult& result : results_) known_.insert(result.checkpoint);
   read_ = true;

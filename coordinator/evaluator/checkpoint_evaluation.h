@@ -158,7 +158,8 @@ class CheckpointEvaluation {
     uint64_t batches = 0;
     bool verifying = false;
   };
-  void OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored, Evaluations evaluations);
+  void OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored,
+              const absl::StatusOr<Evaluations>& evaluations);
   bool IsKnown(const StoredCheckpoint& checkpoint) const;
   bool IsWanted(const StoredCheckpoint& checkpoint) const;
   void OnEvaluatorReady();

@@ -41,7 +41,7 @@ void RunHistory::ReadEarlier() {
   csv_.Hold();
   earlier_.clear();
   struct Found {
-    History earlier;
+    absl::StatusOr<History> earlier;
     absl::StatusOr<RunVerdict> verdict;
   };
   reading_.emplace(options_.loop);
@@ -50,9 +50,11 @@ void RunHistory::ReadEarlier() {
       [paths = options_.paths, callbacks = options_.callbacks, files = options_.files] {
         return Found{ReadHistory(paths.history(), files), ReadRunVerdict(callbacks, paths, files)};
       },
-      [this](Found found) {
-        if (!found.earlier.problem.empty()) LogWarning(found.earlier.problem);
-        earlier_ = std::move(found.earlier.epochs);
+      [this](const Found& found) {
+        const absl::Status problem =
+            found.earlier.ok() ? found.earlier->damage : found.earlier.status();
+        if (!problem.ok()) LogWarning(std::string(problem.message()));
+        earlier_ = found.earlier.value_or(History()).epochs;
         read_ = true;
         if (found.verdict.ok()) verdict_ = *found.verdict;
         // Pending changes must not remove earlier lines from the file.

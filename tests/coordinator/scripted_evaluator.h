@@ -138,9 +138,11 @@ inline proto::TaskStatus StatusOfEvaluator(const ScriptedCluster& cluster) {
 }
 
 inline std::vector<CheckpointResult> Lines(const ScriptedCluster& cluster) {
-  const Evaluations read = ReadEvaluations(cluster.run_dir() + "/evaluations.csv");
-  EXPECT_EQ(read.problem, "");
-  return read.results;
+  const absl::StatusOr<Evaluations> read = ReadEvaluations(cluster.run_dir() + "/evaluations.csv");
+  EXPECT_TRUE(read.ok()) << read.status();
+  const Evaluations evaluations = read.value_or(Evaluations());
+  EXPECT_TRUE(evaluations.damage.ok()) << evaluations.damage;
+  return evaluations.results;
 }
 
 inline std::vector<uint64_t> EvaluatedSteps(const ScriptedCluster& cluster) {
@@ -152,8 +154,10 @@ inline std::vector<uint64_t> EvaluatedSteps(const ScriptedCluster& cluster) {
 // By epoch; 0 where there is none.
 inline std::vector<double> TestLosses(const ScriptedCluster& cluster) {
   std::vector<double> losses;
-  const History history = ReadHistory(cluster.run_dir() + "/history.csv");
-  EXPECT_EQ(history.problem, "");
+  const absl::StatusOr<History> read = ReadHistory(cluster.run_dir() + "/history.csv");
+  EXPECT_TRUE(read.ok()) << read.status();
+  const History history = read.value_or(History());
+  EXPECT_TRUE(history.damage.ok()) << history.damage;
   for (const proto::EpochResult& epoch : history.epochs) losses.push_back(epoch.test_loss());
   return losses;
 }

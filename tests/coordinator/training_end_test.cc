@@ -358,7 +358,7 @@ TEST(TrainingRunTest, AnEpochThatIsGoneOnWithHasTheFiguresOfAllItsSteps) {
     again.loss = 0;
     cluster.FinishAll(again);
     const std::vector<proto::EpochResult> epochs =
-        ReadHistory(cluster.run_dir() + "/history.csv").epochs;
+        ReadHistory(cluster.run_dir() + "/history.csv").value_or(History()).epochs;
     ASSERT_EQ(epochs.size(), 2u);
     EXPECT_NEAR(epochs[0].loss(), 13 * 96 / 200.0, 1e-6);
     EXPECT_EQ(epochs[0].examples(), 200u);
@@ -392,7 +392,7 @@ TEST(TrainingRunTest, TheHistorySaysOfHowManyExamplesItsFiguresAre) {
   cluster.StartCoordinator();
   cluster.FinishAll(cluster.Join(0));
   const std::vector<proto::EpochResult> epochs =
-      ReadHistory(cluster.run_dir() + "/history.csv").epochs;
+      ReadHistory(cluster.run_dir() + "/history.csv").value_or(History()).epochs;
   ASSERT_EQ(epochs.size(), 2u);
   EXPECT_EQ(epochs[0].examples(), 168u);
   EXPECT_EQ(epochs[1].examples(), 200u);

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 std::vector<proto::EpochResult> Read(const std::string& text) {
   const TemporaryDirectory directory;
   std::ofstream(directory / "history.csv") << text;
-  return ReadHistory(directory / "history.csv").epochs;
+  return ReadHistory(directory / "history.csv").value_or(History()).epochs;
 }
 
 TEST(HistoryTableTest, HasAColumnForEachResult) {

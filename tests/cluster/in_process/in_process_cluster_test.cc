@@ -34,8 +34,10 @@ class InProcessClusterTest : public testing::Test {
 // What the epochs of a run have come to on the test set, to the last digit.
 std::vector<std::string> TestResults(const std::string& run_dir) {
   std::vector<std::string> results;
-  const History history = ReadHistory(run_dir + "/history.csv");
-  EXPECT_EQ(history.problem, "");
+  const absl::StatusOr<History> read = ReadHistory(run_dir + "/history.csv");
+  EXPECT_TRUE(read.ok()) << read.status();
+  const History history = read.value_or(History());
+  EXPECT_TRUE(history.damage.ok()) << history.damage;
   for (const proto::EpochResult& epoch : history.epochs) {
     std::string& result = results.emplace_back(absl::StrCat(ExactNumber(epoch.test_loss())));
     for (const proto::MetricValue& metric : epoch.test_metrics())
@@ -83,9 +85,10 @@ TEST_F(InProcessClusterTest, AnEvaluatorFindsWhatWorkersFind) {
   EXPECT_EQ(TestResults(other), TestResults(run_dir_));
   ExpectSameBits(ReadModel(other), ReadModel(run_dir_));
   std::set<std::string> evaluated;
-  const Evaluations evaluations = ReadEvaluations(other + "/evaluations.csv");
-  EXPECT_EQ(evaluations.problem, "");
-  for (const CheckpointResult& each : evaluations.results)
+  const absl::StatusOr<Evaluations> evaluations = ReadEvaluations(other + "/evaluations.csv");
+  ASSERT_TRUE(evaluations.ok()) << evaluations.status();
+  EXPECT_TRUE(evaluations->damage.ok()) << evaluations->damage;
+  for (const CheckpointResult& each : evaluations->results)
     EXPECT_TRUE(evaluated.insert(each.checkpoint).second) << each.checkpoint << " twice";
   EXPECT_GT(evaluated.size(), 4u);
 }

@@ -32,6 +32,11 @@ CheckpointResult Result(const std::string& checkpoint, uint64_t step, double los
 class EvaluationsTest : public testing::Test {
  protected:
   void Write(const std::string& text) { ASSERT_TRUE(ReplaceFile(path_, text).ok()); }
+  Evaluations Read() const {
+    const absl::StatusOr<Evaluations> read = ReadEvaluations(path_);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.value_or(Evaluations());
+  }
   const TemporaryDirectory directory_;
   const std::string path_ = directory_.path() + "/evaluations.csv";
 };
@@ -41,8 +46,8 @@ TEST_F(EvaluationsTest, ReadsBackWhatIsWrittenToTheLastDigit) {
   EXPECT_EQ(header, "step,epoch,val_loss,val_accuracy,val_mae,seconds,examples,checkpoint\n");
   Write(header + FormatEvaluationLine(kNames, Result("step-12-1", 12, 0.1)) +
         FormatEvaluationLine(kNames, Result("step-20-1", 20, std::nan(""))));
-  const Evaluations read = ReadEvaluations(path_);
-  EXPECT_THAT(read.problem, IsEmpty());
+  const Evaluations read = Read();
+  EXPECT_TRUE(read.damage.ok()) << read.damage;
   ASSERT_THAT(read.results, SizeIs(2));
   EXPECT_EQ(read.results[0].checkpoint, "step-12-1");
   EXPECT_EQ(read.results[0].step, 12u);
@@ -55,24 +60,31 @@ TEST_F(EvaluationsTest, ReadsBackWhatIsWrittenToTheLastDigit) {
 }
 
 TEST_F(EvaluationsTest, ARunWithoutAnEvaluatorHasNone) {
-  const Evaluations read = ReadEvaluations(path_);
+  const Evaluations read = Read();
   EXPECT_THAT(read.results, IsEmpty());
-  EXPECT_THAT(read.problem, IsEmpty());
+  EXPECT_TRUE(read.damage.ok()) << read.damage;
+}
+
+TEST_F(EvaluationsTest, AFileThatCannotBeReadIsAnError) {
+  const absl::Status status = ReadEvaluations(directory_.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr(directory_.path()));
 }
 
 TEST_F(EvaluationsTest, ATornLineIsNoneAndADamagedOneIsNamed) {
   const std::string line = FormatEvaluationLine(kNames, Result("step-12-1", 12, 0.1));
   Write(EvaluationsHeader(kNames) + line + line.substr(0, line.size() - 3));
-  EXPECT_THAT(ReadEvaluations(path_).results, SizeIs(1));
-  EXPECT_THAT(ReadEvaluations(path_).problem, IsEmpty());
+  EXPECT_THAT(Read().results, SizeIs(1));
+  EXPECT_TRUE(Read().damage.ok());
   for (const std::string wrong :
        {"12,2,1,1,1,1,50\n", "12,2,x,1,1,1,50,step-1\n", "-1,2,1,1,1,1,50,step-1\n",
         "12,0,1,1,1,1,50,step-1\n", "nan,2,1,1,1,1,50,step-1\n", "12,2,1,1,1,1,1e30,step-1\n",
         "12,2,1,1,1,1,50,\n"}) {
     SCOPED_TRACE(wrong);
     Write(EvaluationsHeader(kNames) + wrong + line);
-    EXPECT_THAT(ReadEvaluations(path_).results, SizeIs(1));
-    EXPECT_THAT(ReadEvaluations(path_).problem,
+    EXPECT_THAT(Read().results, SizeIs(1));
+    EXPECT_EQ(Read().damage.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(Read().damage.message()),
                 AllOf(HasSubstr(path_ + ":2: "), HasSubstr("left out")));
   }
 }

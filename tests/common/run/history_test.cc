@@ -25,7 +25,12 @@ class HistoryTest : public ::testing::Test {
  protected:
   History Read(const std::string& text) const {
     std::ofstream(path_, std::ios::binary) << text;
-    return ReadHistory(path_);
+    return ReadWritten();
+  }
+  History ReadWritten() const {
+    const absl::StatusOr<History> history = ReadHistory(path_);
+    EXPECT_TRUE(history.ok()) << history.status();
+    return history.value_or(History());
   }
 
   const TemporaryDirectory directory_;
@@ -84,7 +89,7 @@ TEST(FormatHistoryTest, HasALineForEachEpoch) {
 
 TEST_F(HistoryTest, ReadsWhatWasWritten) {
   const History history = Read(kTwoEpochs);
-  EXPECT_THAT(history.problem, IsEmpty());
+  EXPECT_TRUE(history.damage.ok()) << history.damage;
   ASSERT_THAT(history.epochs, SizeIs(2));
   const proto::EpochResult& first = history.epochs[0];
   EXPECT_EQ(first.examples(), 3u);
@@ -108,13 +113,15 @@ TEST_F(HistoryTest, ColumnsAreFoundByName) {
 }
 
 TEST_F(HistoryTest, AFileThatIsNotThereIsEmpty) {
-  const History history = ReadHistory(path_);
+  const History history = ReadWritten();
   EXPECT_THAT(history.epochs, IsEmpty());
-  EXPECT_THAT(history.problem, IsEmpty());
+  EXPECT_TRUE(history.damage.ok()) << history.damage;
 }
 
-TEST_F(HistoryTest, AFileThatCannotBeReadIsAProblem) {
-  EXPECT_THAT(ReadHistory(directory_.path()).problem, HasSubstr(directory_.path()));
+TEST_F(HistoryTest, AFileThatCannotBeReadIsAnError) {
+  const absl::Status status = ReadHistory(directory_.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr(directory_.path()));
 }
 
 TEST_F(HistoryTest, ALossThatIsNoNumberIsKept) {
@@ -125,12 +132,13 @@ TEST_F(HistoryTest, ALossThatIsNoNumberIsKept) {
 
 TEST_F(HistoryTest, ProblemsNameFileLineAndColumn) {
   const History history = Read("epoch,loss\n1,0.5\n2,much\n3,0.25\n4\n5,\n");
+  EXPECT_EQ(history.damage.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(
-      history.problem,
+      history.damage.message(),
       path_ + ":3: column \"loss\": \"much\" is not a number; the line is left out, and 2 more");
   ASSERT_THAT(history.epochs, SizeIs(2));
   EXPECT_EQ(history.epochs[1].epoch(), 2u);
-  EXPECT_THAT(Read("epoch,loss\n1\n").problem,
+  EXPECT_THAT(std::string(Read("epoch,loss\n1\n").damage.message()),
               EndsWith(":2: has 1 of the header's 2 fields; the line is left out"));
 }
 
@@ -156,7 +164,7 @@ TEST_F(HistoryTest, DamagedLinesAreLeftOut) {
     const History history = Read(header + line + "\n2,0.25,0.5,0.125,0.75,1.0,2.0\n");
     ASSERT_THAT(history.epochs, SizeIs(1)) << line;
     EXPECT_EQ(history.epochs[0].epoch(), 1u) << line;
-    EXPECT_THAT(history.problem, HasSubstr(":2: ")) << line;
+    EXPECT_THAT(history.damage.message(), HasSubstr(":2: ")) << line;
   }
   // No header, or another file.
   EXPECT_THAT(Read("1,0.5\n2,0.25\n").epochs, IsEmpty());
@@ -169,7 +177,7 @@ TEST_F(HistoryTest, WhereverTheLastLineIsCutOffTheOthersAreRead) {
   for (size_t size = last; size < text.size(); ++size) {
     const History history = Read(text.substr(0, size));
     ASSERT_THAT(history.epochs, SizeIs(1)) << text.substr(0, size);
-    EXPECT_THAT(history.problem,
+    EXPECT_THAT(std::string(history.damage.message()),
                 size == last ? "" : path_ + ":3: is cut off; the line is left out");
   }
 }
@@ -248,7 +256,7 @@ TEST_F(HistoryFileTest, WhereverWritingEndsNoLineIsPartOldPartNew) {
     for (files.room = 0; files.room <= line.size(); ++files.room) {
       ASSERT_TRUE(file.Write(0, {Line(0, "1,0.5"), Line(1, "2,0.25")}).ok());
       EXPECT_FALSE(file.Write(1, {Line(1, line)}).ok());
-      for (const proto::EpochResult& epoch : ReadHistory(path_).epochs) {
+      for (const proto::EpochResult& epoch : ReadHistory(path_).value_or(History()).epochs) {
         EXPECT_EQ(epoch.loss(), epoch.epoch() == 0 ? 0.5 : 0.25) << Text();
       }
     }

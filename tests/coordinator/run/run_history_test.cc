@@ -48,7 +48,7 @@ class RunHistoryTest : public testing::Test {
   // The epochs in the file, with their losses; those on the test set behind them.
   std::vector<std::string> Lines() {
     std::vector<std::string> lines;
-    for (const proto::EpochResult& epoch : ReadHistory(Path(), &disk_).epochs) {
+    for (const proto::EpochResult& epoch : ReadHistory(Path(), &disk_).value_or(History()).epochs) {
       lines.push_back(absl::StrCat(epoch.epoch() + 1, ": ", epoch.loss()));
       if (epoch.has_test_loss()) absl::StrAppend(&lines.back(), " ", epoch.test_loss());
     }

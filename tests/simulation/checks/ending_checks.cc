@@ -35,7 +35,7 @@ void EndingChecks::OnJobDone(const std::string& run_dir) const {
 Workload::Ending EndingChecks::EndingAsEvaluated() const {
   std::map<uint64_t, double> losses;
   for (const proto::EpochResult& epoch :
-       ReadHistory(job_.workload().run_dir + "/history.csv", &disk_).epochs) {
+       ReadHistory(job_.workload().run_dir + "/history.csv", &disk_).value_or(History()).epochs) {
     if (epoch.has_test_loss()) losses[epoch.epoch()] = epoch.test_loss();
   }
   return job_.workload().EndingWith(losses);
