@@ -242,6 +242,12 @@ std::vector<std::string> RunView::Waiting() const {
       parts_.drain->not_written_since().has_value();
   const bool is_final = parts_.drain->not_written_since().has_value() ||
                         (all_done && parts_.scheduler->steps().finished());
+  if (!parts_.history->last_read().ok()) {
+    lines.push_back(absl::StrCat("the results of earlier epochs to be read (",
+                                 parts_.history->last_read().message(),
+                                 "), before which no checkpoint is written; retried every ",
+                                 WholeSeconds(CsvWriter::kRetryReadAfter), " s"));
+  }
   if (all_done && !parts_.history->last_write().ok() && parts_.awaits_results()) {
     lines.push_back(absl::StrCat("the epoch's result to be written (",
                                  parts_.history->last_write().message(), "); retried every ",

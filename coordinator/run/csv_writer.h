@@ -27,6 +27,9 @@ class CsvWriter {
  public:
   // Pause before a failed write is retried.
   static constexpr Time kRetryWriteAfter = std::chrono::seconds(1);
+  // Pause before its owner retries a failed read of the file. Until then the owner holds the
+  // writer.
+  static constexpr Time kRetryReadAfter = std::chrono::seconds(1);
 
   struct Options {
     EventLoop* loop = nullptr;    // these and `wakeup` outlive this

@@ -40,28 +40,36 @@ void RunHistory::ReadEarlier() {
   read_ = false;
   csv_.Hold();
   earlier_.clear();
-  struct Found {
-    absl::StatusOr<History> earlier;
-    absl::StatusOr<RunVerdict> verdict;
-  };
+  read_again_.Cancel();
+  Read();
+}
+
+void RunHistory::Read() {
   reading_.emplace(options_.loop);
   reading_->Offload(
       Lane::kFiles,
       [paths = options_.paths, callbacks = options_.callbacks, files = options_.files] {
         return Found{ReadHistory(paths.history(), files), ReadRunVerdict(callbacks, paths, files)};
       },
-      [this](const Found& found) {
-        const absl::Status problem =
-            found.earlier.ok() ? found.earlier->damage : found.earlier.status();
-        if (!problem.ok()) LogWarning(std::string(problem.message()));
-        earlier_ = found.earlier.value_or(History()).epochs;
-        read_ = true;
-        if (found.verdict.ok()) verdict_ = *found.verdict;
-        // Pending changes must not remove earlier lines from the file.
-        TakeEarlier();
-        csv_.Release();
-        options_.wakeup->Raise();
-      });
+      [this](const Found& found) { OnRead(found); });
+}
+
+// The lines that the disk holds are not known before it is read, and a write of the whole file
+// would drop them.
+void RunHistory::OnRead(const Found& found) {
+  if (last_read_.IsNewFailure(found.earlier.status())) {
+    LogWarning(absl::StrCat(std::string(found.earlier.status().message()),
+                            "; retrying. No checkpoint is written before this file can be read"));
+  }
+  if (!found.earlier.ok()) return read_again_.Set(CsvWriter::kRetryReadAfter, [this] { Read(); });
+  if (!found.earlier->damage.ok()) LogWarning(std::string(found.earlier->damage.message()));
+  earlier_ = found.earlier->epochs;
+  read_ = true;
+  TakeVerdict(found.verdict);
+  // Pending changes must not remove earlier lines from the file.
+  TakeEarlier();
+  csv_.Release();
+  options_.wakeup->Raise();
 }
 
 void RunHistory::Begin(const StepPlan& plan, uint64_t base, const Manifest* newest) {
@@ -146,9 +154,15 @@ void RunHistory::ReadVerdict() {
       [callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
         return ReadRunVerdict(callbacks, paths, files);
       },
-      [this](const absl::StatusOr<RunVerdict>& verdict) {
-        if (verdict.ok()) verdict_ = *verdict;
-      });
+      [this](const absl::StatusOr<RunVerdict>& verdict) { TakeVerdict(verdict); });
+}
+
+void RunHistory::TakeVerdict(const absl::StatusOr<RunVerdict>& verdict) {
+  if (last_verdict_.IsNewFailure(verdict.status())) {
+    LogWarning(absl::StrCat("cannot tell which epoch is the best: ",
+                            std::string(verdict.status().message())));
+  }
+  if (verdict.ok()) verdict_ = *verdict;
 }
 
 void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,

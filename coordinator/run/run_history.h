@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/callback/callback.h"
 #include "common/checkpoint/manifest.h"
+#include "common/log/last_result.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/scope.h"
 #include "common/run/history.h"
@@ -40,10 +41,12 @@ class RunHistory {
   explicit RunHistory(Options options);
 
   // Reads the results of earlier coordinators, again if they were read before: they may have
-  // changed. No step waits for this, as a disk may hang.
+  // changed. Retries a failed read every second. No step waits for this, as a disk may hang.
   void ReadEarlier();
   // True once they are read. Nothing is written before.
   bool read() const { return read_; }
+  // The result of the newest read; OK before the first one.
+  const absl::Status& last_read() const { return last_read_.result(); }
   // True once they are read and Begin was called: the history can take results.
   bool takes_results() const { return read_ && plan_.has_value(); }
 
@@ -75,7 +78,15 @@ class RunHistory {
   const absl::Status& last_write() const { return csv_.last_write(); }
 
  private:
+  struct Found {
+    absl::StatusOr<History> earlier;
+    absl::StatusOr<RunVerdict> verdict;
+  };
   std::vector<HistoryLine> LinesFrom(uint64_t epoch) const;
+  void Read();
+  void OnRead(const Found& found);
+  // Keeps the verdict before if this one is an error.
+  void TakeVerdict(const absl::StatusOr<RunVerdict>& verdict);
   // Adds the results of earlier coordinators if they were read after Begin.
   void TakeEarlier();
   void OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
@@ -87,11 +98,14 @@ class RunHistory {
   uint64_t closed_ = 0;
   std::vector<proto::EpochResult> earlier_;  // results of earlier coordinators
   bool read_ = false;                        // earlier_ is known
+  LastResult last_read_;                     // of history.csv
   RunVerdict verdict_;
+  LastResult last_verdict_;
   bool running_callbacks_ = false;
   Time run_again_at_{};           // after a failure
   CsvWriter csv_;                 // a line for each epoch; held while earlier_ is being read
-  std::optional<Scope> reading_;  // of the newest ReadEarlier; a new one drops the read before
+  std::optional<Scope> reading_;  // of the newest read; a new one drops the read before
+  Timer read_again_{options_.loop};
   const Scope scope_{options_.loop};
 };
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/common/metrics/sample_value.h"
 #include "tests/coordinator/run_parts_fixture.h"
 
@@ -67,6 +69,15 @@ TEST_F(RunViewTest, AStoppedRunIsStoppingUntilItsProcessEnds) {
   parts_->drain->Stop();
   ASSERT_TRUE(parts_->shutdown->over());
   EXPECT_EQ(View().phase(), RunPhase::kStopping);
+}
+
+TEST_F(RunViewTest, AHistoryThatCannotBeReadIsWaitedFor) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Train();
+  std::filesystem::create_directory(RunPaths{directory_.path()}.history());
+  history_.ReadEarlier();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(View().Status().waiting(), ElementsAre(HasSubstr("/history.csv")));
 }
 
 TEST_F(RunViewTest, StatusHasTheStepsTheTasksAndTheirHolders) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "common/log/logging.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/coordinator/run/full_disk.h"
 #include "tests/fakes/fake_loop.h"
@@ -116,6 +117,44 @@ TEST_F(RunHistoryTest, WhatIsReadBeforeTrainingBeginsStaysInTheFile) {
   StartAnew();
   loop_.RunUntilIdle();
   EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+}
+
+TEST_F(RunHistoryTest, AFailedReadIsRetriedAndEarlierLinesStay) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  loop_.RunUntilIdle();
+  disk_.unreadable = Path();
+  StartAnew();
+  history_->Begin(plan_, 2, nullptr);
+  FinishEpoch(1, 2);
+  loop_.Advance(seconds(5));
+  EXPECT_FALSE(history_->read());
+  EXPECT_EQ(history_->last_read().code(), absl::StatusCode::kUnknown);
+  EXPECT_THAT(history_->Owed(), HasSubstr(Path()));
+  disk_.unreadable.clear();
+  EXPECT_THAT(Lines(), ElementsAre("1: 3")) << "it is still that of the coordinator before";
+  loop_.Advance(seconds(1));
+  EXPECT_TRUE(history_->read());
+  EXPECT_TRUE(history_->last_read().ok());
+  EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
+}
+
+TEST_F(RunHistoryTest, AFailedReadIsLoggedOnce) {
+  loop_.RunUntilIdle();
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  disk_.unreadable = Path();
+  for (int i = 0; i < 3; ++i) {
+    history_->ReadVerdict();
+    loop_.RunUntilIdle();
+  }
+  EXPECT_THAT(log, ElementsAre(HasSubstr(Path())));
+  log.clear();
+  history_->ReadEarlier();
+  loop_.Advance(seconds(5));
+  EXPECT_THAT(log, ElementsAre(HasSubstr(Path())));
+  SendLogTo({});
 }
 
 TEST_F(RunHistoryTest, EpochsThatDidNotHappenGoFromTheFileAtOnce) {
