@@ -40,32 +40,39 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
 // --- The checkpoints to evaluate ---
 
 void CheckpointEvaluation::Begin() {
-  if (std::exchange(begun_, true)) return;
-  struct Found {
-    absl::StatusOr<std::vector<StoredCheckpoint>> stored;
-    absl::StatusOr<Evaluations> evaluations;
-  };
+  if (!std::exchange(begun_, true)) Read();
+}
+
+void CheckpointEvaluation::Read() {
   scope_.Offload(
       Lane::kFiles,
       [store = options_.store, path = options_.paths.evaluations()] {
         return Found{store->List(nullptr), ReadEvaluations(path, store->files())};
       },
-      [this](const Found& found) { OnRead(found.stored, found.evaluations); });
+      [this](const Found& found) { OnRead(found); });
 }
 
-void CheckpointEvaluation::OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored,
-                                  const absl::StatusOr<Evaluations>& evaluations) {
-  const absl::Status problem = evaluations.ok() ? evaluations->damage : evaluations.status();
-  if (!problem.ok()) LogWarning(std::string(problem.message()));
-  if (!stored.ok()) LogWarning(std::string(stored.status().message()));
-  results_ = evaluations.value_or(Evaluations()).results;
+// Until both are read, no result is counted. Otherwise a write of the whole file would drop lines
+// that the disk holds, and checkpoints would be evaluated again.
+void CheckpointEvaluation::OnRead(const Found& found) {
+  absl::Status failure = found.evaluations.status();
+  failure.Update(found.stored.status());
+  if (last_read_.IsNewFailure(failure)) {
+    LogWarning(absl::StrCat(std::string(failure.message()),
+                            "; retrying. No evaluator gets a checkpoint before this can be read"));
+  }
+  if (!failure.ok()) {
+    read_again_.Set(CsvWriter::kRetryReadAfter, [this] { Read(); });
+    return MaybeEnd();
+  }
+  const absl::Status& damage = found.evaluations->damage;
+  if (!damage.ok()) LogWarning(std::string(damage.message()));
+  results_ = found.evaluations->results;
   written_ = results_.size();
   for (const CheckpointResult& result : results_) known_.insert(result.checkpoint);
   read_ = true;
-  if (stored.ok()) {
-    for (auto each = stored->rbegin(); each != stored->rend(); ++each) {
-      if (each->manifest.finite()) backlog_.Add(*each);
-    }
+  for (auto each = found.stored->rbegin(); each != found.stored->rend(); ++each) {
+    if (each->manifest.finite()) backlog_.Add(*each);
   }
   for (const StoredCheckpoint& each : std::exchange(added_, {})) Add(each);
   SendNext();
@@ -100,7 +107,7 @@ bool CheckpointEvaluation::IsWanted(const StoredCheckpoint& checkpoint) const {
 
 bool CheckpointEvaluation::WillBring(const StoredCheckpoint& checkpoint) const {
   if (!peer_.present()) return false;
-  if (!read_) return true;
+  if (!read_) return last_read_.result().ok();
   return backlog_.Has(checkpoint.directory) ||
          (current_.has_value() && current_->checkpoint.directory == checkpoint.directory);
 }
@@ -385,16 +392,26 @@ bool CheckpointEvaluation::Owes() const {
                      [this](const StoredCheckpoint& each) { return IsWanted(each); });
 }
 
+bool CheckpointEvaluation::MayBringOwed() const {
+  const bool in_time = options_.loop->Now() - ending_at_ < kEvaluatorPatience;
+  const bool expected = options_.listed || peer_.state() == EvaluatorPeer::State::kLost;
+  const bool there = peer_.connected() || peer_.present();
+  if (!last_read_.result().ok()) return in_time && (there || expected);
+  return !read_ || there || (expected && in_time);
+}
+
 void CheckpointEvaluation::MaybeEnd() {
   if (!failure_.has_value() || dismissed_) return;
   if (Owes()) {
-    const bool expected = options_.listed || peer_.state() == EvaluatorPeer::State::kLost;
-    const bool comes = expected && options_.loop->Now() - ending_at_ < kEvaluatorPatience;
-    if (!read_ || peer_.connected() || peer_.present() || comes) return;
+    if (MayBringOwed()) return;
     // Without an evaluator in this run, no such result was expected.
     if (!peer_.address().empty()) {
-      LogWarning("the last checkpoint is not evaluated: the evaluator is gone (" + peer_.detail() +
-                 "); `shoal evaluate " + options_.paths.directory + "` computes the same");
+      const absl::Status& read = last_read_.result();
+      LogWarning(
+          absl::StrCat("the last checkpoint is not evaluated: ",
+                       read.ok() ? absl::StrCat("the evaluator is gone (", peer_.detail(), ")")
+                                 : std::string(read.message()),
+                       "; `shoal evaluate ", options_.paths.directory, "` computes the same"));
     }
   }
   dismissed_ = true;

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/log/last_result.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/scope.h"
 #include "common/run/evaluations.h"
@@ -102,8 +104,8 @@ class CheckpointEvaluation {
   // Takes over a new Evaluate stream; returns the callbacks for it.
   StreamCallbacks Accept(std::unique_ptr<Stream> stream) { return peer_.Accept(std::move(stream)); }
 
-  // This coordinator leads the run: begins with the checkpoints on disk. Only the first call
-  // counts.
+  // This coordinator leads the run: begins with the checkpoints on disk, and retries a failed read
+  // every second. Only the first call counts.
   void Begin();
   // A checkpoint was written.
   void Add(const StoredCheckpoint& checkpoint);
@@ -113,8 +115,10 @@ class CheckpointEvaluation {
   void Tick();
 
   // Returns whether the evaluator handles the end of this epoch: it is present and has not failed
-  // at it.
-  bool Takes(uint64_t epoch) const { return peer_.present() && !skipped_.contains(epoch); }
+  // at it, and the disk can be read.
+  bool Takes(uint64_t epoch) const {
+    return peer_.present() && !skipped_.contains(epoch) && last_read_.result().ok();
+  }
   // Returns whether the evaluator will bring the result of this checkpoint.
   bool WillBring(const StoredCheckpoint& checkpoint) const;
   // Workers evaluate because the evaluator is missing. Logs this once, if one was expected.
@@ -122,8 +126,9 @@ class CheckpointEvaluation {
 
   // The job is at its end. Evaluates the awaited checkpoints unless the job has failed, then
   // dismisses the evaluator; ended() is true afterwards. Does not wait for an evaluator that has
-  // been absent for longer than kEvaluatorPatience. If the job has failed, waits a while for a
-  // listed evaluator that is absent, because it may still be starting.
+  // been absent for longer than kEvaluatorPatience, nor that long for a disk that cannot be read.
+  // If the job has failed, waits a while for a listed evaluator that is absent, because it may
+  // still be starting.
   void End(const std::string& failure);
 
   // True after End once the evaluator has gone, or if none comes.
@@ -158,8 +163,12 @@ class CheckpointEvaluation {
     uint64_t batches = 0;
     bool verifying = false;
   };
-  void OnRead(const absl::StatusOr<std::vector<StoredCheckpoint>>& stored,
-              const absl::StatusOr<Evaluations>& evaluations);
+  struct Found {
+    absl::StatusOr<std::vector<StoredCheckpoint>> stored;
+    absl::StatusOr<Evaluations> evaluations;
+  };
+  void Read();
+  void OnRead(const Found& found);
   bool IsKnown(const StoredCheckpoint& checkpoint) const;
   bool IsWanted(const StoredCheckpoint& checkpoint) const;
   void OnEvaluatorReady();
@@ -178,6 +187,8 @@ class CheckpointEvaluation {
   std::optional<StoredCheckpoint> Next() const;
   std::vector<HistoryLine> LinesFrom(uint64_t place) const;
   bool Owes() const;
+  // At the end: whether the results that it owes may still come.
+  bool MayBringOwed() const;
   void MaybeEnd();
   void OnEnded();
 
@@ -187,6 +198,7 @@ class CheckpointEvaluation {
   const std::shared_ptr<CheckpointsInUse> in_use_ = std::make_shared<CheckpointsInUse>();
   bool begun_ = false;
   bool read_ = false;                    // the content of the disk is known
+  LastResult last_read_;                 // of it; a failure is retried
   std::vector<StoredCheckpoint> added_;  // added before it was known
   uint64_t number_ = 0;
   std::optional<Current> current_;
@@ -204,6 +216,7 @@ class CheckpointEvaluation {
   Time ending_at_{};
   bool dismissed_ = false;
   bool ended_ = false;
+  Timer read_again_{options_.loop};
   Timer dismiss_deadline_{options_.loop};
   const Scope scope_{options_.loop};
 };
