@@ -22,6 +22,7 @@ void EndSearch::Look(std::function<void(const RunEnd&)> done) {
        end_of_run = options_.end_of_run, unsound = known ? unsound_ : ""] {
         Found found;
         const auto stored = store->List(nullptr);
+        found.listed = stored.status();
         if (!stored.ok() || stored->empty()) return found;
         const StoredCheckpoint& newest = stored->front();
         if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite())
@@ -35,7 +36,12 @@ void EndSearch::Look(std::function<void(const RunEnd&)> done) {
       },
       [this, done = std::move(done)](const Found& found) {
         looking_ = false;
-        if (stopped_ || !found.end.has_value()) return;
+        if (stopped_) return;
+        if (last_list_.IsNewFailure(found.listed)) {
+          LogWarning(absl::StrCat("cannot look for the end of the run: ",
+                                  std::string(found.listed.message()), "; retrying"));
+        }
+        if (!found.end.has_value()) return;
         if (!found.sound.ok()) return NoteUnsound(found.directory, found.sound);
         done(*found.end);
       });

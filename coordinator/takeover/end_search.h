@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/log/last_result.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/scope.h"
 #include "common/run/run_verdict.h"
@@ -28,14 +29,16 @@ class EndSearch {
   explicit EndSearch(Options options) : options_(std::move(options)) {}
 
   // Passes the end to `done` if the store holds it. Does nothing while a search is in progress, as
-  // a disk may be slow. A checkpoint that does not verify is logged, and not read again for a
-  // while: it may be large, and one thread reads all files.
+  // a disk may be slow. A store that cannot be listed is logged, once for each reason. A checkpoint
+  // that does not verify is logged, and not read again for a while: it may be large, and one thread
+  // reads all files.
   void Look(std::function<void(const RunEnd&)> done);
   // Drops the result of the search in progress.
   void Stop() { stopped_ = true; }
 
  private:
   struct Found {
+    absl::Status listed;  // result of listing the checkpoints
     std::optional<RunEnd> end;
     std::string directory;  // of the run's last checkpoint
     absl::Status sound;     // result of verifying it
@@ -45,6 +48,7 @@ class EndSearch {
   const Options options_;
   bool looking_ = false;
   bool stopped_ = false;
+  LastResult last_list_;
   std::string unsound_;   // the directory of the last checkpoint that did not verify
   Time look_again_at_{};  // it is not read before
   const Scope scope_{options_.loop};

@@ -7,15 +7,28 @@
 #include <vector>
 
 #include "common/base/term.h"
+#include "common/log/logging.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/fake_loop.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+
+// A disk whose directories may not be readable.
+class UnlistedDisk : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override {
+    if (unlisted) return absl::UnknownError("cannot list " + directory);
+    return PassingFileSystem::List(directory);
+  }
+  bool unlisted = false;
+};
 
 class EndSearchTest : public testing::Test {
  protected:
@@ -24,7 +37,8 @@ class EndSearchTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  CheckpointStore store_{directory_.path()};
+  UnlistedDisk disk_;
+  CheckpointStore store_{directory_.path(), &disk_};
   FakeLoop loop_;
   std::vector<std::string> ends_;
   EndSearch search_{{.loop = &loop_,
@@ -55,6 +69,24 @@ TEST_F(EndSearchTest, LooksOnceAtATime) {
   Look();
   loop_.RunUntilIdle();
   EXPECT_EQ(ends_.size(), 2u);
+}
+
+TEST_F(EndSearchTest, AStoreThatCannotBeListedIsLoggedOnce) {
+  const StoredCheckpoint last = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  disk_.unlisted = true;
+  for (int i = 0; i < 3; ++i) {
+    Look();
+    loop_.RunUntilIdle();
+  }
+  SendLogTo({});
+  EXPECT_THAT(log, ElementsAre(HasSubstr(directory_.path())));
+  EXPECT_THAT(ends_, IsEmpty());
+  disk_.unlisted = false;
+  Look();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(ends_, ElementsAre(last.directory));
 }
 
 TEST_F(EndSearchTest, StoppedItReportsNothing) {
