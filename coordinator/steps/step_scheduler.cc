@@ -68,6 +68,7 @@ void StepScheduler::Close() {
   leased_twice_before_ = leased_twice();
   steps_.reset();
   reports_.Clear();
+  sharers_.clear();
   evaluation_.reset();
   revocation_.reset();
   tried_.reset();
@@ -78,8 +79,18 @@ bool StepScheduler::MayHave(const Worker& worker) const {
   return begun_ && !ended_ && worker.ready && !worker.lost_timeline;
 }
 
+bool StepScheduler::CountForShare(const Worker& worker) {
+  const bool may_have = MayHave(worker);
+  if (may_have) {
+    sharers_.insert(worker.key);
+  } else {
+    sharers_.erase(worker.key);
+  }
+  return may_have;
+}
+
 void StepScheduler::Offer(Worker& worker) {
-  if (!MayHave(worker)) return;
+  if (!CountForShare(worker)) return;
   if (evaluation_ != nullptr) {
     while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
       const StepRun batch = evaluation_->batches().Take(worker.key, 1, options_.loop->Now());
@@ -102,11 +113,10 @@ void StepScheduler::ServeQueue() {
 }
 
 void StepScheduler::ServeSteps() {
-  const uint64_t share = Share();
   size_t passed_over = 0;  // at the front
   while (passed_over < line_.size()) {
     Worker& worker = *options_.membership->workers().at(line_[passed_over]);
-    const Given given = GiveSteps(worker, share);
+    const Given given = GiveSteps(worker);
     if (given == Given::kNothing) return;  // the workers behind it would get none either
     if (given == Given::kWithheld) {
       ++passed_over;
@@ -118,10 +128,10 @@ void StepScheduler::ServeSteps() {
   }
 }
 
-StepScheduler::Given StepScheduler::GiveSteps(Worker& worker, uint64_t share) {
-  if (!MayHave(worker)) return Given::kAll;
+StepScheduler::Given StepScheduler::GiveSteps(Worker& worker) {
+  if (!CountForShare(worker)) return Given::kAll;
   const Time now = options_.loop->Now();
-  const uint64_t ahead = LeasesAhead(worker, share);
+  const uint64_t ahead = Ahead(worker);
   const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
   const uint64_t has = steps_->WorkloadOf(worker.key).steps;
   uint64_t wanted = has + portion <= ahead ? portion : 0;
@@ -146,11 +156,8 @@ StepScheduler::Given StepScheduler::GiveSteps(Worker& worker, uint64_t share) {
   return Given::kAll;
 }
 
-uint64_t StepScheduler::Share() const {
-  const auto sharers =
-      std::ranges::count_if(options_.membership->workers(),
-                            [this](const auto& worker) { return MayHave(*worker.second); });
-  return span_ / std::max<uint64_t>(static_cast<uint64_t>(sharers), 1);
+uint64_t StepScheduler::Ahead(const Worker& worker) const {
+  return LeasesAhead(worker, span_ / std::max<uint64_t>(sharers_.size(), 1));
 }
 
 uint64_t StepScheduler::WorthGiving(const Worker& worker, uint64_t wanted) const {
@@ -215,7 +222,6 @@ void StepScheduler::LeaseSecond() {
 
 void StepScheduler::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
   const Time now = options_.loop->Now();
-  const uint64_t share = Share();
   std::vector<Worker*> fastest_first;
   for (const StepDispatcher::WorkerKey key : line_)
     fastest_first.push_back(options_.membership->workers().at(key).get());
@@ -224,8 +230,7 @@ void StepScheduler::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) 
   });
   for (Worker* const worker : fastest_first) {
     const uint64_t has = steps_->WorkloadOf(worker->key).steps;
-    const uint64_t max = rounds_.has_value() ? 1 : LeasesAhead(*worker, share);
-    if (!MayHave(*worker) || has >= max) continue;
+    if (!MayHave(*worker) || has >= (rounds_.has_value() ? 1 : Ahead(*worker))) continue;
     const auto step = steps_->TakeSecond(worker->key, slow, now);
     if (!step.has_value()) continue;
     if (has == 0) worker->last_report = now;
@@ -290,6 +295,7 @@ void StepScheduler::BatchDone(Worker& worker, const proto::EvaluationDone& done)
 }
 
 uint64_t StepScheduler::Release(const Worker& worker) {
+  sharers_.erase(worker.key);  // until it is offered steps again
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
   return open() ? steps_->Release(worker.key) : 0;
 }

@@ -159,14 +159,14 @@ class StepScheduler {
     bool done = false;
   };
   bool MayHave(const Worker& worker) const;
+  // The same, and updates sharers_. Otherwise a report would cost a look at every worker.
+  bool CountForShare(const Worker& worker);
   // How many of the steps that it should have now the worker got. kWithheld: none, as the open
   // steps are reserved for faster workers.
   enum class Given { kNothing, kSome, kAll, kWithheld };
-  // `share`: see Share.
-  Given GiveSteps(Worker& worker, uint64_t share);
-  // Returns the equal share of a worker in the steps that may be out. Only workers that may have
-  // steps count.
-  uint64_t Share() const;
+  Given GiveSteps(Worker& worker);
+  // Returns how many steps the worker should hold.
+  uint64_t Ahead(const Worker& worker) const;
   // Returns how many of `wanted` steps the worker should get without delaying its round.
   uint64_t WorthGiving(const Worker& worker, uint64_t wanted) const;
   // True if the worker was too slow for rounds, has been idle for long, and no other worker is
@@ -198,6 +198,7 @@ class StepScheduler {
   std::optional<StepDispatcher::WorkerKey> tried_;  // holds the step that it is tried with
   std::deque<StepDispatcher::WorkerKey> line_;      // connected workers that wait for steps
   std::vector<uint64_t> leased_;                    // see TakeLeased
+  std::set<StepDispatcher::WorkerKey> sharers_;     // workers that share the steps of the span
   std::optional<Revocation> revocation_;            // in this timeline
   uint64_t leased_again_before_ = 0;                // in former timelines
   uint64_t leased_twice_before_ = 0;

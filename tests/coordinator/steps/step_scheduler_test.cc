@@ -306,6 +306,20 @@ TEST_F(StepSchedulerTest, AWorkerThatMayHaveNoStepsHasNoShare) {
   EXPECT_THAT(workers_.Leases(2), IsEmpty());
 }
 
+TEST_F(StepSchedulerTest, AWorkerThatDrainsGivesUpItsShare) {
+  Worker& first = workers_.Join(0);
+  Worker& second = workers_.Join(1);
+  handout_.Open(
+      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+  handout_.Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0));
+  second.ready = false;
+  Report(second, {1});
+  Report(first, {0});
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(2, 3));
+}
+
 TEST_F(StepSchedulerTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   Worker& worker = workers_.Join(0);
   OfferAll();
