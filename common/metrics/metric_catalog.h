@@ -45,9 +45,9 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Always 1; the version is a label.",
      {"version"}},
     {"shoal_event_loop_lag_seconds", "every", MetricKind::kGauge,
-     "How long this scrape waited for the event loop, on which all of the protocol runs."},
+     "Time that this scrape waited for the event loop, which runs the whole protocol."},
     {"shoal_log_lines_lost_total", "every", MetricKind::kCounter,
-     "Log lines dropped, since stderr was not read."},
+     "Log lines dropped because no process read stderr."},
     {"shoal_rpc_streams", "every", MetricKind::kGauge, "Streams that are open, both ways."},
     {"shoal_rpc_shared_streams", "every", MetricKind::kGauge,
      "Streams whose payloads lie in shared memory, as both ends run on one machine."},
@@ -69,12 +69,12 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "failed; 0 for the others.",
      {"phase"}},
     {"shoal_waits", "coordinator", MetricKind::kGauge,
-     "What the run waits for now, each a line of `shoal status` and of the log."},
+     "Current waits of the run; each is a line of `shoal status` and of the log."},
     {"shoal_waiting_seconds",
      "coordinator",
      MetricKind::kGauge,
-     "How long the coordinator has been waiting for a task, and why; absent while it does "
-     "not wait. For workers, only while none is ready.",
+     "Duration and reason of the coordinator's wait for a task; absent without a wait. For "
+     "workers, only while none is ready.",
      {"type", "index", "why"}},
     {"shoal_term", "coordinator", MetricKind::kGauge, "Number of the coordinator's term."},
     {"shoal_timeline", "coordinator", MetricKind::kGauge,
@@ -89,11 +89,11 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_base_step", "coordinator", MetricKind::kGauge,
      "First step that is not done; all below it are."},
     {"shoal_steps_leased_total", "coordinator", MetricKind::kCounter,
-     "Steps handed out to workers, again included."},
+     "Steps leased to workers, repeats included."},
     {"shoal_steps_leased_again_total", "coordinator", MetricKind::kCounter,
-     "Steps handed out again, since the worker that held them was lost or gave them back."},
+     "Steps leased again because their worker was lost or returned them."},
     {"shoal_steps_leased_twice_total", "coordinator", MetricKind::kCounter,
-     "Steps handed to a second worker, since the first took too long."},
+     "Steps leased to a second worker because the first was too slow."},
     {"shoal_steps_done_total", "coordinator", MetricKind::kCounter,
      "Steps applied on every ps and reported, each counted once."},
     {"shoal_steps_repeated_total", "coordinator", MetricKind::kCounter,
@@ -138,12 +138,12 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_task_restarts_total",
      "coordinator",
      MetricKind::kCounter,
-     "How often another process replaced the task, since this coordinator started.",
+     "Times that another process replaced the task, since this coordinator started.",
      {"type", "index"}},
     {"shoal_rejected_jobs_total",
      "coordinator",
      MetricKind::kCounter,
-     "Workers and evaluators rejected as they computed another job; each exits with 138. type is "
+     "Rejected workers and evaluators of another job; each exits with 138. type is "
      "worker or evaluator.",
      {"type"}},
 
@@ -159,7 +159,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_checkpoint_step", "coordinator", MetricKind::kGauge,
      "All steps below it are in the newest checkpoint; 0 without one."},
     {"shoal_checkpoint_duration_seconds", "coordinator", MetricKind::kGauge,
-     "How long the newest checkpoint took, from its fence to its commit; 0 without one."},
+     "Duration of the newest checkpoint, from fence to commit; 0 without one."},
     {"shoal_checkpoint_bytes", "coordinator", MetricKind::kGauge,
      "Size of the newest checkpoint; 0 without one."},
     {"shoal_disk_free_bytes", "coordinator", MetricKind::kGauge,
@@ -214,12 +214,12 @@ inline constexpr MetricDescription kMetricCatalog[] = {
 
     // Workers.
     {"shoal_worker_connected", "worker", MetricKind::kGauge,
-     "1 while a coordinator has taken the worker in, else 0."},
+     "1 while the worker is accepted by a coordinator, else 0."},
     {"shoal_worker_waiting_seconds",
      "worker",
      MetricKind::kGauge,
-     "How long the worker has been waiting for the coordinator (type chief) or a ps, and why; "
-     "absent while it does not.",
+     "Duration and reason of the worker's wait for the coordinator (type chief) or a ps; "
+     "absent without a wait.",
      {"type", "index", "why"}},
     {"shoal_worker_timeline", "worker", MetricKind::kGauge,
      "Number of the timeline that the worker works in; 0 without one."},
@@ -229,7 +229,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_worker_overflows_total", "worker", MetricKind::kCounter,
      "Batches whose gradient overflowed float16 and was dropped."},
     {"shoal_worker_loss_scale", "worker", MetricKind::kGauge,
-     "What the loss is multiplied by before gradients in float16 are taken; 0 where none are."},
+     "The loss scale for float16 gradients; 0 without float16."},
     {"shoal_worker_step_seconds",
      "worker",
      MetricKind::kHistogram,
@@ -239,7 +239,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_worker_phase_seconds_total",
      "worker",
      MetricKind::kCounter,
-     "Where the worker's time went: input_wait (a batch was not ready), pull (parameters, beyond "
+     "The worker's time by activity: input_wait (a batch was not ready), pull (parameters, beyond "
      "what was computed meanwhile), compute, push (gradients out and fresh values back, beyond "
      "compute), evaluate, idle (nothing "
      "to do).",
