@@ -33,7 +33,7 @@ absl::Status RejectOtherOperation(const JsonNode& json, const std::string& class
   }
   return json["class_name"].Unimplemented(
       absl::StrCat("Shoal has no operation ", json["class_name"].Text(), " of ",
-                   *json["module"].String(), "; a layer that computes the same would be right"));
+                   *json["module"].String(), "; use a layer that computes the same"));
 }
 
 absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
@@ -55,8 +55,7 @@ void CheckActivityRegularizer(const LayerType& type, LayerOptions& options) {
   if (!regularizer.regularizer.used()) return;
   if (regularizer.regularizer.orthogonal != 0) {
     options.Take(regularizer.json.Unimplemented(
-        "outputs of examples cannot be held orthogonal to one another; L1, L2 or L1L2 would be "
-        "right"));
+        "outputs of examples cannot be held orthogonal to one another; use L1, L2 or L1L2"));
   }
   if (type.inputs == LayerType::Inputs::kOfModel || type.inputs == LayerType::Inputs::kAny) {
     options.Take(regularizer.json.Unimplemented(
@@ -94,8 +93,8 @@ absl::Status CheckOperation(const Layer& layer, const std::vector<ValueId>& inpu
     return layer.json.Unimplemented(
         absl::StrCat("operation \"", layer.name, "\" (", layer.type->class_name,
                      ") of inputs of shapes ", ShapeToString(first), " and ", ShapeToString(shape),
-                     " lays the batch of one along another axis; the layer keras.layers.",
-                     layer.type->class_name, ", or inputs with as many axes, would be right"));
+                     " lays the batch of one along another axis; use the layer keras.layers.",
+                     layer.type->class_name, ", or inputs with as many axes"));
   }
   return absl::OkStatus();
 }

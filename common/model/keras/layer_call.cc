@@ -80,8 +80,8 @@ absl::Status LayerCall::ExpectLastAxis(const AxisOption& option, const char* wha
   const int64_t last = static_cast<int64_t>(input_shape().size()) - 1;
   if (last > 0 && (option.axis == -1 || option.axis == last)) return absl::OkStatus();
   return option.json.Unimplemented(
-      absl::StrCat("Shoal has ", what, " along the last axis only; -1 would be right, got ",
-                   option.axis, " for an input of shape ", ShapeToString(input_shape())));
+      absl::StrCat("Shoal has ", what, " along the last axis only; use -1 instead of ", option.axis,
+                   " for an input of shape ", ShapeToString(input_shape())));
 }
 
 absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, Shape shape) {

@@ -83,9 +83,8 @@ absl::Status Sequential::ReadInput(const JsonNode& built_shape, const ModelTrait
 absl::StatusOr<std::vector<ModelInput>> Sequential::Inputs() const {
   if (input_.has_value()) return std::vector<ModelInput>{*input_};
   return config_.Invalid(
-      absl::StrCat("the model does not say what its input looks like: it neither begins with an "
-                   "InputLayer nor has build_input_shape; begin it with keras.Input(shape) before "
-                   "layer \"",
+      absl::StrCat("the model does not define its input: it has neither an InputLayer nor "
+                   "build_input_shape; begin it with keras.Input(shape) before layer \"",
                    layers_[0].name, "\", or build it before it is saved"));
 }
 

@@ -16,10 +16,9 @@ absl::StatusOr<std::vector<Shape>> RescaleOp::InferShapes(const std::vector<Shap
   for (const std::vector<double>* factors : {&scale, &offset}) {
     if (factors->size() == 1) continue;
     if (x.size() < 2 || static_cast<int64_t>(factors->size()) != x.back()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(factors == &scale ? "scale" : "offset", " has ", factors->size(),
-                       " values; 1 or one per channel of the input of shape ", ShapeToString(x),
-                       " would be right"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          factors == &scale ? "scale" : "offset", " has ", factors->size(),
+          " values; it must have 1, or one per channel of the input of shape ", ShapeToString(x)));
     }
   }
   return OneShape(x);

@@ -63,7 +63,7 @@ TEST(KerasMergingErrorsTest, Operations) {
   EXPECT_TRUE(ParseKerasModel(model("Concatenate", {{"axis", 1}}, {"x", "x"})).ok());
   EXPECT_TRUE(ParseKerasModel(model("Softmax", {{"axis", -1}}, {"x"})).ok());
   ExpectError(model("Softmax", {{"axis", nullptr}}, {"x"}), kLacking,
-              {path + ".config.axis", "-1 ", "got null"});
+              {path + ".config.axis", "-1 ", "null"});
   // The mean of one tensor; the layer's is over several.
   ExpectError(model("Average", {{"axis", nullptr}}, {"x"}), kLacking,
               {path + ".class_name", "no operation \"Average\" of keras.src.ops.numpy"});

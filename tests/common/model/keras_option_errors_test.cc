@@ -64,7 +64,7 @@ TEST(KerasOptionErrorsTest, Options) {
        {"/config/layers/1/config/activity_regularizer",
         "orthogonal_regularizer",
         kLacking,
-        {conv + "activity_regularizer", "L1, L2 or L1L2 would be right"}},
+        {conv + "activity_regularizer", "use L1, L2 or L1L2"}},
        {"/config/layers/0/config/activity_regularizer",
         "l1",
         kLacking,
@@ -104,7 +104,7 @@ TEST(KerasOptionErrorsTest, Options) {
         LayerJson("Normalization", "normalization", {{"axis", Json::array()}}),
         kLacking,
         {"$.config.layers[3].config.axis: Shoal takes one axis here, got [], which is what Keras "
-         "writes of axis=None; [-1], the last one, would be right"}},
+         "writes of axis=None; use [-1], the last one"}},
        {"/config/layers/3",
         LayerJson("LayerNormalization", "normalization", {{"axis", {1, 2, 3}}}),
         kLacking,

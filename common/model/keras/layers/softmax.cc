@@ -15,8 +15,8 @@ class SoftmaxConfig : public LayerConfig {
     // Null does not select the default. It means all axes at once.
     if (!axis_.json.is_null() || !options.given().Contains("axis")) return;
     options.Take(axis_.json.Unimplemented(
-        "Shoal has softmax along the last axis only, not over all that there is; -1 would be "
-        "right, got null"));
+        "Shoal has softmax along the last axis only, not over all axes; use -1 instead of "
+        "null"));
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {

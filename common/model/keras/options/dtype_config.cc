@@ -28,15 +28,15 @@ absl::StatusOr<JsonNode> NameOf(const JsonNode& dtype) {
   }
   return class_json.Unimplemented(
       absl::StrCat("Shoal has no policy ", class_json.Text(),
-                   ": weights are not quantized, and a policy is of one layer; \"DTypePolicy\" "
-                   "would be right, with the name float32, mixed_bfloat16 or mixed_float16"));
+                   ": weights are not quantized, and a policy is of one layer; use "
+                   "\"DTypePolicy\" with the name float32, mixed_bfloat16 or mixed_float16"));
 }
 
 absl::Status Lacking(const JsonNode& name) {
-  return name.Unimplemented(absl::StrCat(
-      "variables are float32 here, under ", name.Text(),
-      " they are not; \"float32\" would be right, or \"mixed_bfloat16\" or \"mixed_float16\", "
-      "whose variables are float32 (keras.config.set_dtype_policy)"));
+  return name.Unimplemented(
+      absl::StrCat("variables are float32 here, under ", name.Text(),
+                   " they are not; use \"float32\", or \"mixed_bfloat16\" or \"mixed_float16\", "
+                   "whose variables are float32 (keras.config.set_dtype_policy)"));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype
   }
   return name.Unimplemented(
       absl::StrCat("Shoal has no inputs of ", name.Text(),
-                   "; \"float32\" would be right, or a dtype of whole numbers, such as \"int32\""));
+                   "; use \"float32\", or a dtype of whole numbers, such as \"int32\""));
 }
 
 }  // namespace shoal

@@ -38,7 +38,7 @@ ModelTraits LayerOptions::traits_of_layers() const {
 
 void LayerOptions::ExpectFalse(const char* key, const std::string& lack) {
   if (!Flag(key, false)) return;
-  Take(config()[key].Unimplemented(lack + "; false would be right"));
+  Take(config()[key].Unimplemented(lack + "; must be false"));
 }
 
 int64_t LayerOptions::Seed() {
@@ -73,7 +73,7 @@ AxisOption LayerOptions::Axis(const std::string& key, int64_t absent) {
     Take(json.Unimplemented(
         absl::StrCat("Shoal takes one axis here, got ",
                      json.size() == 0 ? "[], which is what Keras writes of axis=None" : json.Text(),
-                     "; [-1], the last one, would be right")));
+                     "; use [-1], the last one")));
     return {json, absent};
   }
   return {json, Take(json.Integer(kAxes, absent), absent)};
