@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   shoal::Daemon daemon("shoal-coordinator", shoal::TaskType::kChief,
-                       "Hands out steps, has checkpoints written, ends the job.");
+                       "Leases steps, makes the ps write checkpoints, ends the job.");
   std::string job_file, run_dir;
   daemon.settings().AddText("job", &job_file, "The job file (docs/job-file.md)");
   daemon.settings().SuggestForBareValue("job");

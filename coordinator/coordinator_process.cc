@@ -74,7 +74,7 @@ void TakeColumnsOfRun(const std::string& run_dir, Job* job) {
   if (!stored.ok() || stored->empty()) return;
   const absl::StatusOr<Job> run = JobOf(stored->front());
   if (run.ok() && TakeColumnsOf(*run, job))
-    LogInfo("the job names no columns of the training set: taking those of the run");
+    LogInfo("the job names no columns of the training set: using those of the run");
 }
 
 }  // namespace

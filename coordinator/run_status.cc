@@ -209,7 +209,7 @@ std::string RunView::EvaluatorsPart() const {
   const EvaluatorPeer& peer = parts_.evaluator->peer();
   const std::string doing = parts_.evaluator->CurrentActivity();
   return absl::StrCat("the evaluator (",
-                      peer.address().empty() ? "which has not come" : peer.address(),
+                      peer.address().empty() ? "not connected yet" : peer.address(),
                       peer.state() == EvaluatorPeer::State::kNone ? "" : ", ",
                       peer.state() == EvaluatorPeer::State::kNone ? "" : StateName(peer.state()),
                       doing.empty() ? "" : "; ", doing, ")");

@@ -36,7 +36,7 @@ void DrainCheckpoint::Stop() {
   if (NothingToKeep())
     return options_.shutdown->Over(absl::CancelledError("stopped before training began"));
   LogInfo(absl::StrCat(
-      "stopping: the coordinator hands out no more steps, and writes a checkpoint. It waits up to ",
+      "stopping: the coordinator leases no more steps, and writes a checkpoint. It waits up to ",
       options_.lease_timeout_seconds,
       " s ($.strategy.lease_timeout_seconds) for a step that a worker computes, and 15 s for "
       "anything else without progress; a second signal ends it at once"));
@@ -90,7 +90,7 @@ std::optional<uint64_t> DrainCheckpoint::Plan() {
   if (const uint64_t base = scheduler.steps().base(); next < base) {
     LogInfo(absl::StrCat("no worker is left to complete the round of steps ", next, " to ",
                          base - 1,
-                         ": the checkpoint holds the steps before it, and these are repeated"));
+                         ": the checkpoint holds the steps before it; the workers repeat these"));
   }
   return next;
 }

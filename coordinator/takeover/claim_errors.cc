@@ -20,7 +20,7 @@ std::string CommandFor(const char* command, const proto::Claimant& claimant,
 }  // namespace
 
 std::string DescribeClaimant(const proto::Claimant& claimant) {
-  if (claimant.address().empty()) return "a coordinator that does not say where it is";
+  if (claimant.address().empty()) return "a coordinator with an unknown address";
   const auto shown = [](const std::string& text) { return Printable(text, kMaxNameBytes); };
   return absl::StrCat("the coordinator at ", shown(claimant.address()), " (host ",
                       shown(claimant.host()), ", pid ", claimant.pid(), ", run directory ",

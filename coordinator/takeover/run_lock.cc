@@ -208,8 +208,8 @@ void RunLock::OnSeen(const Seen& seen, Time asked) {
     return Answer(absl::FailedPreconditionError(absl::StrCat(
         "cannot read the lease of this run directory: ", std::string(seen.status.message()),
         "; coordinators create and read the directory ", options_.directory,
-        ": give this one the right to, move away a file in its place, or choose another "
-        "--run_dir")));
+        ": give this coordinator that right, move away a file with that name, or choose "
+        "another --run_dir")));
   // The listing failed. This does not mean that there is no lease.
   if (!seen.status.ok()) return LookAfter(leading_ ? kRenewEvery : kLookEvery);
   if (seen.number > std::max(number_, outlived_)) return OnForeign(seen, asked);
@@ -350,7 +350,7 @@ std::string RunLock::Path(uint64_t number) const { return PathOf(options_.direct
 
 std::string RunLock::Describe(const std::string& text) {
   const std::optional<Lease> lease = ParseLease(text);
-  if (!lease.has_value()) return "a coordinator that its file does not name";
+  if (!lease.has_value()) return "an unknown coordinator (its lease file is unreadable)";
   const LeaseHolder& holder = lease->holder;
   const auto shown = [](const std::string& text) { return Printable(text, kMaxTextBytes); };
   return absl::StrCat("the coordinator at ", shown(holder.address), " (host ", shown(holder.host),
