@@ -16,17 +16,18 @@ int main(int argc, char** argv) {
   daemon.settings().AddForms(
       "device", &flags.device, shoal::DeviceNames(),
       [](const std::string& name) { return shoal::CheckDeviceName(name); },
-      "Device that computes; auto: a GPU where there is one, else the cpu; several, "
-      "separated by commas, each compute a part of each batch");
-  daemon.settings().AddSwitch("tf32", &flags.tf32,
-                              "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
-  daemon.settings().AddSwitch("deterministic", &flags.deterministic,
-                              "On a GPU: a step that is computed again has the same bits; under "
-                              "sync it has them in any case");
+      "Device: auto (a GPU if there is one, else the cpu), cpu, cuda:N, or several, "
+      "separated by commas, which share each batch");
+  daemon.settings().AddSwitch(
+      "tf32", &flags.tf32,
+      "On a GPU: multiply float32 with tensor cores, which read 19 bits of each number");
+  daemon.settings().AddSwitch(
+      "deterministic", &flags.deterministic,
+      "On a GPU: repeat a step with the same bits; under sync this is always so");
   daemon.settings().AddInteger("threads", &flags.threads, 0, 1024,
                                "Compute threads; 0: one for each core of the CPU quota");
   daemon.settings().AddNumber("coordinator_timeout", &flags.coordinator_timeout, 0, 1e9,
-                              "Seconds without a coordinator after which to exit with 138");
+                              "Exit with 138 after this many seconds without a coordinator");
   daemon.settings().AddText("step_records", &flags.step_records,
                             "Directory for a record of every finished step and its examples");
   daemon.SetExamples(

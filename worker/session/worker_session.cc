@@ -49,7 +49,7 @@ void WorkerSession::WatchWaits() {
   if (activity_ == Activity::kIdle) {
     if (computing_ || !link_.welcomed() || !prepared_.has_value()) return;
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.coordinator, " to ",
-                            timeline_ == 0 ? "open a timeline" : "hand out steps", ", ", waited));
+                            timeline_ == 0 ? "open a timeline" : "lease steps", ", ", waited));
     return;
   }
   const std::string what = absl::StrCat(CurrentActivity(), " ", waited);

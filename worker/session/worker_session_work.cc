@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Limits on the work that a coordinator may hand out ahead.
+// Limits on the work that a coordinator may lease ahead.
 constexpr uint64_t kMaxLeases = 1 << 14;
 constexpr size_t kMaxEvaluations = 1 << 10;
 

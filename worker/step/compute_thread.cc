@@ -321,7 +321,9 @@ void ComputeThread::Evaluate(uint64_t batch,
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::EvaluateNow(uint64_t batch) {
-  if (test_ == nullptr) return absl::InternalError("told to evaluate, but the job has no test set");
+  if (test_ == nullptr)
+    return absl::InternalError(
+        "the coordinator ordered an evaluation, but the job has no test set");
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
                          test_->Evaluate(batch, cut_parameters_, runner_.get()));
   return OutcomeOf(result);

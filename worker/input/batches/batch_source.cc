@@ -102,7 +102,7 @@ class BatchSource::Impl {
 
   BatchOr Take(uint64_t step) {
     if (step >= options_.plan.total_steps()) {
-      return absl::OutOfRangeError(absl::StrCat("step ", step, " was asked for; the plan has ",
+      return absl::OutOfRangeError(absl::StrCat("there is no step ", step, "; the plan has ",
                                                 options_.plan.total_steps(), " steps"));
     }
     {

@@ -83,8 +83,8 @@ class Cifar : public Dataset {
   absl::Status ReadRecord(uint64_t index, uint64_t size, uint8_t* record,
                           std::span<float> label) const {
     if (index >= this->size()) {
-      return absl::OutOfRangeError(
-          absl::StrCat(LabelSource(), ": example ", index, " asked for; there are ", this->size()));
+      return absl::OutOfRangeError(absl::StrCat(LabelSource(), ": there is no example ", index,
+                                                "; the data has ", this->size()));
     }
     size_t part = 0;
     while (index >= parts_[part].end) ++part;

@@ -68,7 +68,7 @@ class CsvTable : public Dataset {
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     if (index >= size()) {
       return absl::OutOfRangeError(
-          absl::StrCat(source_, ": row ", index, " asked for; there are ", size()));
+          absl::StrCat(source_, ": there is no row ", index, "; the data has ", size()));
     }
     if (!label.empty()) label[0] = Row(index)[row_numbers_ - 1];
     return absl::OkStatus();

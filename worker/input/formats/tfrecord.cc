@@ -90,7 +90,7 @@ class TfRecord : public Dataset {
   absl::Status ReadRecord(uint64_t index, const Use& use) const {
     if (index >= size()) {
       return absl::OutOfRangeError(
-          absl::StrCat(LabelSource(), ": record ", index, " asked for; there are ", size()));
+          absl::StrCat(LabelSource(), ": there is no record ", index, "; the data has ", size()));
     }
     const uint64_t place = reinterpret_cast<const uint64_t*>(content_.index.bytes().data())[index];
     const RecordFile& file = content_.files[place >> kOffsetBits];

@@ -84,9 +84,9 @@ std::string ArrayFile::ToString() const {
 
 absl::Status ArrayFile::ReadRow(uint64_t index, FeatureSpan out) const {
   if (index >= rows() || out.size() != row_elements_) {
-    return absl::OutOfRangeError(absl::StrCat(path_, ": row ", index, " asked for as ", out.size(),
-                                              " numbers; there are ", rows(), " rows of ",
-                                              row_elements_));
+    return absl::OutOfRangeError(absl::StrCat(path_, ": there is no row ", index, " of ",
+                                              out.size(), " numbers; the file has ", rows(),
+                                              " rows of ", row_elements_));
   }
   const size_t row_bytes = row_elements_ * ElementBytes(header_.format.type);
   const uint64_t offset = header_.data_offset + index * row_bytes;
