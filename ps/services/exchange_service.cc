@@ -225,8 +225,8 @@ void ExchangeService::OnPull(const SessionPtr& session, const proto::Pull& pull)
   if (end > static_cast<uint64_t>(state_->store().chunk_count())) {
     return session->End(absl::InvalidArgumentError(
         absl::StrCat("the Pull of ", pull.chunk_count(), " chunks from chunk ", pull.first_chunk(),
-                     " on goes too far: ps ", state_->index, " has ", state_->store().chunk_count(),
-                     " chunks")));
+                     " on exceeds the chunks of ps ", state_->index, ", which has ",
+                     state_->store().chunk_count())));
   }
   const absl::Status version = CheckPulledVersion(pull, end);
   if (!version.ok()) return session->End(version);

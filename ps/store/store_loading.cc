@@ -24,7 +24,7 @@ absl::Status CheckSlots(const std::string& directory, const std::vector<std::str
       directory, ": the job's optimizer needs the slots ", absl::StrJoin(missing, ", "),
       ", which this checkpoint of another optimizer lacks (it has: ",
       there.empty() ? "none" : absl::StrJoin(there, ", "),
-      "); train on with the checkpoint's optimizer, or begin a new run directory"));
+      "); continue with the checkpoint's optimizer, or choose another --run_dir"));
 }
 
 }  // namespace
