@@ -88,7 +88,7 @@ HttpReply Monitoring::Metrics() {
     MutexLock lock(&mutex_);
     const bool fresh = Clock::now() - collected_at_ <= kFresh;
     if (!metrics_.empty() && (fresh || collecting_)) return {200, metrics_, kMetricsTextType};
-    if (collecting_) return {503, "the first figures are being collected\n"};
+    if (collecting_) return {503, "the first stats are not collected yet\n"};
     collecting_ = true;
   }
   std::string metrics = CollectMetrics();
