@@ -29,7 +29,7 @@ void AddModel(CLI::App* bench, Command* chosen) {
   CLI::App* model = bench->add_subcommand("model", "Time training steps of a Keras model");
   model
       ->add_option("MODEL", options->model,
-                   "What Keras's model.to_json() returns, or model.save() writes")
+                   "File with the text of Keras's model.to_json(), or of model.save()")
       ->required();
   model->add_option("--batch_size", options->bench.batch_size, "Examples of a step")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
@@ -41,12 +41,13 @@ void AddModel(CLI::App* bench, Command* chosen) {
       ->capture_default_str();
   model
       ->add_option("--device", options->bench.device,
-                   "cpu or cuda:N: what workers use, or several, as in cuda:0,cuda:1; reference: "
+                   "cpu, cuda:N, or several, as in cuda:0,cuda:1, as for workers; reference: "
                    "plain loops")
       ->check(DeviceCheck({.automatic = false}))
       ->capture_default_str();
-  model->add_flag("--tf32", options->bench.tf32,
-                  "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
+  model->add_flag(
+      "--tf32", options->bench.tf32,
+      "On a GPU: multiply float32 with tensor cores, which read 19 bits of each number");
   model->add_flag("--deterministic", options->bench.deterministic,
                   "On a GPU: as a worker computes under sync");
   model->add_flag("--json", options->json, "As one line of JSON, with the times of all steps");

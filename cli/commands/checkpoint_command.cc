@@ -45,10 +45,10 @@ absl::Status Now(const CoordinatorOption& job) {
 void AddNow(CLI::App* parent, Command* chosen) {
   auto job = std::make_shared<CoordinatorOption>();
   CLI::App* command = parent->add_subcommand(
-      "now", "Have a running job write one; prints its directory once it is on disk");
+      "now", "Make a running job write a checkpoint; prints its directory once it is on disk");
   job->AddTo(command);
   command->footer(
-      "The checkpoint holds every step that is done when the command starts; training goes on\n"
+      "The checkpoint holds every step that is done when the command starts; training continues\n"
       "meanwhile. The command says what it waits for, and gives up after 10 minutes; the job\n"
       "writes the checkpoint in any case.\n"
       "\nExample:\n  shoal checkpoint now runs/fashion_mnist\n"
@@ -70,11 +70,10 @@ void Add(CLI::App* parent, Command* chosen, const char* name, const char* descri
 }  // namespace
 
 void AddCheckpointCommand(CLI::App* app, Command* chosen) {
-  CLI::App* checkpoint =
-      app->add_subcommand("checkpoint", "Look at checkpoints, or have one written");
+  CLI::App* checkpoint = app->add_subcommand("checkpoint", "Examine checkpoints, or write one now");
   checkpoint->require_subcommand(1);
   Add(checkpoint, chosen, "list", "List the checkpoints of a run, newest first", List);
-  Add(checkpoint, chosen, "show", "Show what is in the newest one", Show);
+  Add(checkpoint, chosen, "show", "Show the content of the newest one", Show);
   Add(checkpoint, chosen, "verify", "Read every file and compare it with its checksum", Verify);
   AddNow(checkpoint, chosen);
   checkpoint->footer(

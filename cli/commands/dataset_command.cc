@@ -54,7 +54,7 @@ int Inspect(const InspectOptions& options) {
 void AddInspect(CLI::App* dataset, Command* chosen) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect = dataset->add_subcommand(
-      "inspect", "Show what a folder or file of examples holds, and which parts are damaged");
+      "inspect", "Show the content and the damage of a folder or file of examples");
   inspect
       ->add_option("PATH", options->path,
                    "A folder of pictures, or a file: IDX, NPY, .npz, CSV, TFRecord, CIFAR's .bin")
@@ -64,7 +64,7 @@ void AddInspect(CLI::App* dataset, Command* chosen) {
                    "If the name does not tell: as \"format\" in a job file")
       ->check(CLI::IsMember(DataFormatNames()));
   inspect->footer(
-      "Everything is read: pictures are decoded and checksums compared.\n\nExamples:\n"
+      "Reads everything: decodes pictures and compares checksums.\n\nExamples:\n"
       "  shoal dataset inspect flowers/\n"
       "  shoal dataset inspect train-00000.tfrecord\n"
       "\nExit codes: 0 all of it can be read; 65 something is damaged.");
@@ -113,8 +113,7 @@ absl::Status Show(const ShowOptions& options) {
   const BatchPlan plan = BatchPlanOf(job, dataset->size());
   BatchSource source({.dataset = dataset, .plan = plan.batches(), .seed = job.seed});
   if (options.step >= plan.steps().total_steps()) {
-    return absl::OutOfRangeError(absl::StrCat("step ", options.step,
-                                              " was asked for; the plan has ",
+    return absl::OutOfRangeError(absl::StrCat("there is no step ", options.step, "; the plan has ",
                                               plan.steps().total_steps(), " steps"));
   }
   const uint64_t first_batch = plan.BatchesOf(options.step).first;
@@ -162,7 +161,7 @@ void AddShow(CLI::App* dataset, Command* chosen) {
 }  // namespace
 
 void AddDatasetCommand(CLI::App* app, Command* chosen) {
-  CLI::App* dataset = app->add_subcommand("dataset", "Look at the data that a job trains on");
+  CLI::App* dataset = app->add_subcommand("dataset", "Examine the data of a job");
   dataset->require_subcommand(1);
   AddInspect(dataset, chosen);
   AddShow(dataset, chosen);

@@ -41,11 +41,11 @@ absl::Status Drain(const DrainOptions& options) {
 
 void AddDrainCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<DrainOptions>();
-  CLI::App* drain = app->add_subcommand("drain", "Have a task of a running job leave in order");
+  CLI::App* drain = app->add_subcommand("drain", "Make a task of a running job leave in order");
   drain->add_option("TASK", options->task, "worker:INDEX, or chief")->required();
   options->job.AddTo(drain);
   drain->footer(
-      "A worker finishes the steps it holds and exits with 143; the others go on.\n"
+      "A worker finishes the steps it holds and exits with 143; the others continue.\n"
       "The coordinator writes a checkpoint and stops, as after SIGTERM. The command prints the\n"
       "checkpoint's directory, or why there is none. A ps cannot be drained.\n"
       "\nExamples:\n"

@@ -73,7 +73,7 @@ void AddEvaluateCommand(CLI::App* app, Command* chosen) {
                        "A file or folder, or `training` or `test`: those of the job [test]");
   evaluate->add_flag("--json", options->json, "As one line of JSON, with all digits");
   evaluate->footer(
-      "Computes on all cores of this machine what workers compute after an epoch. It needs no "
+      "Computes the same as workers after an epoch, on all cores of this machine. It needs no "
       "cluster and does not\ndisturb a training in progress. Relative paths in --set start from "
       "the current directory.\n"
       "\nExamples:\n"

@@ -77,13 +77,13 @@ absl::Status Export(const ExportOptions& options) {
 
 void AddExportCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* command = app->add_subcommand("export", "Write a trained model as Keras opens it");
+  CLI::App* command = app->add_subcommand("export", "Write a trained model for Keras");
   AddCheckpointFlags(command, &options->path, &options->choice);
   std::vector<std::string> names;
   for (const auto& [name, format] : Formats()) names.push_back(name);
   command
       ->add_option("--format", options->format,
-                   "keras: what keras.models.load_model opens; safetensors: the weights alone")
+                   "keras: for keras.models.load_model; safetensors: only the weights")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
   command->add_option("-o,--output", options->output,

@@ -26,14 +26,16 @@ void AddSummary(CLI::App* model, Command* chosen) {
   auto path = std::make_shared<std::string>();
   CLI::App* summary = model->add_subcommand("summary", "Show layers, shapes and parameters");
   summary
-      ->add_option("MODEL", *path, "What Keras's model.to_json() returns, or model.save() writes")
+      ->add_option("MODEL", *path,
+                   "File with the text of Keras's model.to_json(), or of model.save()")
       ->required();
   summary->footer("Example:\n  shoal model summary examples/fashion_mnist/model.json");
   summary->callback([=] { *chosen = [=] { return ReportStatus(Summarize(*path)); }; });
 }
 
 void AddLayers(CLI::App* model, Command* chosen) {
-  CLI::App* layers = model->add_subcommand("layers", "List what models may be made of");
+  CLI::App* layers =
+      model->add_subcommand("layers", "List the layers and options that models may have");
   layers->footer("Markdown, as in docs/layers.md.\n\nExample:\n  shoal model layers");
   layers->callback(
       [chosen] { *chosen = [] { return ReportStatus(PrintReport(LayersDocument())); }; });
@@ -76,13 +78,12 @@ int Verify(const VerifyOptions& options) {
 
 void AddVerify(CLI::App* model, Command* chosen) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* verify =
-      model->add_subcommand("verify", "Compare what Shoal computes with what Keras did");
+  CLI::App* verify = model->add_subcommand("verify", "Compare Shoal's results with Keras's");
   verify->add_option("CASE_DIR", options->directory, "A case, as docs/keras-parity.md describes it")
       ->required();
   verify
       ->add_option("--device", options->device,
-                   "cpu or cuda:N: what workers use; reference: plain loops")
+                   "cpu or cuda:N, as for workers; reference: plain loops")
       ->check(DeviceCheck({.automatic = false, .several = false}))
       ->capture_default_str();
   verify->footer(
@@ -96,8 +97,7 @@ void AddVerify(CLI::App* model, Command* chosen) {
 }  // namespace
 
 void AddModelCommand(CLI::App* app, Command* chosen) {
-  CLI::App* model =
-      app->add_subcommand("model", "Look at Keras models and check what Shoal computes");
+  CLI::App* model = app->add_subcommand("model", "Examine Keras models and check Shoal's results");
   model->require_subcommand(1);
   AddSummary(model, chosen);
   AddLayers(model, chosen);

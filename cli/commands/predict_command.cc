@@ -198,7 +198,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   predict->add_flag("--probabilities", options->probabilities,
                     "Softmax or sigmoid of the outputs, if the loss takes logits");
   predict->footer(
-      "The output is what Keras's model.predict() returns, a row an example, in the order of the "
+      "The output equals that of Keras's model.predict(), one row per example, in the order of the "
       "input; rows are\nnamed by their files, or numbered from 0, and classes by the folders that "
       "the model was trained on. Labels\nare not needed. Pictures are read as the job reads them. "
       "It writes a whole file or none.\n"

@@ -29,29 +29,26 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                  "As many parameter servers as workers, as if each machine ran one of both")
       ->excludes(ps);
   train->add_option("--run_dir", options->run_dir,
-                    "Where checkpoints, model, history and logs go [runs/NAME]");
+                    "Directory for checkpoints, model, history and logs [runs/NAME]");
   train
       ->add_option("--threads", options->threads,
                    "Compute threads of each worker [cores / workers]")
       ->check(CLI::Range(1, 1024));
   train
-      ->add_option(
-          "--device", options->device,
-          "What workers compute on: auto (a GPU that is free, or the CPU), cpu, cuda:N, or "
-          "several for each, as in cuda:0,cuda:1")
+      ->add_option("--device", options->device,
+                   "Device of each worker: auto (a free GPU, or the CPU), cpu, cuda:N, or "
+                   "several, as in cuda:0,cuda:1")
       ->check(DeviceCheck({}))
       ->capture_default_str();
-  train->add_flag("--tf32", options->tf32,
-                  "On GPUs: float32 is multiplied by tensor cores, of 19 bits each");
   train->add_flag(
-      "--deterministic", options->deterministic,
-      "On GPUs: a step that is computed again has the same bits; under sync it has them "
-      "in any case");
+      "--tf32", options->tf32,
+      "On a GPU: multiply float32 with tensor cores, which read 19 bits of each number");
+  train->add_flag("--deterministic", options->deterministic,
+                  "On a GPU: repeat a step with the same bits; under sync this is always so");
   AddJobFlags(train, &options->overrides);
   train
       ->add_option("--max_restarts", options->max_restarts,
-                   "How often a process that dies is started again; one minute of life resets "
-                   "the count")
+                   "Max restarts of a process that dies; one minute of life resets the count")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   train->add_flag("--verbose", options->verbose, "Show every line that a process logs");

@@ -61,9 +61,8 @@ void AddValidateCommand(CLI::App* app, Command* chosen) {
       "  shoal validate job.json --batch_size 256 --set checkpoint.keep=5\n"
       "  shoal validate job.json --cluster_spec cluster.json\n"
       "  TF_CONFIG=$(cat cluster.json) shoal validate job.json\n"
-      "\nExit codes: 0 all is right, though data may be on other machines only; 65 the data on "
-      "this "
-      "machine cannot be read; 78 something else is wrong. All of it is listed.");
+      "\nExit codes: 0 no errors, though data may be on other machines only; 65 the data on this "
+      "machine cannot be read; 78 other errors. Lists all errors.");
   validate->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(Validate(*options)); }; });
 }
