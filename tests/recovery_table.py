@@ -195,7 +195,7 @@ def under_train(kind):
             killed = time.monotonic()
             if kind == "ps":
                 return {"steps flow s": sampler.first_after(killed, other_than=timeline)}
-            train.wait_for_output("is started again in")
+            train.wait_for_output("restarts in")
             settle(4)
             rows = [row for row in sampler.rows if row[0] >= killed - 0.1]
             # The longest time without a step is that without a coordinator.

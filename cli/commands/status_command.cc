@@ -73,7 +73,7 @@ absl::Status ShowStatus(const StatusOptions& options) {
     // If values of the checkpoint are not finite, the cause names the checkpoint to continue from,
     // if any.
     if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
-    return PrintReport("\nTo go on once that is fixed: " + CommandToResume(run_dir) + "\n");
+    return PrintReport("\nTo continue once that is fixed: " + CommandToResume(run_dir) + "\n");
   }
   const std::optional<proto::StatusReply> finished = ReadFinishedRun(run_dir);
   return finished.has_value() ? Print(*finished, options) : asked;

@@ -143,7 +143,7 @@ std::string DescribeRunWithoutCoordinator(const std::string& run_dir) {
     return absl::StrCat("to see what an ended job has left: shoal checkpoint list ", directory);
   const Manifest& newest = stored.front().manifest;
   return absl::StrCat("its newest checkpoint has the first ", newest.cut_step, OfTotal(newest),
-                      " steps; to go on from it: ", CommandToResume(run_dir));
+                      " steps; to continue from it: ", CommandToResume(run_dir));
 }
 
 }  // namespace shoal

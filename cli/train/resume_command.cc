@@ -41,7 +41,7 @@ std::string DescribeSavedSteps(std::optional<uint64_t> checkpoint_step, uint64_t
     absl::StrAppend(&text, "; at least ", lost, any ? " more" : "",
                     lost == 1 ? " step was done and is lost" : " steps were done and are lost");
   }
-  return text + (any ? ". To go on from it:" : ". To start again:");
+  return text + (any ? ". To continue from it:" : ". To start again:");
 }
 
 }  // namespace shoal

@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
       std::unique_ptr<RunDirectory> run(new RunDirectory(absolute, lock, created));
       run->lock_problem_ =
           absl::StrCat(lock_path, ": cannot be locked: ", std::strerror(error),
-                       "; training goes on. The lease of the run, ", run->paths().lease(),
+                       "; training continues. The lease of the run, ", run->paths().lease(),
                        ", still keeps a second coordinator out; start one `shoal train` at a time");
       return run;
     }

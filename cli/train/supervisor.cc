@@ -116,9 +116,9 @@ void Supervisor::OnWorkerExit(const Child& child) {
   if (phase_ != Phase::kRunning) return;
   const int left = options_.cluster->running(TaskType::kWorker);
   options_.console->PrintError(
-      absl::StrCat(TaskName(child.task), " was drained and is not started again; ",
+      absl::StrCat(TaskName(child.task), " was drained and does not restart; ",
                    left > 0 || restarting(TaskType::kWorker)
-                       ? "the others go on"
+                       ? "the others continue"
                        : "no worker is left: the job waits until one joins, or Ctrl-C stops it"));
 }
 
@@ -141,7 +141,7 @@ void Supervisor::NoteFailure(const Child& child) {
 void Supervisor::RestartOrFail(const Child& child) {
   if (!child.exit_cause->by_signal && IsRestartUseless(child.exit_cause->code)) {
     NoteFailure(child);
-    return Fail(child, "Starting it again would not help.");
+    return Fail(child, "A restart would not help.");
   }
   const std::optional<Time> pause =
       policy_.PauseBeforeRestart(child.task, child.ended_after - child.started_after);
@@ -149,7 +149,7 @@ void Supervisor::RestartOrFail(const Child& child) {
   if (restarts == 1) deaths_.Remove(child.task);  // earlier deaths
   NoteFailure(child);
   if (pause.has_value()) {
-    options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It is started again in ",
+    options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It restarts in ",
                                               Pause(*pause), " (restart ", restarts, " of ",
                                               options_.max_restarts, ")."));
     const auto restart = restarts_.try_emplace(&child, options_.loop).first;
@@ -157,17 +157,17 @@ void Supervisor::RestartOrFail(const Child& child) {
     return;
   }
   if (restarts > 0) {
-    return Fail(child, absl::StrCat("It was started again ",
-                                    restarts == 1 ? "once" : absl::StrCat(restarts, " times"),
-                                    " and does not stay up; the last time it ended ",
-                                    SinceStart(child.ended_after), ": ",
-                                    child.exit_cause->ToString(), "."));
+    return Fail(
+        child,
+        absl::StrCat("It restarted ", restarts == 1 ? "once" : absl::StrCat(restarts, " times"),
+                     " and does not stay up; the last time it ended ",
+                     SinceStart(child.ended_after), ": ", child.exit_cause->ToString(), "."));
   }
   if (child.task.type != TaskType::kWorker)
-    return Fail(child, "The job cannot go on without it, and nothing is started again.");
+    return Fail(child, "The job cannot continue without it; no task restarts.");
   const int left = options_.cluster->running(TaskType::kWorker);
-  if (left == 0) return Fail(child, "No worker is left to go on with the job.");
-  options_.console->PrintError(absl::StrCat(Sentence(child), "; the job goes on with ", left,
+  if (left == 0) return Fail(child, "No worker is left to continue the job.");
+  options_.console->PrintError(absl::StrCat(Sentence(child), "; the job continues with ", left,
                                             left == 1 ? " worker" : " workers",
                                             " (log: ", child.log->path(), ")"));
 }

@@ -179,8 +179,8 @@ class Training {
                    ReadHistory(run_->paths().history()).value_or(History()).epochs.size();
                epochs > 0) {
       console_.Print(absl::StrCat(
-          "there is no checkpoint to go on from: training begins at step 0 again, and its curves "
-          "replace those of ",
+          "there is no checkpoint to continue from: training begins at step 0 again, and its "
+          "curves replace those of ",
           epochs, epochs == 1 ? " epoch" : " epochs", " in ", ShortPath(run_->paths().history())));
     }
     return true;
@@ -200,11 +200,12 @@ class Training {
     PrintPlaces();
     console_.Print(
         decision.ended_after.has_value()
-            ? absl::StrCat("To train on, give EarlyStopping in the job's callbacks more "
+            ? absl::StrCat("To train longer, give EarlyStopping in the job's callbacks more "
                            "\"patience\", or take it out; ",
                            begin_anew)
-            : absl::StrCat("To train on, raise the job's epochs, in its file or with --epochs; ",
-                           begin_anew));
+            : absl::StrCat(
+                  "To train longer, raise the job's epochs, in its file or with --epochs; ",
+                  begin_anew));
   }
 
   ClusterPlan PlanCluster() {

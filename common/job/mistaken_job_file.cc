@@ -31,7 +31,7 @@ absl::Status DescribeFolder(const std::string& path) {
         absl::StrCat(path, ": is a folder; give its job file: ", ShellWord(job)));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": is the directory of a run, not a job file; to go on with it:\n",
+      absl::StrCat(path, ": is the directory of a run, not a job file; to continue it:\n",
                    "  shoal train ", ShellWord(job), " --run_dir ", ShellWord(path)));
 }
 

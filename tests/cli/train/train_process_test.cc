@@ -297,7 +297,7 @@ TEST_F(TrainProcessTest, ADrainedWorkerIsNotStartedAgain) {
   Behave("worker-0", "exit 143");
   Behave("worker-1", "await go_on\nexit 0");
   Start();
-  ASSERT_TRUE(AwaitOutput("worker 0 was drained and is not started again; the others go on"))
+  ASSERT_TRUE(AwaitOutput("worker 0 was drained and does not restart; the others continue"))
       << output_;
   Touch("go_on");
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
@@ -330,7 +330,8 @@ TEST_F(TrainProcessTest, WithoutRestartsItGoesOnWhileAWorkerIsLeft) {
   Behave("worker-0", "exit 1");
   Behave("worker-1", "await go_on\nexit 0");
   Start({"--max_restarts", "0"});
-  ASSERT_TRUE(AwaitOutput("worker 0 ended: exit code 1; the job goes on with 1 worker")) << output_;
+  ASSERT_TRUE(AwaitOutput("worker 0 ended: exit code 1; the job continues with 1 worker"))
+      << output_;
   Touch("go_on");
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
 }
