@@ -10,8 +10,8 @@
 namespace shoal {
 namespace {
 
-// Where the cgroups are mounted that a line of /proc/self/cgroup is about ("0::/path" is version 2,
-// "4:memory:/path" version 1); empty where they are not the controller's.
+// Returns the mount point of the cgroups in a line of /proc/self/cgroup ("0::/path": version 2,
+// "4:memory:/path": version 1). Empty if the line is not about `controller`.
 std::string MountOf(const std::vector<std::string>& fields, const std::string& controller) {
   if (fields[1].empty()) return "/sys/fs/cgroup";
   const std::vector<std::string> controllers = absl::StrSplit(fields[1], ',');

@@ -5,10 +5,10 @@
 
 namespace shoal {
 
-// The directories of this process's cgroup and of those above it, own first, in which the kernel
-// has the limits of `controller` ("memory", "cpu"): of version 2, and of version 1. Some may not be
-// there: inside a container the path may be one that only the machine has; its own cgroup is then
-// the topmost. `root` stands before every path that is read, for tests; it is not in the result.
+// Returns the directories with this process's limits for `controller` ("memory", "cpu"): its own
+// cgroup first, then those above it, of versions 2 and 1. Some may not exist: in a container the
+// path may be the machine's. The container's cgroup is then the topmost. `root` is a prefix of
+// every path that is read, for tests; the result omits it.
 std::vector<std::string> CgroupDirectories(const std::string& controller, const std::string& root);
 
 }  // namespace shoal

@@ -16,17 +16,18 @@ namespace {
 
 int CoresOfAffinity() {
   cpu_set_t cores;
-  // Fails on machines with more cores than the set has room for, 1024.
+  // Fails on machines with more than 1024 cores, the size of the set.
   if (sched_getaffinity(0, sizeof(cores), &cores) == 0) return std::max(1, CPU_COUNT(&cores));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 struct Quota {
   double cores = std::numeric_limits<double>::infinity();
-  std::string file;  // that says so
+  std::string file;  // the quota's file
 };
 
-// "50000 100000" of cpu.max, or "max 100000"; in version 1 two files, and -1 for no quota.
+// Reads cpu.max ("50000 100000", "max 100000"), or the two files of version 1, where -1 means no
+// quota.
 Quota QuotaIn(const std::string& directory, const std::string& root) {
   double quota = 0, period = 0;
   if (std::ifstream(root + directory + "/cpu.max") >> quota >> period && quota > 0 && period > 0)
@@ -39,7 +40,7 @@ Quota QuotaIn(const std::string& directory, const std::string& root) {
   return {};
 }
 
-// The least of them.
+// Returns the smallest quota.
 Quota ReadQuota(const std::string& root) {
   Quota least;
   for (const std::string& directory : CgroupDirectories("cpu", root)) {

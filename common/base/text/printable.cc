@@ -9,8 +9,8 @@
 namespace shoal {
 namespace {
 
-// Bytes of the character that `text` begins with, which may be shown as it is; 0 when it may not.
-// UTF-8 without the control characters, of which U+0080 to U+009F are some.
+// Returns the size of the first character of `text` if it may be shown unchanged, else 0. Rejects
+// bytes that are not UTF-8, and control characters, U+0080 to U+009F included.
 size_t ShownCharacter(std::string_view text) {
   const size_t size = Utf8CharacterBytes(text);
   const auto first = static_cast<unsigned char>(text[0]);

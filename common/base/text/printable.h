@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// Max bytes of a peer's text that are kept: of a reason, and of a name. A peer's message may be
-// longer than any readable text.
+// Max bytes that are kept of a peer's reason, and of a peer's name. A peer's message may be longer
+// than any readable text.
 inline constexpr size_t kMaxReasonBytes = 4096;
 inline constexpr size_t kMaxNameBytes = 255;
 
@@ -17,7 +17,7 @@ inline constexpr size_t kMaxNameBytes = 255;
 // `max_bytes` becomes "... (N bytes more)".
 std::string Printable(std::string_view text, size_t max_bytes);
 
-// The same for each line of `text`, keeping its newlines. For Shoal's text that quotes a peer's.
+// The same for each line of `text`, keeping its newlines. For Shoal's own text that quotes a peer.
 std::string PrintableLines(std::string_view text, size_t max_bytes);
 
 }  // namespace shoal
