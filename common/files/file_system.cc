@@ -75,7 +75,7 @@ class RealFile : public File {
       do {
         failed = fallocate(descriptor_, 0, 0, static_cast<off_t>(size)) == 0 ? 0 : errno;
       } while (failed == EINTR);
-      // Where the file system cannot reserve room, a full disk shows when the data is written.
+      // If the file system cannot reserve room, a full disk shows when the data is written.
       if (failed != 0 && failed != EOPNOTSUPP && failed != ENOSYS) {
         return FileError(failed, absl::StrCat("reserve ", size, " bytes for"), path());
       }
@@ -102,7 +102,7 @@ class RealFiles : public FileSystem {
     const char* verb = "open";
     switch (mode) {
       case Mode::kRead:
-        // Not blocking: a named pipe in the place of a file must not hang its reader.
+        // Non-blocking: otherwise a named pipe in place of a file would hang its reader.
         flags |= O_RDONLY | O_NONBLOCK;
         break;
       case Mode::kWrite:

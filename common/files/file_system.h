@@ -13,8 +13,8 @@
 
 namespace shoal {
 
-// An open file; destroying it closes it. All methods may be called by several threads as far as the
-// system calls allow. Every error names the path and the system's reason.
+// An open file; destroying it closes it. Several threads may call all methods, as far as the system
+// calls allow. Every error names the path and the system's reason.
 class File {
  public:
   virtual ~File() = default;
@@ -28,7 +28,8 @@ class File {
   // Reads exactly `size` bytes at `offset`; kDataLoss if the file ends before.
   virtual absl::Status ReadAt(uint64_t offset, void* out, uint64_t size) const = 0;
   virtual absl::Status WriteAt(uint64_t offset, const void* data, uint64_t size) const = 0;
-  // Gives the file this size and its room on disk, so that a full disk shows now.
+  // Sets the file's size and reserves its room on disk. Otherwise a full disk would show only
+  // later.
   virtual absl::Status Allocate(uint64_t size) const = 0;
   // Returns when all written data is on disk. The entry in the directory needs its own
   // FileSystem::SyncDirectory().
@@ -46,14 +47,14 @@ class File {
   const std::string path_;
 };
 
-// The operations that Shoal needs, with POSIX's meaning: of the machine's file system, or of one
-// that a test breaks. Every error names the path and the system's reason; codes are those of
-// absl::ErrnoToStatus (kNotFound, kAlreadyExists, kResourceExhausted for a full disk).
+// The file operations that Shoal needs, with POSIX's meaning. Implemented by the machine's file
+// system and by fakes for tests. Every error names the path and the system's reason; codes are
+// those of absl::ErrnoToStatus (kNotFound, kAlreadyExists, kResourceExhausted for a full disk).
 class FileSystem {
  public:
   enum class Mode {
     kRead,
-    kWrite,   // an existing file; kFailedPrecondition where `path` is a symbolic link
+    kWrite,   // an existing file; kFailedPrecondition if `path` is a symbolic link
     kCreate,  // a new file, which must not exist
   };
   struct Entry {
@@ -65,8 +66,8 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   virtual bool Exists(const std::string& path) = 0;
   virtual bool IsDirectory(const std::string& path) = 0;
-  // Whether `path` itself is a symbolic link, wherever that leads. Reading follows links; deleting
-  // and overwriting do not. A file system without links keeps this.
+  // Returns whether `path` itself is a symbolic link, also a dangling one. Reading follows links;
+  // deleting and overwriting do not. A file system without links need not override this.
   virtual bool IsLink(const std::string&) { return false; }
   // Returns the time since a file was written, by the file's time and the clock of this machine. At
   // least 0, and 0 if it is not known.
@@ -79,7 +80,7 @@ class FileSystem {
   // Exchanges two existing paths atomically. Not every file system can do this.
   virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
   virtual absl::Status RemoveFile(const std::string& path) = 0;
-  // Removes a directory with everything in it; OK if there is none. Removes links, never their
+  // Removes a directory with everything in it; OK if it is missing. Removes links, never their
   // targets.
   virtual absl::Status RemoveTree(const std::string& directory) = 0;
   // Makes created, renamed and removed entries of a directory durable. Also OK if the file system
