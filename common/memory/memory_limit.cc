@@ -16,7 +16,7 @@
 namespace shoal {
 namespace {
 
-// The number that a file of the kernel holds; none where there is no such file, or it says "max".
+// Reads a number from a kernel file; none if the file is missing or contains "max".
 std::optional<uint64_t> ReadNumber(const std::string& path) {
   std::ifstream file(path);
   std::string text;
@@ -25,7 +25,8 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// "MemTotal:  24689396 kB" of /proc/meminfo, "VmHWM: …" of /proc/self/status: in bytes.
+// Returns the bytes in a line such as "MemTotal:  24689396 kB" of /proc/meminfo, or "VmRSS: …" of
+// /proc/self/status.
 std::optional<uint64_t> ReadKilobytes(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -37,7 +38,7 @@ std::optional<uint64_t> ReadKilobytes(const std::string& path, const std::string
   return std::nullopt;
 }
 
-// The memory of the machine, and what lowers it.
+// The memory of the machine, and the smallest limit below it.
 class LoweredLimit {
  public:
   explicit LoweredLimit(const std::string& root) {

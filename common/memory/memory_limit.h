@@ -13,7 +13,7 @@ namespace shoal {
 // The memory limit of a process, or of several together, and its source.
 struct MemoryLimit {
   uint64_t bytes = std::numeric_limits<uint64_t>::max();
-  // For messages: "this machine has 23.5 GiB"; "this machine has 23.5 GiB, of which the cgroup's
+  // For messages: "this machine has 23.5 GiB"; "this machine has 23.5 GiB, of which the cgroup
   // limit /sys/fs/cgroup/pod/memory.max leaves 2.0 GiB".
   std::string text;
 };

@@ -17,16 +17,16 @@ constexpr char kProgram[] = "the program";
 constexpr char kSharedWithWorkers[] = "shared with workers";
 constexpr char kSharedWithPs[] = "shared with ps";
 
-// Program, libraries, threads, connections: measured on jobs of no size, and rounded up.
+// Program, libraries, threads, connections: measured on empty jobs, and rounded up.
 constexpr uint64_t kPsProgramBytes = 64 * kMiB;
 constexpr uint64_t kWorkerProgramBytes = 300 * kMiB;
 constexpr uint64_t kCoordinatorProgramBytes = 200 * kMiB;
 
-// What a chunk takes beside its values and its applied set: where it lies, its state, its readers.
+// Bytes per chunk besides its values and applied set: its place, state and readers.
 constexpr uint64_t kChunkStateBytes = 512;
 
-// Of the memory that a ps and the workers of its machine share, which counts for both. (None does
-// where they are on others.)
+// Returns the max bytes that a ps and the workers of its machine share. They count for both. On
+// different machines, a ps and a worker share none.
 uint64_t SharedBytes(uint64_t peers, uint64_t variables) {
   return 2 * peers * std::min<uint64_t>(kSharedHalfBytes, variables);
 }

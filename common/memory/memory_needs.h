@@ -43,11 +43,11 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
 
 // The sizes that determine a worker's memory.
 struct WorkerMemoryOptions {
-  uint64_t parameter_bytes = 0;    // of the whole model, as they lie in memory
+  uint64_t parameter_bytes = 0;    // of the whole model, as stored in memory
   bool evaluates = false;          // the job has a test set
   uint64_t compression_bytes = 0;  // of compressed gradients and their residuals
-  uint64_t inner_bytes = 0;        // of an optimizer of the worker's own
-  uint64_t momentum_bytes = 0;     // of a momentum of its own
+  uint64_t inner_bytes = 0;        // of the worker's own optimizer
+  uint64_t momentum_bytes = 0;     // of the worker's own momentum
   uint64_t activation_bytes = 0;
   uint64_t batch_bytes = 0;    // of one batch: inputs and targets
   int batches_ahead = 0;       // max batches in memory, with the current one
