@@ -18,8 +18,8 @@ using Tensor = std::pair<std::string, Shape>;
 constexpr char kModelPrefix[] = "model-";
 constexpr char kOptimizerPrefix[] = "optimizer-";
 
-// Deals whole tensors, in order, to files; a file ends before the tensor that would make it larger
-// than `file_bytes`.
+// Assigns whole tensors, in order, to files. A file ends before the tensor that would make it
+// larger than `file_bytes`.
 void AppendFiles(const std::string& prefix, const std::vector<Tensor>& tensors, uint64_t file_bytes,
                  CheckpointLayout* layout) {
   std::vector<std::vector<Tensor>> groups;

@@ -21,14 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDirectoryPrefix[] = "step-";
-// So many checkpoints stay that were found whole, in any case: the next one to be read may be bad.
+// At least this many verified checkpoints stay. The newest may still turn out damaged.
 constexpr size_t kWholeKept = 2;
 
 bool HasManifest(const std::string& directory, FileSystem* files) {
   return files->Exists(absl::StrCat(directory, "/", kManifestName));
 }
 
-// Paths of the directories step-* below `root`.
+// Returns the paths of the directories step-* below `root`; none if `root` does not exist.
 absl::StatusOr<std::vector<std::string>> StepDirectories(const std::string& root,
                                                          FileSystem* files) {
   std::vector<std::string> directories;
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<std::string>> StepDirectories(const std::string& root
   return directories;
 }
 
-// The step in a directory's name; none when the name is not one that CreateDirectory makes.
+// The step in a directory's name; none if CreateDirectory does not make such names.
 std::optional<uint64_t> StepOfName(const std::string& directory) {
   std::string digits = fs::path(directory).filename().string().substr(sizeof(kDirectoryPrefix) - 1);
   digits = digits.substr(0, digits.find('-'));
@@ -52,8 +52,7 @@ std::optional<uint64_t> StepOfName(const std::string& directory) {
   return step;
 }
 
-// The number of the term in a directory's name; 0 when the name is not one that CreateDirectory
-// makes.
+// The number of the term in a directory's name; 0 if CreateDirectory does not make such names.
 uint64_t TermNumberOfName(const std::string& directory) {
   const std::vector<std::string> parts =
       absl::StrSplit(fs::path(directory).filename().string(), '-');
@@ -61,8 +60,8 @@ uint64_t TermNumberOfName(const std::string& directory) {
   return parts.size() > 2 && absl::SimpleAtoi(parts[2], &number) ? number : 0;
 }
 
-// Newer by the protocol's order: timelines of later terms are greater, and so is the later of two
-// terms in which a step of one timeline was cut.
+// Returns whether `a` is newer: by timeline, then by cut step, then by the term of the cut. A later
+// term has a greater timeline, and two terms may cut one timeline at the same step.
 bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
   const uint64_t term_of_a = TermNumberOfName(a.directory);
   const uint64_t term_of_b = TermNumberOfName(b.directory);
@@ -70,7 +69,8 @@ bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
          std::tie(b.manifest.timeline, b.manifest.cut_step, term_of_b, b.directory);
 }
 
-// What is to be said of those among `all` that are not finite, when `taken` is gone on from.
+// Describes the checkpoints of `all` with values that are not finite, if the run continues from
+// `taken`.
 void DescribeNotFinite(const std::vector<StoredCheckpoint>& all, const StoredCheckpoint& taken,
                        std::vector<std::string>* problems) {
   for (const StoredCheckpoint& each : all) {
@@ -84,15 +84,15 @@ void DescribeNotFinite(const std::vector<StoredCheckpoint>& all, const StoredChe
 }
 
 absl::Status RemoveDirectory(const std::string& directory, FileSystem* files) {
-  // The manifest first: what is left if we die on the way is no checkpoint. Synced also where there
-  // is none, as whoever removed it may have died before that was sure to last.
+  // Removes the manifest first: a crash then leaves no checkpoint. Syncs even without a manifest,
+  // because the process that removed it may have died before its sync.
   const absl::Status removed = files->RemoveFile(absl::StrCat(directory, "/", kManifestName));
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   SHOAL_RETURN_IF_ERROR(files->SyncDirectory(directory));
   return files->RemoveTree(directory);
 }
 
-// Checks everything that the ps wrote and the index beside it; fills what the manifest says of it.
+// Checks all files of the ps and the index next to them; fills in their entries of the manifest.
 absl::Status CheckLaidOutFiles(const std::string& directory, const CheckpointLayout& layout,
                                const std::vector<WrittenPart>& parts, FileSystem* file_system,
                                Manifest* manifest) {
@@ -104,7 +104,7 @@ absl::Status CheckLaidOutFiles(const std::string& directory, const CheckpointLay
       return absl::InvalidArgumentError(
           absl::StrCat("a ps wrote \"", part.file, "\", which is not a file of the checkpoint"));
     }
-    // Empty parts cover nothing, and would only make the order below ambiguous.
+    // Empty parts cover nothing, and would make the order of the parts ambiguous.
     if (part.size_bytes > 0) found->second.push_back(part);
   }
   for (const CheckpointLayout::File& file : layout.files) {
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<std::string>> CheckpointStore::Unfinished() const {
 
 absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
   absl::Status status = VerifyCheckpoint(checkpoint, files_);
-  // Whoever committed it may have died before its name was sure to last.
+  // The process that committed it may have died before it synced the directory.
   if (status.ok()) status = files_->SyncDirectory(checkpoint.directory);
   if (status.ok()) {
     verified_.insert(checkpoint.directory);
@@ -169,7 +169,7 @@ absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
 
 absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
     const std::set<std::string>& known_bad, std::vector<std::string>* problems) const {
-  // To go on from before what a newer Shoal has written would lose that.
+  // Continuing from an older checkpoint would lose the work of a newer Shoal.
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,
                          StepDirectories(root_, files_));
   for (const std::string& directory : directories) {
@@ -229,7 +229,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
   const std::string path = absl::StrCat(directory, "/", kManifestName);
   const std::string beside = absl::StrCat(path, ".tmp");
   const std::string text = manifest.ToText();
-  // What could not be read back must not become a checkpoint.
+  // A manifest that cannot be read back must not become a checkpoint.
   SHOAL_ASSIGN_OR_RETURN(manifest, Manifest::Parse(text, path));
   SHOAL_RETURN_IF_ERROR(WriteNewFile(beside, text, files_));
   SHOAL_RETURN_IF_ERROR(files_->SyncDirectory(directory));
@@ -244,7 +244,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
 void CheckpointStore::Discard(const std::string& directory) {
   unfinished_.erase(directory);
   if (HasManifest(directory, files_)) return;
-  // What cannot be removed now is no checkpoint either; RemoveOld tries again.
+  // A directory that cannot be removed now is still no checkpoint; RemoveOld retries.
   (void)files_->RemoveTree(directory);
 }
 
@@ -276,13 +276,13 @@ absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& p
   const size_t kept = std::max<size_t>(std::max(keep, 0), kWholeKept);
   if (finite.size() <= kept && orphans.empty()) return absl::OkStatus();
 
-  size_t older = 0;  // index of the first that is older than those that are kept
-  size_t whole = 0;  // of these
+  size_t older = 0;  // index of the first checkpoint older than the kept ones
+  size_t whole = 0;  // verified ones before it
   uint64_t lowest_step = UINT64_MAX;
   for (; older < finite.size() && whole < kept; ++older) {
-    // None of the rest would go, whole or not.
+    // All others stay, whole or not.
     if (whole >= kWholeKept && finite.size() - older <= kept - whole) break;
-    // Of what it found there, a coordinator that takes over has read at most one.
+    // A coordinator that takes over has verified at most one of these.
     if (verified_.count(finite[older].directory) == 0 && !Verify(finite[older]).ok()) continue;
     if (++whole <= kWholeKept) lowest_step = std::min(lowest_step, finite[older].manifest.cut_step);
   }

@@ -20,7 +20,7 @@ namespace shoal {
 // exclusively, and only a manifest makes a checkpoint.
 class CheckpointStore {
  public:
-  // Creates `root` when needed. The file system must outlive this.
+  // The store creates `root` when needed. The file system must outlive this.
   explicit CheckpointStore(std::string root, FileSystem* files = RealFileSystem());
 
   FileSystem* files() const { return files_; }
@@ -43,7 +43,7 @@ class CheckpointStore {
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 
   // Makes an empty directory for a cut, exclusively: "step-000000000500-3-0badcafe" for the cut at
-  // step 500 under that term. Appends "-2", "-3", ... if the name is taken. Returns its absolute
+  // step 500 under that term. Appends "-2", "-3", ... if the name exists. Returns its absolute
   // path. A coordinator makes at most one cut at a step under a term, so no name comes twice.
   // Otherwise a ps that resumes after a pause would write a cancelled cut into the next one.
   absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step, uint64_t term);

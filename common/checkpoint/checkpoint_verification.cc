@@ -37,8 +37,8 @@ bool AllFinite(const char* data, size_t size_bytes) {
 }
 
 // Checks a ps's part against the checksum from the ps. If `not_finite` is empty, sets it to the
-// first tensor with a value that is not finite. All values of a checkpoint pass here once, whatever
-// their source.
+// first tensor with a value that is not finite. All values of a checkpoint pass here once, also
+// those that a ps only loaded.
 absl::Status CheckPart(const File& opened, const CheckpointLayout::File& file,
                        const WrittenPart& part, std::string* not_finite) {
   uint32_t crc = 0;

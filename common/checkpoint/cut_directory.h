@@ -9,10 +9,10 @@
 
 namespace shoal {
 
-// The directory of a cut that is being written, as the coordinator makes it and as a ps checks it
-// that is told its path by a peer:
+// The directory of a cut in progress. The coordinator makes it; a ps gets its path from a peer and
+// checks it:
 //
-//   CHECKPOINTS/step-000000000500-3-0badcafe[-2]     F, term; a number where the name was taken
+//   CHECKPOINTS/step-000000000500-3-0badcafe[-2]     F, term; a number if the name exists
 //     .cut-COORDINATOR_ID-ATTEMPT                    the marker, empty, until the cut is committed
 
 // "step-000000000500-3-0badcafe".
@@ -26,20 +26,20 @@ struct CutPlace {
   uint64_t term = 0;
   std::string directory;
   std::string marker;
-  std::string checkpoints;  // the directory lies in it; empty: in any that is called so
+  std::string checkpoints;  // must contain `directory`; empty: any directory named "checkpoints"
 };
 
-// Whether directory and marker have the names that a coordinator gives them, in its directory of
-// checkpoints. kInvalidArgument says what is wrong. Touches no file.
+// Returns OK if directory and marker have the names that a coordinator gives them, in its directory
+// of checkpoints. kInvalidArgument names the wrong one. Reads no file.
 absl::Status CheckCutNames(const CutPlace& place);
 
-// Whether `directory`, an absolute and plain path, lies in `checkpoints`; where that is empty, in
-// any directory that is called so. kInvalidArgument names both.
+// Returns OK if `directory`, absolute and plain, lies in `checkpoints` (if that is empty, in any
+// directory named "checkpoints"). kInvalidArgument names both.
 absl::Status CheckInCheckpoints(const std::string& directory, const std::string& checkpoints);
 
-// Whether this machine sees the directory: its marker is there. kFailedPrecondition: nothing may be
-// written there, as the directory or its marker is a symbolic link, the marker is no empty file, or
-// the directory holds a checkpoint.
+// Returns whether this machine sees the directory: the marker exists. kFailedPrecondition: the ps
+// must not write there, because the directory or the marker is a symbolic link, the marker is not
+// an empty file, or the directory holds a checkpoint.
 absl::StatusOr<bool> SeesCutDirectory(const CutPlace& place, FileSystem* files);
 
 }  // namespace shoal

@@ -20,8 +20,8 @@
 //   closing  = `"` NEWLINE "}" NEWLINE, the end of the file
 //   members  = those written by ToText below, each once
 //
-// So every byte is covered: by the checksum, by being the checksum, or by being fixed. The checksum
-// stands in the same place in all format versions; members may change with the version.
+// This covers every byte: the checksum covers it, it is a digit of the checksum, or it is fixed.
+// The checksum is at the same place in all format versions; members may change with the version.
 
 namespace shoal {
 namespace {
@@ -32,19 +32,18 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr char kBeforeChecksum[] = ",\n  \"checksum\": \"";
 constexpr char kClosing[] = "\"\n}\n";
 constexpr size_t kChecksumDigits = 8;
-// Ours have one for each GiB, and a few.
+// A checkpoint has one file per GiB, and a few more.
 constexpr size_t kMaxFiles = 10'000;
-// Of an epoch; some thirty years.
+// Max seconds of an epoch: some thirty years.
 constexpr double kMaxSeconds = 1e9;
 
-// JSON has no numbers that are not finite: null stands for them.
+// JSON has only finite numbers; null stands for the others.
 bool IsReal(const Json& json) { return json.is_number() || json.is_null(); }
 double RealOf(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-// Takes the members of one object, each with its type; the first that is wrong is kept as the
-// status.
+// Reads the members of one object by type; keeps the first error as the status.
 class Members {
  public:
   Members(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
@@ -76,7 +75,7 @@ class Members {
     Fail(name, "a number or null");
     return 0;
   }
-  // An empty array when it is missing.
+  // Returns an empty array if it is missing.
   const Json& Array(const char* name) {
     static const Json kNone = Json::array();
     const Json* member = Find(name, "a list", &Json::is_array);
@@ -105,7 +104,8 @@ class Members {
   absl::Status status_;
 };
 
-// The name of a file of the directory itself, so that no manifest leads out of it.
+// Returns whether it names a file of the directory itself. Otherwise a manifest could lead
+// elsewhere.
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name != kManifestName &&
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
@@ -231,7 +231,8 @@ std::string Manifest::ToText() const {
   }
   json["slots"] = slots;
   if (!finite()) json["not_finite"] = not_finite;
-  // As one level of the manifest, so that what is embedded can be parsed again.
+  // Embeds the map only if it can be parsed again one level deeper, as in the manifest. Otherwise
+  // stores its text.
   const absl::StatusOr<Json> map = ParseJson(absl::StrCat("[", shard_map, "]"), "shard map");
   const bool embeds = map.ok() && map->size() == 1 && map->front().is_structured();
   json["shard_map"] = embeds ? OrderedJson::parse(shard_map) : OrderedJson(shard_map);
@@ -244,7 +245,7 @@ std::string Manifest::ToText() const {
     json["files"].push_back(std::move(entry));
   }
   std::string text = json.dump(2);
-  text.resize(text.size() - 2);  // the closing brace and the line before it
+  text.resize(text.size() - 2);  // the closing brace and the newline before it
   text += kBeforeChecksum;
   return absl::StrCat(text, ChecksumText(Crc32c(text)), kClosing);
 }
@@ -265,7 +266,7 @@ absl::StatusOr<Manifest> Manifest::Parse(const std::string& text, const std::str
     return absl::DataLossError(absl::StrCat(path, " is damaged: it says that its checksum is \"",
                                             written, "\", but it is ", expected));
   }
-  // The checksum is right, so somebody wrote it like this.
+  // The checksum is right, so its writer wrote this text.
   const absl::StatusOr<Json> json = ParseJson(text, path);
   if (!json.ok()) return absl::DataLossError(std::string(json.status().message()));
   absl::StatusOr<Manifest> manifest = ParseMembers(*json);
@@ -280,7 +281,7 @@ absl::StatusOr<Manifest> Manifest::Parse(const std::string& text, const std::str
 absl::StatusOr<Manifest> Manifest::Read(const std::string& directory, FileSystem* files) {
   const std::string path = absl::StrCat(directory, "/", kManifestName);
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxJsonBytes, files);
-  // A directory in its place, or a link that leads nowhere, is damage, and no newer Shoal.
+  // A directory or a dangling link in its place is damage, not a newer Shoal.
   if (absl::IsFailedPrecondition(text.status()))
     return absl::DataLossError(std::string(text.status().message()));
   SHOAL_RETURN_IF_ERROR(text.status());
