@@ -7,11 +7,11 @@
 
 namespace shoal {
 
-// 32 hexadecimal digits, drawn at random.
+// Returns 32 random hexadecimal digits.
 std::string DrawRunId();
 
-// The id in the file at `path`, RUN_DIR/.run-id: 32 hexadecimal digits and a newline. Where there
-// is none, or what is there is no id, draws one and writes it. Errors are those of the file system.
+// Returns the id in the file at `path`, RUN_DIR/.run-id: 32 hexadecimal digits and a newline. If
+// the file is missing or invalid, draws an id and writes it. Errors are those of the file system.
 absl::StatusOr<std::string> ReadOrMakeRunId(const std::string& path, FileSystem* files);
 
 }  // namespace shoal
