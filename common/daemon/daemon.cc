@@ -16,9 +16,9 @@
 namespace shoal {
 namespace {
 
-// How long a process that is done waits for whoever reads its log.
+// Max wait at the end for the log to be written.
 constexpr std::chrono::seconds kLogPatience{2};
-// With the seconds that a worker takes to leave, below the ten that operators are told.
+// Together with a worker's time to leave, below the ten seconds in the operators' docs.
 constexpr std::chrono::seconds kEndPatience{3};
 
 LogLevel LogLevelFromName(const std::string& name) {
@@ -26,7 +26,7 @@ LogLevel LogLevelFromName(const std::string& name) {
   return name == "error" ? LogLevel::kError : LogLevel::kInfo;
 }
 
-// What to do with a task of another type than this program's.
+// Returns advice for a task of another type than this program runs.
 std::string AdviceFor(TaskType type) {
   switch (type) {
     case TaskType::kChief:

@@ -1,4 +1,4 @@
-#include "coordinator/run/nan_watch.h"
+#include "coordinator/nan_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,14 +16,14 @@
 namespace shoal {
 namespace {
 
-// The log, the event loop and its wakers, signals, a socket to listen at, some streams and files.
+// Descriptors for the log, event loop, signals, a listening socket, some streams and files.
 constexpr rlim_t kMinOpenFiles = 64;
 
 }  // namespace
 
 void OpenStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest number that is free is this one.
+    // open returns the lowest free number, which is this one.
     if (fcntl(descriptor, F_GETFD) < 0)
       open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR);
   }
@@ -70,7 +70,7 @@ absl::Status CheckFileLimit() {
 
 void ExitWithParent(int parent_pid) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent_pid) _exit(kExitDrained);  // it ended before the line above
+  if (getppid() != parent_pid) _exit(kExitDrained);  // the parent ended before prctl
 }
 
 }  // namespace shoal

@@ -6,42 +6,38 @@
 
 namespace shoal {
 
-// These change the process as a whole. Call them first thing in main(), before any thread is
-// started.
+// These functions are about the whole process. Call them first in main(), before any thread starts.
 
-// Opens /dev/null in the place of standard input, output and error where they are closed: the next
-// file that is opened would get their number, and what is printed would land in it. Printing on a
-// standard output that was closed remains an error.
+// Opens /dev/null as standard input, output or error if it is closed. Otherwise the next opened
+// file gets its number and receives the output. Writing to a closed standard output remains an
+// error.
 void OpenStandardDescriptors();
 
-// Removes the proxy variables (http_proxy and its like) from the environment: gRPC obeys them, and
-// a proxy that is meant for the web answers cluster traffic with errors that name no cause.
+// Removes the proxy variables (http_proxy and similar) from the environment. gRPC obeys them, and a
+// web proxy rejects cluster traffic with unclear errors.
 void ClearProxyVariables();
 
-// Has gRPC ask the system for the addresses of hosts, as getaddrinfo does, where the environment
-// does not say otherwise (GRPC_DNS_RESOLVER). Its own resolver asks the name servers for what
-// /etc/hosts has, and waits for those that do not answer.
+// Makes gRPC look up hosts by getaddrinfo, unless GRPC_DNS_RESOLVER is set. gRPC's own resolver
+// ignores /etc/hosts and waits for dead name servers.
 void UseSystemNames();
 
-// Makes OpenMP's threads sleep while they have no work instead of spinning, which stalls every
-// other process on the machine by an order of magnitude. libgomp reads OMP_WAIT_POLICY when it is
-// loaded, before main(): where the variable is not set, this sets it and starts the program again
-// in the same process (same id, same arguments). Returns when the variable is set, or with an error
-// when the program could not be started again, which is worth a warning only.
+// Makes OpenMP's threads sleep while they have no work. Spinning threads slow all other processes
+// on the machine by an order of magnitude. libgomp reads OMP_WAIT_POLICY when it is loaded, before
+// main(). If the variable is not set, sets it and executes the program again (same pid, same
+// arguments). Returns OK if the variable is set, else an error, which deserves only a warning.
 absl::Status UsePassiveOpenMpThreads(char** argv);
 
-// kFailedPrecondition where this process may have too few files open for a network: gRPC would
-// abort it.
+// Returns kFailedPrecondition if the limit of open files is too low for a network: gRPC would
+// abort.
 absl::Status CheckFileLimit();
 
-// Raises the limit of open files (RLIMIT_NOFILE) to what this process may have: the usual 1024 is
-// there for programs that know no larger descriptor.
+// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit. The usual soft limit,
+// 1024, is for programs that cannot use larger descriptors.
 void RaiseFileLimit();
 
-// Has the kernel kill this process when the thread that started it ends, however it ends, so that
-// the processes of a local cluster never outlive `shoal train`. By SIGKILL: a signal that asks
-// could be waited out. `parent_pid` is the process that should be the parent; where it is gone
-// already this process exits at once, with kExitDrained.
+// Makes the kernel kill this process (SIGKILL) when the thread that started it ends. The processes
+// of a local cluster thus never outlive `shoal train`. A milder signal would let a process take its
+// time. Exits at once with kExitDrained if `parent_pid` is not the parent any more.
 void ExitWithParent(int parent_pid);
 
 }  // namespace shoal

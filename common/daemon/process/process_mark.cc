@@ -20,7 +20,7 @@
 namespace shoal {
 namespace {
 
-// "BOOT NAMESPACE" of this process; empty where /proc does not say.
+// Returns "BOOT NAMESPACE" of this process; empty if /proc lacks them.
 std::string Surroundings() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;

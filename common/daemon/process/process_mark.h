@@ -4,18 +4,16 @@
 
 namespace shoal {
 
-// This machine's name, as the system has it; bytes that are not UTF-8 as \xNN, as others read the
-// name from JSON and messages.
+// Returns this machine's name; bytes that are not UTF-8 become \xNN, because JSON and messages
+// contain the name.
 std::string HostName();
 
-// Tells this process from all others, for one that finds the mark in a file later: the start of the
-// machine, the namespace of process ids, the id and when the process began. Empty where /proc does
-// not say.
+// Returns a mark that identifies this process later: boot id, pid namespace, pid and start time.
+// Empty if /proc lacks them.
 std::string ProcessMark();
 
-// Whether the process with that mark is known to be gone: it was one of this machine since its last
-// start and of this namespace of ids, and no such process is there. False where that cannot be
-// told.
+// Returns true if the marked process has surely ended: it ran on this machine since the last boot,
+// in this pid namespace, and no longer exists.
 bool IsProcessGone(const std::string& mark);
 
 }  // namespace shoal
