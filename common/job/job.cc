@@ -19,14 +19,13 @@ namespace {
 
 using nlohmann::json;
 
-// A text that is not JSON can only come from a Job built by hand; it is kept as the string it is.
+// Text that is not JSON comes only from a Job built by hand; keeps it as a string.
 json JsonOrString(const std::string& text) {
   json value = json::parse(text, nullptr, false);
   return value.is_discarded() ? json(text) : value;
 }
 
-// Whatever is wrong with a job, also what Shoal lacks, is a wrong job file to the one who started
-// it.
+// Reports every error, unsupported features included, as a wrong job file.
 absl::StatusOr<Job> JobOrErrors(Job job, const JsonErrors& errors) {
   if (!errors.empty()) return absl::InvalidArgumentError(errors.ToStatus().message());
   return job;
@@ -121,7 +120,7 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
   std::vector<std::string> lines = ApplyJobOverrides(overrides, &root, &errors);
   if (overridden != nullptr) *overridden = std::move(lines);
   JobReadOptions options{.base_dir = absolute.parent_path().string(), .check_data = check_data};
-  // What is typed means what it means to any other command.
+  // Typed paths are relative to the current directory, as for other commands.
   options.given_dir = std::filesystem::current_path(error).string();
   for (const JobOverride& each : overrides) options.given.push_back(PathOfOverride(each));
   Job job = ReadJob(root, options, &errors);

@@ -88,7 +88,7 @@ struct Job {
   };
 
   std::string name;
-  std::string model_path;  // absolute; empty where the model came inside the resolved text
+  std::string model_path;  // absolute; empty if the model came inside the resolved text
   std::string model_json;  // Keras JSON text
   InitialWeights initial_weights;
   DataSource training;

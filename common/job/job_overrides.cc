@@ -15,13 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-// The key of the name in what may be there as a plain name; null elsewhere.
+// Returns the key of the name, for fields that also accept a plain name; else null.
 const char* KeyOfName(const std::string& path) {
   if (path == "$.optimizer" || path == "$.loss") return "class_name";
   return path == "$.strategy" ? "name" : nullptr;
 }
 
-// What is no JSON is a string, unless it looks like JSON that is broken. A path that does is to be
+// A value that is not JSON is a string, unless it looks like broken JSON. Such a path must be
 // quoted.
 absl::StatusOr<json> ValueOf(const JobOverride& given) {
   absl::StatusOr<json> value = ParseJson(given.value, given.flag);
@@ -34,7 +34,7 @@ class Overrides {
  public:
   Overrides(json* root, JsonErrors* errors) : root_(root), errors_(errors) {}
 
-  // The line about it; empty where there is an error.
+  // Returns the line about it; empty after an error.
   std::string Apply(const JobOverride& given) {
     for (const std::string* text : {&given.field, &given.value}) {
       if (IsUtf8(*text)) continue;
@@ -55,7 +55,7 @@ class Overrides {
     const std::vector<std::string> keys = absl::StrSplit(given.field, '.');
     json* place = root_;
     std::string path("$");
-    std::string topmost;  // of what is not as it is in the file
+    std::string topmost;  // topmost changed path
     for (size_t i = 0; i < keys.size(); ++i) {
       const std::string above = path;
       path = JsonPath(above, keys[i]);
@@ -84,7 +84,7 @@ class Overrides {
     return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), before);
   }
 
-  // Where both of two of which a job has one are given: an error, of the second alone.
+  // Rejects two flags for alternative fields; reports only the second.
   void RejectBoth(const char* one, const char* other) {
     const auto first = flags_.find(JsonPath("$", one));
     if (first == flags_.end() || !flags_.contains(JsonPath("$", other))) return;
@@ -92,7 +92,7 @@ class Overrides {
                                                     first->second, "; give one of the two"));
     root_->erase(one);
   }
-  // Has `field` make room for the other of two of which a job has one.
+  // Removes `field` if the flag gives its alternative `by`. Returns the line about it, else "".
   std::string Replace(const char* field, const char* by) {
     if (!root_->is_object() || !root_->contains(field)) return "";
     if (!flags_.contains(JsonPath("$", by)) || flags_.contains(JsonPath("$", field))) return "";
@@ -111,7 +111,7 @@ class Overrides {
 
   json* const root_;
   JsonErrors* const errors_;
-  std::map<std::string, std::string> flags_;  // by the path that they gave
+  std::map<std::string, std::string> flags_;  // by the path that they set
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// The JSON path at which it puts its value: "$.data.test.path".
+// Returns the JSON path at which `given` puts its value: "$.data.test.path".
 std::string PathOfOverride(const JobOverride& given);
 
 // Puts `overrides` into the JSON of a job file, as if the file contained them. Creates missing
