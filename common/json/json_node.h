@@ -19,7 +19,7 @@ namespace shoal {
 class JsonNode {
  public:
   explicit JsonNode(const nlohmann::json& root);
-  // `value` stands at `path`; null if it is absent.
+  // `value` is at `path`; null if it is absent.
   JsonNode(const nlohmann::json* value, std::string path) : value_(value), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
@@ -30,7 +30,7 @@ class JsonNode {
   bool is_object() const;
   bool is_string() const;
 
-  // A member of an object; null where there is none, or this is no object.
+  // A member of an object; null if it is missing or this is not an object.
   JsonNode operator[](const std::string& key) const;
   // An element of an array, index < size().
   JsonNode at(size_t index) const;
@@ -46,11 +46,11 @@ class JsonNode {
       IntegerRange range, std::optional<std::array<int64_t, 2>> absent = {}) const;
   absl::Status ExpectObject() const;
   absl::Status ExpectArray() const;
-  // Returns OK unless this is an object of the user's own, a class or a function
-  // (common/json/keras_class.h). Returns kUnimplemented for these.
+  // Returns kUnimplemented for a user-defined class or function (common/json/keras_class.h),
+  // kInvalidArgument for a field of a wrong type, else OK.
   absl::Status ExpectKerasOwn() const;
 
-  // The value as JSON, cut short, for messages; "nothing" where it is absent.
+  // The value as JSON, cut short, for messages; "nothing" if it is absent.
   std::string Text() const;
   // kInvalidArgument and kUnimplemented, with the path before the message.
   absl::Status Invalid(const std::string& message) const;
@@ -60,7 +60,7 @@ class JsonNode {
   // "needs a whole number, got ..."
   absl::Status WrongType(const std::string& needed) const;
 
-  const nlohmann::json* value_;  // null where it is absent; the document outlives this
+  const nlohmann::json* value_;  // null if it is absent; the document outlives this
   std::string path_;
   // If this is an absent member: the object that lacks it, and its key.
   const nlohmann::json* owner_ = nullptr;

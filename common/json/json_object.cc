@@ -33,7 +33,8 @@ std::string Describe(const NumberRange& range) {
       NumberText(range.max));
 }
 
-// The end of a message about a missing key: an existing key that may be a slip of it.
+// Returns the end of a message about a missing key: an existing key that may be a misspelling of
+// it.
 std::string SuggestMisspelt(const char* key, const json& object) {
   std::vector<std::string> keys;
   for (const auto& item : object.items()) keys.push_back(item.key());
@@ -84,7 +85,7 @@ bool JsonObject::Contains(const char* key) const { return valid_ && value_->cont
 const json* JsonObject::Require(const char* key, const char* meaning) {
   const json* value = Find(key);
   if (value != nullptr || !valid_) return value;
-  // A person's slip is an error of its own, because its key is unknown.
+  // A person's misspelt key gets its own error as an unknown key.
   errors_->Add(PathOf(key),
                absl::StrCat(Contains(key) ? "is null: " : "is missing: ", meaning,
                             author_ == JsonAuthor::kKeras ? SuggestMisspelt(key, *value_) : ""));

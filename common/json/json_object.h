@@ -69,7 +69,7 @@ class JsonObject {
   // name `class_name`, the class whose options this object has; empty: none.
   void RejectUnknownKeys(const std::string& class_name = "");
 
-  // Whether the field is there, whatever its value. Does not make the key known.
+  // Returns whether the field exists, with any value. Does not make the key known.
   bool Contains(const char* key) const;
   // The known keys, in the order of the first reads.
   const std::vector<std::string>& known() const { return known_; }

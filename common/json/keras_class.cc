@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-// Null where `object` lacks `key`.
+// Returns null if `object` lacks `key`.
 const json& Field(const json& object, const char* key) {
   static const json kNull;
   const auto found = object.find(key);
@@ -28,23 +28,23 @@ bool IsKerasModule(const std::string& module) {
   return false;
 }
 
-// A name that someone registered: "package>name".
+// Returns whether it is a registered name: "package>name".
 bool IsRegistered(const json& name) {
   return name.is_string() && absl::StrContains(name.get<std::string>(), ">");
 }
 
-// The field of a class that says that it is the user's own; null where none does.
+// Returns the field that shows a user-defined class; null if none does.
 const char* FindOwnClass(const json& object) {
   const json& module = Field(object, "module");
   const json& registered = Field(object, "registered_name");
   if (IsRegistered(registered)) return "registered_name";
   if (module.is_string() && !IsKerasModule(module.get<std::string>())) return "module";
-  // Keras registers none of its own, and writes the class name where it must write something.
+  // Keras does not register its own classes, and repeats the class name where a name is required.
   const bool named = module.is_string() && registered == object["class_name"];
   return registered.is_null() || named ? nullptr : "registered_name";
 }
 
-// The same of a function.
+// The same for a function.
 const char* FindOwnFunction(const json& object, KerasFunctions functions) {
   const json& module = Field(object, "module");
   if (IsRegistered(Field(object, "config"))) return "config";

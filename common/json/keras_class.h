@@ -7,26 +7,26 @@
 
 namespace shoal {
 
-// How Keras writes a function of its own.
+// The form in which Keras writes functions.
 enum class KerasFunctions {
-  kByName,     // "tanh", an activation: an object is a function of the user's own
-  kAsObjects,  // a loss or metric; Keras writes a function of the user's own alike
+  kByName,     // "tanh", an activation: an object is a user-defined function
+  kAsObjects,  // a loss or metric: a user-defined function has the same form
 };
 
-// Whether an object that Keras or a person wrote is Keras's own. A class of the user's own can have
-// the name of one of Keras's, and computes what its author wrote. Keras 2 and 3 write:
+// Returns whether an object, which Keras or a person wrote, is one of Keras's classes or functions.
+// A user-defined class may have the same name and compute something else. Keras 2 and 3 write:
 //
 //   "module"                        "registered_name"  the class
-//   "keras.layers"                  null               one of Keras's that is public
-//   "keras.src.models.functional"   "Functional"       another of Keras's: as "class_name" says
-//   absent                          absent             older files and people: the name says it all
-//   null                            "Dense"            the user's own, in the file that was run
-//   "mine.layers"                   "Dense"            the user's own, in a module
-//   any                             "mine>Dense"       the user's own, registered
+//   "keras.layers"                  null               a public class of Keras
+//   "keras.src.models.functional"   "Functional"       another class of Keras; same as "class_name"
+//   absent                          absent             a class of Keras: older files, and people
+//   null                            "Dense"            user-defined, in the program that was run
+//   "mine.layers"                   "Dense"            user-defined, in a module
+//   any                             "mine>Dense"       user-defined, registered
 //   "builtins"                      "function"         a function: "config" is its name
 //
-// `object` stands at `path`. False: it is the user's own, or a field has a wrong type, and an error
-// was added. A class name that is missing or no string is left to the caller. Thread-safe.
+// `object` is at `path`. Returns false and adds an error if it is user-defined or a field has a
+// wrong type. The caller checks a missing or wrong class name. Thread-safe.
 bool CheckKerasOwn(const nlohmann::json& object, const std::string& path, KerasFunctions functions,
                    JsonErrors* errors);
 

@@ -45,7 +45,7 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
                                           "build_config"};
   for (size_t i = 2; i < known.size(); ++i) object.Ignore(known[i].c_str());
   for (const auto& [key, option] : value.items()) {
-    // What is near to one of them is a slip.
+    // A key close to a known one is a typing error. RejectUnknownKeys() suggests the right key.
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (!NearestName(key, known).empty()) continue;
     errors->Add(object.PathOf(key), absl::StrCat("is not inside \"config\"; expected ",

@@ -11,37 +11,36 @@
 
 namespace shoal {
 
-// An object of Keras's own as Keras writes it: {"class_name": "Adam", "config": {…}}, with Keras
-// 3's "build_config" left aside; or the plain name, for which a function of Keras's stands too:
-// {"class_name": "function", "config": "mean_squared_error"}. It is a part of a job (a loss, an
-// optimizer) or of a model (a layer, an initializer).
+// One of Keras's classes or functions, as Keras writes it: {"class_name": "Adam", "config": {…}},
+// or only the name, also as a function object: {"class_name": "function", "config":
+// "mean_squared_error"}. It is a part of a job (a loss, an optimizer) or of a model (a layer, an
+// initializer). Ignores Keras 3's "build_config".
 struct KerasObject {
-  std::string class_name;   // as it stands in the JSON
+  std::string class_name;   // as it is in the JSON
   std::string name_path;    // where: "$.optimizer" or "$.optimizer.class_name"
-  bool plain_name = false;  // no config comes with it
-  // Null: no config was given. Points into the JSON that was read.
+  bool plain_name = false;  // without a config
+  // Null means no config. Points into the JSON that was read.
   const nlohmann::json* config = nullptr;
   std::string config_path;  // "$.optimizer.config"
   // A person writes a job, Keras a model.
   JsonAuthor author = JsonAuthor::kPerson;
 };
 
-// Reads a part of a job: `value`, which stands at `path`. False: it is no such object, or one of
-// the user's own (keras_class.h), and an error was added.
+// Reads a part of a job: `value`, at `path`. Returns false and adds an error if it is not such an
+// object or is user-defined (keras_class.h).
 bool ReadKerasObject(const nlohmann::json& value, const std::string& path, JsonErrors* errors,
                      KerasObject* out);
 
-// Reads a part of a model, and ignores keys besides "class_name" and "config". Null stands for
-// `default_name`. kInvalidArgument: it is no such object. kUnimplemented: it is one of the user's
-// own.
+// Reads a part of a model. Ignores keys besides "class_name" and "config". Null means
+// `default_name`. kInvalidArgument: it is not such an object. kUnimplemented: it is user-defined.
 absl::StatusOr<KerasObject> ReadModelPart(const JsonNode& json,
                                           std::optional<std::string> default_name = {});
 
-// Adds an error where `key` of `config` is there and not null: an option that Shoal lacks. `what`
-// ends the message: "clipping of gradients".
+// Adds an error if `config` has a `key` that is not null: an option that Shoal lacks. `what` names
+// it in the message: "clipping of gradients".
 void RejectUnlessNull(JsonObject& config, const char* key, const char* what);
 
-// The same for a flag: neither absent nor null nor false.
+// The same for a flag, which may also be false.
 void RejectUnlessFalse(JsonObject& config, const char* key, const char* what);
 
 }  // namespace shoal

@@ -52,7 +52,7 @@ struct KerasClassDoc {
 };
 
 // Adds an error if "fn" is not the function of the class. Some versions of Keras write "fn", the
-// function that a class wraps. Another function means that the class is the user's own.
+// function that a class wraps. Another function means that the class is user-defined.
 void CheckWrappedFunction(JsonObject& config, const char* class_name);
 
 // "`mean_squared_error`, `mse`"
