@@ -16,13 +16,13 @@
 namespace shoal {
 namespace {
 
-// A progressive JPEG goes over the whole picture once a scan; ordinary ones have about ten.
+// Each scan of a progressive JPEG covers the whole picture. Ordinary files have about ten.
 constexpr int kMaxScans = 100;
 
-// libjpeg's way out of an error is a jump, so nothing between setjmp and the library has a
+// libjpeg leaves an error by longjmp. Nothing between setjmp and the library may therefore have a
 // destructor.
 struct JpegDecoder {
-  jpeg_decompress_struct info;  // first: libjpeg hands back its address
+  jpeg_decompress_struct info;  // first: callbacks get its address
   jpeg_error_mgr errors;
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
@@ -39,7 +39,7 @@ void Fail(j_common_ptr info) {
   std::longjmp(decoder->failed, 1);
 }
 
-// A warning is damage where pixels were made up.
+// A warning means damage if libjpeg invented pixels.
 void Warn(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -93,7 +93,7 @@ void Open(std::span<const uint8_t> file, JpegDecoder* decoder) {
   decoder->progress.progress_monitor = Progress;
 }
 
-// Blocks of 8 x 8 values, of all components.
+// The number of 8 x 8 blocks, over all components.
 int64_t BlocksOf(const jpeg_decompress_struct& info) {
   int64_t blocks = 0;
   for (int i = 0; i < info.num_components; ++i) {
@@ -103,8 +103,8 @@ int64_t BlocksOf(const jpeg_decompress_struct& info) {
   return blocks;
 }
 
-// What libjpeg holds: some rows for each component, and where a picture comes in several scans the
-// coefficients of all of it.
+// Returns libjpeg's memory: some rows per component, and all coefficients if the picture has
+// several scans.
 uint64_t MemoryOfDecoder(jpeg_decompress_struct* info, int64_t blocks) {
   constexpr uint64_t kBytesPerColumn = 64;
   uint64_t bytes = kBytesPerColumn * info->num_components * info->image_width;
@@ -113,7 +113,7 @@ uint64_t MemoryOfDecoder(jpeg_decompress_struct* info, int64_t blocks) {
   return bytes;
 }
 
-// 1/2, 1/4 or 1/8, as small as it may be.
+// Chooses the scale 1, 1/2, 1/4 or 1/8, the smallest allowed.
 void ChooseScale(const DecodeOptions& options, jpeg_decompress_struct* info) {
   info->scale_num = info->scale_denom = 1;
   if (options.min_height <= 0 || options.min_width <= 0) return;
@@ -126,8 +126,8 @@ void ChooseScale(const DecodeOptions& options, jpeg_decompress_struct* info) {
   }
 }
 
-// From CMYK, which libjpeg does not turn into RGB; in place: the row has room for 4 a pixel.
-// Inverted where Adobe wrote it.
+// Converts a row from CMYK, because libjpeg cannot convert it to RGB. `cmyk` has 4 bytes per pixel,
+// `out` has `channels`. Adobe writes inverted values.
 void RowFromCmyk(const uint8_t* cmyk, int64_t width, int channels, bool inverted, uint8_t* out) {
   for (int64_t x = 0; x < width; ++x, cmyk += 4, out += channels) {
     const int key = inverted ? cmyk[3] : 255 - cmyk[3];
@@ -138,8 +138,8 @@ void RowFromCmyk(const uint8_t* cmyk, int64_t width, int channels, bool inverted
   }
 }
 
-// Everything that may jump. `file_bytes`: its size. `row` is for CMYK, `*status` what was found
-// before decoding began.
+// The part that may longjmp. `file_bytes`: the size of the file. `row` is for CMYK. `*status`: an
+// error from before decoding.
 bool Decode(uint64_t file_bytes, const DecodeOptions& options, JpegDecoder* decoder, Picture* out,
             std::vector<uint8_t>* row, absl::Status* status) {
   jpeg_decompress_struct* info = &decoder->info;
@@ -148,13 +148,13 @@ bool Decode(uint64_t file_bytes, const DecodeOptions& options, JpegDecoder* deco
   info->src = &decoder->source;
   info->progress = &decoder->progress;
   jpeg_read_header(info, TRUE);
-  // Of its own size: what is held of a progressive one does not shrink with the scale.
+  // Checks the unscaled size: the memory of a progressive JPEG does not shrink with the scale.
   if (int64_t{info->image_height} * info->image_width > kMaxPixels) {
     *status = MakeRoomForPicture({.height = info->image_height, .width = info->image_width},
                                  options.memory, out);
     return true;
   }
-  // Of a block Huffman's code takes a bit at least; of arithmetic coding there is no such bound.
+  // Huffman coding takes at least one bit per block; arithmetic coding has no such bound.
   const int64_t blocks = BlocksOf(*info);
   if (!info->arith_code && static_cast<uint64_t>(blocks) / 8 > file_bytes) {
     *status = CannotHold(info->image_height, info->image_width, file_bytes);

@@ -13,7 +13,7 @@
 namespace shoal {
 
 // Decoders reject larger pictures, and those that need more than ReadingMemory::kMaxDecoding to
-// decode: 1 to 4 bytes a pixel, and 2 to 6 more for a progressive JPEG.
+// decode: 1 to 4 bytes per pixel, and 2 to 6 more for a progressive JPEG.
 inline constexpr int64_t kMaxPixels = 64 << 20;
 
 // A decoded picture: rows from the top, channels next to each other (RGB, RGBA, or grey alone).
@@ -25,21 +25,21 @@ struct Picture {
   std::vector<uint8_t> pixels;
 };
 
-// How to decode.
+// Options for decoding.
 struct DecodeOptions {
   int channels = 3;  // 1, 3 or 4
-  // A JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, if it is no smaller than this; 0: at its
-  // own size.
+  // A JPEG may be decoded at 1/2, 1/4 or 1/8 of its size if the result is at least this large; 0:
+  // at its own size.
   int64_t min_height = 0;
   int64_t min_width = 0;
-  // The budget for the memory of large pictures; null: no budget. Outlives the picture.
+  // The budget for the memory of large pictures; null: no budget. Must outlive the picture.
   MemoryBudget* memory = nullptr;
 };
 
-// Decodes a JPEG or PNG, told apart by content, into `out`, whose memory is used again. The pixels
-// are those of tf.io.decode_png, or of tf.io.decode_jpeg with dct_method="INTEGER_ACCURATE". Errors
-// are kDataLoss, or kUnimplemented for a kind of picture that Shoal does not read. They name the
-// byte, not the file. Thread-safe.
+// Decodes a JPEG or PNG, recognized by its content, into `out`, reusing its memory. The pixels are
+// those of tf.io.decode_png, or of tf.io.decode_jpeg with dct_method="INTEGER_ACCURATE". Errors are
+// kDataLoss, or kUnimplemented for a kind of picture that Shoal does not read. They name the byte,
+// not the file. Thread-safe.
 absl::Status DecodePicture(std::span<const uint8_t> file, const DecodeOptions& options,
                            Picture* out);
 

@@ -1,5 +1,5 @@
-// PNG by libpng, in the way of TensorFlow: 16 bits lose the lower 8. Grey from colour has the
-// weights of kRed and kGreen, in linear light where the file says a gamma; nothing else heeds it.
+// PNG by libpng, as in TensorFlow: 16 bits lose the lower 8. Grey from colour has the weights kRed
+// and kGreen, in linear light if the file has a gamma; other steps ignore it.
 
 #include <png.h>
 
@@ -14,16 +14,16 @@
 namespace shoal {
 namespace {
 
-// Of texts and profiles, which are not pixels: nothing inflates beyond this.
+// Max inflated bytes of a text or profile.
 constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;
 constexpr png_uint_32 kMaxChunks = 1000;
-// What deflate makes of a byte at best.
+// Max ratio of deflate.
 constexpr int64_t kMaxInflation = 1032;
-// The weights in grey, of ITU-R BT.601; blue has the rest.
+// The weights in grey, from ITU-R BT.601; blue has the rest.
 constexpr double kRed = 0.299;
 constexpr double kGreen = 0.587;
 
-// libpng's way out of an error is a jump, so nothing between setjmp and the library has a
+// libpng leaves an error by longjmp. Nothing between setjmp and the library may therefore have a
 // destructor.
 struct PngDecoder {
   std::span<const uint8_t> file;
@@ -39,8 +39,7 @@ void Fail(png_structp png, png_const_charp message) {
   std::longjmp(decoder->failed, 1);
 }
 
-// A warning is damage where there are more pixels than the header says: they are of another
-// picture.
+// A warning means damage if the file has more pixels than its header says.
 void Warn(png_structp png, png_const_charp message) {
   if (std::strstr(message, "Too much image data") != nullptr) Fail(png, message);
 }
@@ -55,7 +54,7 @@ void Read(png_structp png, png_bytep out, size_t size) {
   decoder->position += size;
 }
 
-// tensorflow/core/lib/png/png_io.cc, CommonInitDecode.
+// As CommonInitDecode in tensorflow/core/lib/png/png_io.cc.
 void Transform(png_structp png, png_infop info, int channels) {
   const int type = png_get_color_type(png, info);
   const int bits = png_get_bit_depth(png, info);
@@ -79,26 +78,26 @@ void Transform(png_structp png, png_infop info, int channels) {
   if (channels > 1 && is_gray) png_set_gray_to_rgb(png);
 }
 
-// Everything that may jump. `*status` is what was found before decoding began.
+// The part that may longjmp. `*status`: an error from before decoding.
 bool Decode(const DecodeOptions& options, png_structp png, png_infop info, PngDecoder* decoder,
             Picture* out, absl::Status* status) {
   if (setjmp(decoder->failed) != 0) return false;
   png_set_read_fn(png, decoder, Read);
-  png_set_user_limits(png, 1 << 24, 1 << 24);  // so that the message is ours
+  png_set_user_limits(png, 1 << 24, 1 << 24);  // high, so that Shoal reports the size
   png_set_chunk_malloc_max(png, kMaxChunkBytes);
   png_set_chunk_cache_max(png, kMaxChunks);
   png_read_info(png, info);
   const int64_t height = png_get_image_height(png, info);
   const int64_t width = png_get_image_width(png, info);
   if (height * width <= kMaxPixels) {
-    // A header that lies is found before there is memory for what it says.
+    // Detects a false header before allocating memory for it.
     const auto stored = static_cast<int64_t>(png_get_rowbytes(png, info)) * height;
     if (stored / kMaxInflation > static_cast<int64_t>(decoder->file.size())) {
       *status = CannotHold(height, width, decoder->file.size());
       return true;
     }
   }
-  // Beside the pixels two rows, whose pixels have up to 8 bytes.
+  // Besides the pixels, two rows with up to 8 bytes per pixel.
   *status = MakeRoomForPicture({.height = height,
                                 .width = width,
                                 .channels = options.channels,
