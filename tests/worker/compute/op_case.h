@@ -21,7 +21,7 @@ class OpCase {
  public:
   // `small` limits the number of elements for finite differences. With another `type`, all nodes
   // belong to a layer that computes in it, and it can represent all values. The op's inputs are
-  // then no variables and its output is not the prediction, because those are always float32.
+  // then not variables and its output is not the prediction, because those are always float32.
   OpCase(uint64_t seed, bool small, ComputeDtype type = ComputeDtype::kFloat32)
       : random_(seed), small_(small), type_(type) {}
 
@@ -37,7 +37,7 @@ class OpCase {
   // Adds a variable.
   ValueId Tensor(Shape shape, Fill fill = Fill::kNormal, Regularizer regularizer = {});
   // Adds a variable of a layer that sums `terms` products. The sums are about as large as the
-  // inputs, whatever the number of layers.
+  // inputs, for any number of layers.
   ValueId Kernel(Shape shape, int64_t terms);
   // Adds a moving average. SetSample sets its gradient.
   ValueId MovingAverage(Shape shape, Fill fill);
