@@ -174,8 +174,7 @@ TEST_F(PsLinkTest, ASecondHelloOnAStreamEndsIt) {
   FarEnd& before = ps();
   SendHello(8);
   EXPECT_TRUE(before.gone());
-  EXPECT_THAT(TakeEvents(),
-              ElementsAre("hello 3 7", "lost 3 ps-3:1 sent its hello twice on one stream"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7", HasSubstr("lost 3 ps-3:1")));
 }
 
 TEST_F(PsLinkTest, WhyItEndedIsCut) {

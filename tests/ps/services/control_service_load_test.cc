@@ -155,9 +155,7 @@ TEST_F(ControlServiceLoadTest, AJobThatDoesNotFitIsRejectedBeforeMemoryIsTaken) 
   Client control = ConnectCoordinator(kTerm);
   const proto::LoadFailed failed = Ask(control, Load(kTerm, job_.ResolvedText())).load_failed();
   EXPECT_FALSE(failed.checkpoint_is_bad());
-  EXPECT_THAT(failed.reason(), AllOf(HasSubstr("ps 0 needs "), HasSubstr("(variables "),
-                                     HasSubstr("this machine has 1000 B. Give this machine more "
-                                               "memory, or the cluster more ps.")));
+  EXPECT_THAT(failed.reason(), AllOf(HasSubstr("ps 0"), HasSubstr("1000 B")));
   EXPECT_EQ(server_->timeline(), 0u);
 }
 

@@ -15,6 +15,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 TEST_F(ParameterExchangeTest, IntroducesItself) {
@@ -85,11 +86,13 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   ASSERT_GE(ChunkCount(0), 3);
   SendValues(0, 1, 5);
   Break(0);
-  EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no connection: connection reset)");
+  EXPECT_THAT(exchange_->Waiting(),
+              AllOf(HasSubstr("ps 0"), HasSubstr("ps-0:1"), HasSubstr("connection reset")));
   ps(0).Take<proto::ExchangeRequest>();
   ExchangePeer::SendHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
-  EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no answer)");
+  EXPECT_THAT(exchange_->Waiting(),
+              AllOf(HasSubstr("ps 0"), HasSubstr("ps-0:1"), Not(HasSubstr("connection reset"))));
   const auto requests = ps(0).Take<proto::ExchangeRequest>();
   ASSERT_EQ(requests.size(), 2u) << "chunk 1 is here";
   EXPECT_EQ(requests[0].pull().first_chunk(), 0u);

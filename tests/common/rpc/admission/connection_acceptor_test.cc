@@ -10,13 +10,13 @@
 
 #include <deque>
 
+#include "tests/common/base/fails_with.h"
 #include "tests/common/rpc/test_node.h"
 
 namespace shoal {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // A client that connects to the port at the end of `address` and says nothing.
 class SilentClient {
@@ -142,7 +142,7 @@ TEST_F(ConnectionAcceptorTest, PlacesOfClosedConnectionsAreTakenByOthers) {
   AwaitWarnings(2);
   EXPECT_TRUE(acceptor_->CheckAccepting().ok());
   MutexLock lock(&mutex_);
-  EXPECT_THAT(warnings_[1], HasSubstr("accepts connections again"));
+  EXPECT_THAT(warnings_[1], HasSubstr(acceptor_->address()));
 }
 
 TEST_F(ConnectionAcceptorTest, SilentConnectionsGiveWayToNewOnes) {
@@ -203,8 +203,7 @@ TEST_F(ConnectionAcceptorTest, StopFreesThePort) {
   Listen("127.0.0.1:0", 10);
   const std::string address = acceptor_->address();
   const absl::Status taken = ListeningSocket::Open(address).status();
-  EXPECT_THAT(std::string(taken.message()), StartsWith("cannot listen at " + address));
-  EXPECT_THAT(std::string(taken.message()), HasSubstr("in use by another process"));
+  EXPECT_THAT(taken, FailsWith(absl::StatusCode::kFailedPrecondition, {address}));
   acceptor_->Stop();
   EXPECT_FALSE(SilentClient(address).connected());
   acceptor_.reset();

@@ -188,7 +188,6 @@ TEST_F(ForeignClientTest, MalformedMessageEndsOnlyItsStream) {
   EXPECT_EQ(call.Read(), std::nullopt);
   const grpc::Status status = call.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("must be the last field"));
   const auto accepted = WaitForAccepted(1);
   EXPECT_EQ(accepted->log.WaitForClose().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(accepted->log.entries().empty());
