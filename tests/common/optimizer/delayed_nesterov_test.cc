@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <iostream>
 #include <random>
 
 #include "absl/strings/str_format.h"
 #include "common/optimizer/optimizer.h"
+#include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
@@ -52,7 +52,6 @@ constexpr char kNesterov[] = R"({"class_name": "SGD", "config": {"learning_rate"
 
 class DelayedNesterovTest : public testing::Test {
  protected:
-  DelayedNesterovTest() { std::cout << "seed " << seed_ << "\n"; }
   std::vector<float> Gradient() {
     std::vector<float> gradient(kOuterSize);
     // So small that the values stay below 1, where they are rounded to 6e-8.
@@ -62,7 +61,8 @@ class DelayedNesterovTest : public testing::Test {
   }
 
  private:
-  const uint64_t seed_ = std::random_device()();
+  const uint64_t seed_ = TestSeed();
+  const testing::ScopedTrace trace_{__FILE__, __LINE__, SeedText(seed_)};
   std::mt19937_64 random_{seed_};
 };
 

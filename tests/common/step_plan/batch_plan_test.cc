@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <iostream>
 #include <random>
+
+#include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
@@ -39,8 +40,8 @@ TEST(BatchPlanTest, AJobOfSoManyStepsHasTheirBatches) {
 }
 
 TEST(BatchPlanTest, EveryBatchIsInOneStepWithItsExamples) {
-  const uint64_t seed = std::random_device()();
-  std::cout << "seed " << seed << "\n";
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {
     const bool by_steps = random() % 2 == 0;

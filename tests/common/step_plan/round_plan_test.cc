@@ -68,7 +68,9 @@ TEST(RoundPlanTest, OneStepARoundIsEachStepItself) {
 }
 
 TEST(RoundPlanTest, RoundsFollowOneAnotherThroughEveryStepOnce) {
-  std::mt19937_64 random(TestSeed());
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937_64 random(seed);
   for (int i = 0; i < 200; ++i) {
     const uint64_t examples = 1 + random() % 60, batch_size = 1 + random() % 5;
     const bool by_steps = random() % 2 == 0;

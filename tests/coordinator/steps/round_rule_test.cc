@@ -97,7 +97,9 @@ TEST(RoundRuleTest, NobodyIsTheSecondAtAStepOfALaterRound) {
 // Whatever workers do, all that is out at once is of one round, the first that is not done; and a
 // run of steps never goes over its end.
 TEST(RoundRuleTest, AllThatIsOutIsOfOneRound) {
-  std::mt19937_64 random(TestSeed());
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937_64 random(seed);
   for (int i = 0; i < 100; ++i) {
     const StepPlan plan(1 + random() % 40, 1, 1 + random() % 4, 0);
     const RoundPlan rounds(plan, 1 + random() % 9);

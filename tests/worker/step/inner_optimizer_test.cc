@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <iostream>
 #include <random>
 
 #include "common/model/moving_average.h"
+#include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
@@ -22,8 +22,6 @@ class InnerOptimizerTest : public testing::Test {
  protected:
   enum { kKernel, kMean, kFrozen };
   static constexpr int kBatches = 7;  // of a whole step
-
-  InnerOptimizerTest() { std::cout << "seed " << seed_ << "\n"; }
 
   void Make(const std::string& config, const std::string& outer = R"("sgd")",
             bool by_chunks = false) {
@@ -60,7 +58,8 @@ class InnerOptimizerTest : public testing::Test {
     return Step(zeros, {std::vector<float>(layout_.size, gradient)}, batch)[0];
   }
 
-  const uint64_t seed_ = std::random_device()();
+  const uint64_t seed_ = TestSeed();
+  const testing::ScopedTrace trace_{__FILE__, __LINE__, SeedText(seed_)};
   std::mt19937_64 random_{seed_};
   const std::vector<Variable> variables_ = {
       {.name = "dense/kernel", .shape = {5}},

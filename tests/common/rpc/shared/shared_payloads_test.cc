@@ -147,7 +147,9 @@ TEST_F(SharedPayloadsTest, APayloadOutlivesBothEnds) {
 }
 
 TEST_F(SharedPayloadsTest, OverwritesNoPayloadThatIsHeld) {
-  std::mt19937_64 random(TestSeed());
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937_64 random(seed);
   struct Held {
     Message message;
     std::string bytes;

@@ -47,7 +47,9 @@ SHOAL_KERNEL_TEST_SUITE(WindowKernelsTest);
 
 TEST(DivisorTest, DividesAsDivisionDoes) {
   constexpr int32_t kMax = INT32_MAX;
-  std::mt19937_64 random(TestSeed());
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937_64 random(seed);
   std::vector<int32_t> numbers = {1, 2, 3, 5, 6, 7, 9, 112, 641, 65535, 65537, kMax - 1, kMax};
   for (int bits = 2; bits < 31; ++bits) {
     for (const int32_t more : {-1, 0, 1}) numbers.push_back((1 << bits) + more);
