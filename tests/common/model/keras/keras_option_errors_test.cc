@@ -1,7 +1,7 @@
 // Options, initializers and activations.
 #include <algorithm>
 
-#include "tests/common/model/keras_faults.h"
+#include "tests/common/model/keras/keras_faults.h"
 
 namespace shoal {
 namespace {

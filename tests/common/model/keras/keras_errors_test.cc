@@ -1,7 +1,7 @@
 // Models, their inputs and how their layers are connected.
 #include <algorithm>
 
-#include "tests/common/model/keras_faults.h"
+#include "tests/common/model/keras/keras_faults.h"
 
 namespace shoal {
 namespace {

@@ -1,5 +1,5 @@
 // Layers that augment, normalize, look up and resize.
-#include "tests/common/model/keras_faults.h"
+#include "tests/common/model/keras/keras_faults.h"
 
 namespace shoal {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/common/model/keras_faults.h"
+#include "tests/common/model/keras/keras_faults.h"
 
 namespace shoal {
 namespace {

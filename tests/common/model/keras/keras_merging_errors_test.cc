@@ -1,5 +1,5 @@
 // Layers that merge, pool, pad and crop, and those of sequences.
-#include "tests/common/model/keras_faults.h"
+#include "tests/common/model/keras/keras_faults.h"
 
 namespace shoal {
 namespace {
