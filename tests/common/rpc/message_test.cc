@@ -21,14 +21,14 @@ Slice Owned(std::string bytes) {
   return {owner->data(), owner->size(), owner};
 }
 
-std::string Bytes(const std::vector<Slice>& slices) {
+std::string JoinedBytes(const std::vector<Slice>& slices) {
   std::string bytes;
   for (const Slice& slice : slices) bytes.append(slice.data, slice.size);
   return bytes;
 }
 
 std::string OnTheWire(const Message& message) {
-  return EncodeHead(message) + Bytes(message.payload);
+  return EncodeHead(message) + JoinedBytes(message.payload);
 }
 
 // The bytes cut into slices at random places, some of them empty.
@@ -72,7 +72,7 @@ TEST(MessageTest, AMessageOfTheGeneratedClassIsRead) {
     const std::vector<Slice> received = Cut(request.SerializeAsString(), &random);
     const absl::StatusOr<Message> message = DecodeMessage(received);
     ASSERT_TRUE(message.ok()) << message.status();
-    EXPECT_EQ(Bytes(message->payload), request.payload());
+    EXPECT_EQ(JoinedBytes(message->payload), request.payload());
     proto::ExchangeRequest fields;
     ASSERT_TRUE(ParseMessage(*message, &fields));
     EXPECT_EQ(fields.push().step(), 300u);
@@ -189,7 +189,7 @@ TEST(MessageTest, RandomBytesDoNoHarm) {
     if (!message.ok()) continue;
     ++decoded;
     ASSERT_TRUE(bytes.starts_with(message->fields));
-    ASSERT_TRUE(bytes.ends_with(Bytes(message->payload)));
+    ASSERT_TRUE(bytes.ends_with(JoinedBytes(message->payload)));
     proto::ExchangeRequest fields;
     ParseMessage(*message, &fields);
   }

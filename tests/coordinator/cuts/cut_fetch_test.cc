@@ -18,14 +18,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr uint64_t kTimeline = 77;
+constexpr uint64_t kCutTimeline = 77;
 constexpr uint64_t kStep = 40;
 
 // The ps are played by the test, their rows those of SmallValue.
 class CutFetchTest : public testing::Test {
  protected:
   CutFetchTest() {
-    directory_ = *store_.CreateDirectory(kStep, kTimeline);
+    directory_ = *store_.CreateDirectory(kStep, kCutTimeline);
     EXPECT_TRUE(CreateCheckpointFiles(layout_, directory_, store_.files()).ok());
   }
   void Fetch(int ps) {
@@ -97,7 +97,7 @@ TEST_F(CutFetchTest, WhatItWritesForEveryPsIsAWholeCheckpoint) {
     parts.insert(parts.end(), (*done_)->begin(), (*done_)->end());
   }
   const auto stored =
-      store_.Commit(directory_, layout_, parts, SmallTexts(), SmallManifest(kTimeline, kStep));
+      store_.Commit(directory_, layout_, parts, SmallTexts(), SmallManifest(kCutTimeline, kStep));
   ASSERT_TRUE(stored.ok()) << stored.status();
   EXPECT_TRUE(store_.Verify(*stored).ok());
   auto reader = CheckpointReader::Open(stored->directory, store_.files());

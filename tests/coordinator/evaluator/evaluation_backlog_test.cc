@@ -13,7 +13,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 // Of epochs of 10 steps.
-StoredCheckpoint At(uint64_t step) {
+StoredCheckpoint CheckpointAt(uint64_t step) {
   StoredCheckpoint stored;
   stored.directory = "/run/step-" + std::to_string(step);
   stored.manifest.cut_step = step;
@@ -41,28 +41,29 @@ class EvaluationBacklogTest : public testing::Test {
 };
 
 TEST_F(EvaluationBacklogTest, EndsOfEpochsComeFirstAndTheNewestOfThem) {
-  for (const uint64_t step : {10, 15, 20, 25}) backlog_.Add(At(step));
+  for (const uint64_t step : {10, 15, 20, 25}) backlog_.Add(CheckpointAt(step));
   EXPECT_THAT(Order(), ElementsAre(20, 10, 25, 15));
   EXPECT_THAT(Order(20), ElementsAre(10, 15));
 }
 
 TEST_F(EvaluationBacklogTest, WhatIsNotOnDiskAnyMoreIsForgotten) {
-  for (const uint64_t step : {10, 15, 20, 25}) EXPECT_THAT(backlog_.Add(At(step)), IsEmpty());
-  const auto passed_over = backlog_.Add(At(30));
+  for (const uint64_t step : {10, 15, 20, 25})
+    EXPECT_THAT(backlog_.Add(CheckpointAt(step)), IsEmpty());
+  const auto passed_over = backlog_.Add(CheckpointAt(30));
   ASSERT_THAT(passed_over, SizeIs(1));
   EXPECT_EQ(passed_over[0].manifest.cut_step, 10u);
-  EXPECT_FALSE(backlog_.Has(At(10).directory));
+  EXPECT_FALSE(backlog_.Has(CheckpointAt(10).directory));
   EXPECT_THAT(Order(), ElementsAre(30, 20, 25, 15));
 }
 
 TEST_F(EvaluationBacklogTest, WhatBringsEvaluatorsDownIsHandedOutThreeTimes) {
-  backlog_.Add(At(10));
-  EXPECT_TRUE(backlog_.Failed(At(10).directory));
-  EXPECT_TRUE(backlog_.Failed(At(10).directory));
-  EXPECT_TRUE(backlog_.Has(At(10).directory));
-  EXPECT_FALSE(backlog_.Failed(At(10).directory));
-  EXPECT_FALSE(backlog_.Has(At(10).directory));
-  EXPECT_FALSE(backlog_.Failed(At(10).directory)) << "it is not there";
+  backlog_.Add(CheckpointAt(10));
+  EXPECT_TRUE(backlog_.Failed(CheckpointAt(10).directory));
+  EXPECT_TRUE(backlog_.Failed(CheckpointAt(10).directory));
+  EXPECT_TRUE(backlog_.Has(CheckpointAt(10).directory));
+  EXPECT_FALSE(backlog_.Failed(CheckpointAt(10).directory));
+  EXPECT_FALSE(backlog_.Has(CheckpointAt(10).directory));
+  EXPECT_FALSE(backlog_.Failed(CheckpointAt(10).directory)) << "it is not there";
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Le;
 
-constexpr uint64_t kTimeline = 9;
+constexpr uint64_t kOpenTimeline = 9;
 
 class StepSchedulerTest : public testing::Test {
  protected:
@@ -32,7 +32,7 @@ class StepSchedulerTest : public testing::Test {
     };
   }
   void Begin(uint64_t base = 0) {
-    handout_.Open({.timeline = kTimeline, .total_steps = 100, .base = base});
+    handout_.Open({.timeline = kOpenTimeline, .total_steps = 100, .base = base});
     handout_.Begin();
   }
   void OfferAll() {
@@ -49,7 +49,7 @@ class StepSchedulerTest : public testing::Test {
   }
   static proto::Halted Halted(uint64_t begun_below) {
     proto::Halted halted;
-    halted.set_timeline(kTimeline);
+    halted.set_timeline(kOpenTimeline);
     halted.set_begun_below(begun_below);
     return halted;
   }
@@ -115,7 +115,7 @@ TEST_F(StepSchedulerTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
 class RoundHandoutTest : public StepSchedulerTest {
  protected:
   void Begin(uint64_t base = 0, const std::vector<uint64_t>& done_after_base = {}) {
-    handout_.Open({.timeline = kTimeline,
+    handout_.Open({.timeline = kOpenTimeline,
                    .total_steps = 20,
                    .base = base,
                    .done_after_base = done_after_base,
@@ -277,7 +277,7 @@ TEST_F(StepSchedulerTest, WorkersShareTheStepsThatTheRuleLetsOut) {
   workers_.Join(0);
   workers_.Join(1);
   handout_.Open(
-      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+      {.timeline = kOpenTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
   handout_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0));
@@ -288,7 +288,7 @@ TEST_F(StepSchedulerTest, AStreamWithoutAHelloHasNoShare) {
   workers_.Join(0);
   workers_.Connect(1);
   handout_.Open(
-      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+      {.timeline = kOpenTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
   handout_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
@@ -323,7 +323,7 @@ TEST_F(StepSchedulerTest, AWorkerThatDrainsGivesUpItsShare) {
 TEST_F(StepSchedulerTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   Worker& worker = workers_.Join(0);
   OfferAll();
-  handout_.Open({.timeline = kTimeline, .total_steps = 100});
+  handout_.Open({.timeline = kOpenTimeline, .total_steps = 100});
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
   handout_.Begin();
@@ -382,10 +382,10 @@ TEST_F(StepSchedulerTest, WhatAWorkerLosesIsLeasedAgain) {
 
 TEST_F(StepSchedulerTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
   proto::WorkerHello hello;
-  hello.set_timeline(kTimeline);
+  hello.set_timeline(kOpenTimeline);
   hello.add_held_steps(1);
   Worker& successor = workers_.Join(0, hello);
-  hello.set_timeline(kTimeline + 1);
+  hello.set_timeline(kOpenTimeline + 1);
   hello.add_held_steps(0);
   Worker& stranger = workers_.Join(1, hello);
   Begin();
@@ -439,7 +439,7 @@ TEST_F(StepSchedulerTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
     if (order.has_lease()) steps.push_back(order.lease().first());
     if (!order.has_evaluate()) continue;
     EXPECT_EQ(order.evaluate().cut_step(), 13u);
-    EXPECT_EQ(order.evaluate().timeline(), kTimeline);
+    EXPECT_EQ(order.evaluate().timeline(), kOpenTimeline);
     batches.push_back(order.evaluate().batch());
   }
   EXPECT_THAT(batches, ElementsAre(0, 1));
@@ -461,7 +461,7 @@ TEST_F(StepSchedulerTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarThey
   EXPECT_TRUE(handout_.revoking());
   const auto halts = workers_.Orders(0);
   ASSERT_EQ(halts.size(), 1u) << "once";
-  EXPECT_EQ(halts[0].halt().timeline(), kTimeline);
+  EXPECT_EQ(halts[0].halt().timeline(), kOpenTimeline);
   EXPECT_TRUE(handout_.OnHalted(first, Halted(1)));
   EXPECT_FALSE(handout_.OnHalted(first, Halted(1))) << "again";
   EXPECT_FALSE(handout_.Revoke());
@@ -503,7 +503,7 @@ TEST_F(StepSchedulerTest, AReturningWorkerHearsWhatIsLeftAfterARevocation) {
   ASSERT_TRUE(handout_.Revoke());
   workers_.Break(0);
   proto::WorkerHello hello;
-  hello.set_timeline(kTimeline);
+  hello.set_timeline(kOpenTimeline);
   for (const uint64_t step : {0, 1}) hello.add_held_steps(step);
   Worker& again = workers_.Join(0, hello);
   handout_.Hold(again);

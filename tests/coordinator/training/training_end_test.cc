@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr uint64_t kSteps = 26;
+constexpr uint64_t kStepsToEnd = 26;
 
 // --- A ps leaves ---------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ TEST(TrainingRunTest, WorkersAreDismissedBeforeThePs) {
   ScriptedWorker& other = cluster.Join(1);
   cluster.FinishAll(worker);
   cluster.FinishAll(other);
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kStepsToEnd));
   EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
   EXPECT_EQ(cluster.run->Status().phase(), "finished");
   EXPECT_TRUE(worker.job_done);
@@ -222,7 +222,7 @@ TEST(TrainingRunTest, AFinishedJobMayTrainLonger) {
   {
     ScriptedCluster cluster({.epochs = 3, .directory = directory.path()});
     ScriptedWorker& worker = cluster.Join(0);
-    EXPECT_THAT(worker.leases, ElementsAre(kSteps, kSteps + 1));
+    EXPECT_THAT(worker.leases, ElementsAre(kStepsToEnd, kStepsToEnd + 1));
     cluster.FinishAll(worker);
     EXPECT_EQ(cluster.run->Status().phase(), "finished");
     EXPECT_EQ(cluster.run->Status().history_size(), 3);
@@ -253,7 +253,7 @@ TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
     EXPECT_THAT(*cluster.over,
                 FailsWith(absl::StatusCode::kDataLoss, {absl::StrFormat("step-%012d", finite[0])}));
     EXPECT_FALSE(std::filesystem::exists(cluster.run_dir() + "/model"));
-    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps, finite[0], finite[1]));
+    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kStepsToEnd, finite[0], finite[1]));
   }
   // The next start goes on from what is finite.
   ScriptedCluster again({.directory = directory.path()});

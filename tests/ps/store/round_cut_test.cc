@@ -19,7 +19,7 @@ constexpr uint64_t kRounds = 5;
 
 const TestStoreOptions kOptions = {.optimizer = "\"adam\"", .max_round_steps = kSteps};
 
-Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
+Message ChunkGradient(const VariableStore& store, uint64_t step, int chunk) {
   std::mt19937_64 random(step * 100 + chunk);
   std::vector<float> values(store.chunk_size(chunk));
   for (float& value : values) value = static_cast<float>(random() % 1999) / 7 - 100;
@@ -29,7 +29,7 @@ Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
 absl::Status TryPush(VariableStore* store, uint64_t step, int chunk) {
   const uint64_t number = step / kSteps;
   const Round round = {.first = number * kSteps, .count = kSteps, .number = number};
-  return store->Push(Gradient(*store, step, chunk), step, chunk, round.first, round).status();
+  return store->Push(ChunkGradient(*store, step, chunk), step, chunk, round.first, round).status();
 }
 
 void PushInRound(VariableStore* store, uint64_t step, int chunk) {

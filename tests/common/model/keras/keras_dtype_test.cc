@@ -19,7 +19,7 @@ Json Policy(const std::string& name, const std::string& class_name = "DTypePolic
   return {{"module", "keras"}, {"class_name", class_name}, {"config", {{"name", name}}}};
 }
 
-Json Dense(const std::string& name, const Json& dtype) {
+Json DenseOfDtype(const std::string& name, const Json& dtype) {
   return LayerJson("Dense", name, {{"units", 3}, {"activation", "relu"}, {"dtype", dtype}});
 }
 
@@ -41,14 +41,15 @@ Graph ParsedGraph(const Json& json) {
 }
 
 TEST(KerasDtypeTest, EachLayerHasThePrecisionOfItsPolicy) {
-  Json inner = SequentialJson({nullptr, 3}, {Dense("deep", Policy("mixed_float16"))});
+  Json inner = SequentialJson({nullptr, 3}, {DenseOfDtype("deep", Policy("mixed_float16"))});
   inner["config"]["name"] = "inner";
   // A nested model's own policy is not that of its layers.
   inner["config"]["dtype"] = Policy("mixed_bfloat16");
   const Json json = SequentialJson(
-      {nullptr, 4}, {Dense("first", Policy("mixed_bfloat16")), Dense("name", "mixed_float16"),
-                     Dense("keras2", Policy("mixed_bfloat16", "Policy")), inner,
-                     Dense("none", nullptr), Dense("last", Policy("float32"))});
+      {nullptr, 4},
+      {DenseOfDtype("first", Policy("mixed_bfloat16")), DenseOfDtype("name", "mixed_float16"),
+       DenseOfDtype("keras2", Policy("mixed_bfloat16", "Policy")), inner,
+       DenseOfDtype("none", nullptr), DenseOfDtype("last", Policy("float32"))});
   const Graph graph = ParsedGraph(json);
   const std::map<std::string, ComputeDtype> expected = {
       {"first", ComputeDtype::kBfloat16},  {"name", ComputeDtype::kFloat16},
@@ -68,7 +69,7 @@ TEST(KerasDtypeTest, EachLayerHasThePrecisionOfItsPolicy) {
 // in.
 TEST(KerasDtypeTest, InputsMayBeOfWhatTheFirstLayerComputesIn) {
   for (const char* dtype : {"float32", "bfloat16", "float16"}) {
-    Json json = SequentialJson({nullptr, 4}, {Dense("dense", Policy("mixed_bfloat16"))});
+    Json json = SequentialJson({nullptr, 4}, {DenseOfDtype("dense", Policy("mixed_bfloat16"))});
     json["config"]["layers"][0]["config"]["dtype"] = dtype;
     EXPECT_EQ(ParsedGraph(json).inputs().size(), 1u) << dtype;
   }
@@ -76,7 +77,7 @@ TEST(KerasDtypeTest, InputsMayBeOfWhatTheFirstLayerComputesIn) {
 
 TEST(KerasDtypeTest, PoliciesThatChangeVariablesAreRejectedByName) {
   const auto error = [](const Json& dtype) {
-    const Json json = SequentialJson({nullptr, 4}, {Dense("dense", dtype)});
+    const Json json = SequentialJson({nullptr, 4}, {DenseOfDtype("dense", dtype)});
     const absl::Status status = ParseKerasModel(json.dump()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << dtype;
     return std::string(status.message());

@@ -14,12 +14,12 @@
 namespace shoal {
 namespace {
 
-Json Normalized(const Json& options) {
+Json BatchNormModel(const Json& options) {
   return SequentialJson({nullptr, 4}, {LayerJson("BatchNormalization", "norm", options),
                                        LayerJson("Dense", "dense", {{"units", 2}})});
 }
 
-TrainingGraph Build(const Graph& model) {
+TrainingGraph BuildClassifier(const Graph& model) {
   absl::StatusOr<TrainingGraph> training =
       BuildTrainingGraph(model, *LossOf("SparseCategoricalCrossentropy"));
   EXPECT_TRUE(training.ok()) << training.status();
@@ -35,7 +35,7 @@ std::map<std::string, int> Indices(const Graph& graph) {
 }
 
 TEST(KerasMovingAverageTest, AStepPushesTheStatisticsOfItsBatch) {
-  const TrainingGraph training = Build(Parse(Normalized({{"momentum", 0.75}})).graph);
+  const TrainingGraph training = BuildClassifier(Parse(BatchNormModel({{"momentum", 0.75}})).graph);
   const Graph& graph = training.graph;
   const std::map<std::string, int> at = Indices(graph);
   const Node& norm = graph.nodes()[0];
@@ -54,8 +54,8 @@ TEST(KerasMovingAverageTest, AStepPushesTheStatisticsOfItsBatch) {
 
 // As in Keras: it computes as in inference then, also while what is around it trains.
 TEST(KerasMovingAverageTest, WhatIsNotTrainableIsFrozen) {
-  Json layer = Normalized({{"trainable", false}});
-  const TrainingGraph training = Build(Parse(layer).graph);
+  Json layer = BatchNormModel({{"trainable", false}});
+  const TrainingGraph training = BuildClassifier(Parse(layer).graph);
   const std::map<std::string, int> at = Indices(training.graph);
   for (const auto& [name, index] : at) {
     const bool is_frozen = name.starts_with("norm/");
@@ -75,7 +75,8 @@ TEST(KerasMovingAverageTest, ASharedOneTakesOneSampleOfAllItsCalls) {
   Json top = CalledJson(LayerJson("Dense", "top", {{"units", 2}}), {"norm"});
   top["inbound_nodes"][0][0][1] = 2;
   const Json input = CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 4}}}), {});
-  const TrainingGraph training = Build(Parse(FunctionalJson({input, norm, top}, "x", "top")).graph);
+  const TrainingGraph training =
+      BuildClassifier(Parse(FunctionalJson({input, norm, top}, "x", "top")).graph);
   for (const Variable& variable : training.graph.variables()) {
     if (variable.rule != UpdateRule::kMovingAverage) continue;
     EXPECT_EQ(variable.momentum, 0.125) << variable.name;

@@ -27,14 +27,14 @@ Json Function(const std::string& name) {
           {"registered_name", "function"}};
 }
 
-Json Normalized() {
+Json LayerNormModel() {
   return SequentialJson({nullptr, 4}, {LayerJson("Dense", "dense", {{"units", 3}}),
                                        LayerJson("LayerNormalization", "norm", Json::object()),
                                        LayerJson("ReLU", "relu", Json::object())});
 }
 
 TEST(KerasOwnClassesTest, ALayerOfOnesOwnIsRejected) {
-  const Json model = Normalized();
+  const Json model = LayerNormModel();
   for (size_t layer = 1; layer <= 3; ++layer) {
     Json own = OfMain(model["config"]["layers"][layer]);
     const std::string at = "/config/layers/" + std::to_string(layer);
@@ -54,7 +54,7 @@ TEST(KerasOwnClassesTest, ALayerOfOnesOwnIsRejected) {
 TEST(KerasOwnClassesTest, AModelOfOnesOwnIsRejected) {
   for (const char* name : {"Sequential", "Functional", "Model"}) {
     SCOPED_TRACE(name);
-    Json model = Normalized();
+    Json model = LayerNormModel();
     if (std::string(name) != "Sequential") {
       model = FunctionalJson(
           {CalledJson(LayerJson("InputLayer", "in", {{"batch_shape", {nullptr, 4}}}), {}),
@@ -74,7 +74,7 @@ TEST(KerasOwnClassesTest, AModelOfOnesOwnIsRejected) {
 TEST(KerasOwnClassesTest, APartOfALayerOfOnesOwnIsRejected) {
   const std::string path = "$.config.layers[1].config.";
   const Json own_seed = OfMain(Object("SeedGenerator", {{"seed", 3}}));
-  ExpectErrors(Normalized(),
+  ExpectErrors(LayerNormModel(),
                {{"/config/layers/1/config/kernel_initializer",
                  OfMain(Object("HeNormal")),
                  kLacking,
@@ -108,16 +108,17 @@ TEST(KerasOwnClassesTest, APartOfALayerOfOnesOwnIsRejected) {
 // Keras writes the names of its own activations alone.
 TEST(KerasOwnClassesTest, AFunctionOfOnesOwnIsRejected) {
   for (const std::string name : {"swish", "hard_swish", "celu", "mine>tanh"}) {
-    ExpectErrors(Normalized(), {{"/config/layers/1/config/activation",
-                                 Function(name),
-                                 kLacking,
-                                 {"$.config.layers[1].config.activation", "\"" + name + "\""}}});
+    ExpectErrors(LayerNormModel(),
+                 {{"/config/layers/1/config/activation",
+                   Function(name),
+                   kLacking,
+                   {"$.config.layers[1].config.activation", "\"" + name + "\""}}});
   }
 }
 
 // The name alone stands in older files, and in those that people write.
 TEST(KerasOwnClassesTest, WhatKerasWritesOfItsOwnIsRead) {
-  const Json model = Normalized();
+  const Json model = LayerNormModel();
   for (const Json& module : {Json("keras.layers"), Json("tensorflow.python.keras.layers")}) {
     Json of_keras = model;
     for (Json& layer : of_keras["config"]["layers"]) {

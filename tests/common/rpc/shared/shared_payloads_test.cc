@@ -31,7 +31,7 @@ Message MessageOf(std::string payload) {
   return {.fields = "", .payload = {SliceOf(std::move(payload))}};
 }
 
-std::string Bytes(size_t size, unsigned seed) {
+std::string RandomBytes(size_t size, unsigned seed) {
   std::minstd_rand random(seed + 1);
   std::string bytes(size, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
@@ -79,16 +79,16 @@ TEST_F(SharedPayloadsTest, PayloadsPassBothWays) {
   for (unsigned i = 0; i < 3; ++i) {
     bool up = false;
     bool down = false;
-    const Message request = Pass(*client_, *server_, Bytes(kMegabyte + i, i), &up);
-    const Message reply = Pass(*server_, *client_, Bytes(kMegabyte - i, 7 + i), &down);
+    const Message request = Pass(*client_, *server_, RandomBytes(kMegabyte + i, i), &up);
+    const Message reply = Pass(*server_, *client_, RandomBytes(kMegabyte - i, 7 + i), &down);
     EXPECT_TRUE(up && down);
-    EXPECT_EQ(PayloadOf(request), Bytes(kMegabyte + i, i));
-    EXPECT_EQ(PayloadOf(reply), Bytes(kMegabyte - i, 7 + i));
+    EXPECT_EQ(PayloadOf(request), RandomBytes(kMegabyte + i, i));
+    EXPECT_EQ(PayloadOf(reply), RandomBytes(kMegabyte - i, 7 + i));
   }
 }
 
 TEST_F(SharedPayloadsTest, SlicesAreJoinedAndReleased) {
-  const auto owner = std::make_shared<const std::string>(Bytes(50000, 1));
+  const auto owner = std::make_shared<const std::string>(RandomBytes(50000, 1));
   Message message{
       .fields = "",
       .payload = {{owner->data(), 20000, owner}, {owner->data() + 20000, 30000, owner}}};
@@ -102,7 +102,8 @@ TEST_F(SharedPayloadsTest, SlicesAreJoinedAndReleased) {
 TEST_F(SharedPayloadsTest, ASmallPayloadStaysInItsMessage) {
   for (const size_t size : {0, 1, 1000}) {
     bool placed = true;
-    EXPECT_EQ(PayloadOf(Pass(*client_, *server_, Bytes(size, 3), &placed)), Bytes(size, 3));
+    EXPECT_EQ(PayloadOf(Pass(*client_, *server_, RandomBytes(size, 3), &placed)),
+              RandomBytes(size, 3));
     EXPECT_FALSE(placed);
   }
 }
@@ -110,40 +111,40 @@ TEST_F(SharedPayloadsTest, ASmallPayloadStaysInItsMessage) {
 TEST_F(SharedPayloadsTest, APayloadWithoutRoomStaysInItsMessage) {
   std::vector<Message> held;
   constexpr unsigned kFit = kSharedHalfBytes / kMegabyte - 1;  // each has 64 bytes beside it
-  for (unsigned i = 0; i < kFit; ++i) held.push_back(PassPlaced(Bytes(kMegabyte, i)));
+  for (unsigned i = 0; i < kFit; ++i) held.push_back(PassPlaced(RandomBytes(kMegabyte, i)));
   bool placed = true;
-  EXPECT_EQ(PayloadOf(Pass(*client_, *server_, Bytes(kMegabyte, 99), &placed)),
-            Bytes(kMegabyte, 99));
+  EXPECT_EQ(PayloadOf(Pass(*client_, *server_, RandomBytes(kMegabyte, 99), &placed)),
+            RandomBytes(kMegabyte, 99));
   EXPECT_FALSE(placed);
 
   held[7].payload.clear();
-  const Message again = PassPlaced(Bytes(kMegabyte, 100));
-  EXPECT_EQ(PayloadOf(again), Bytes(kMegabyte, 100));
+  const Message again = PassPlaced(RandomBytes(kMegabyte, 100));
+  EXPECT_EQ(PayloadOf(again), RandomBytes(kMegabyte, 100));
   held.erase(held.begin() + 7);
   for (unsigned i = 0; i < held.size(); ++i) {
-    ASSERT_EQ(PayloadOf(held[i]), Bytes(kMegabyte, i < 7 ? i : i + 1)) << i;
+    ASSERT_EQ(PayloadOf(held[i]), RandomBytes(kMegabyte, i < 7 ? i : i + 1)) << i;
   }
 }
 
 TEST_F(SharedPayloadsTest, PlacesNothingBeforeStartPlacing) {
   const auto memory = SharedPayloads::Create();
-  Message message = MessageOf(Bytes(kMegabyte, 1));
+  Message message = MessageOf(RandomBytes(kMegabyte, 1));
   memory->Place(&message);
-  EXPECT_EQ(PayloadOf(message), Bytes(kMegabyte, 1));
+  EXPECT_EQ(PayloadOf(message), RandomBytes(kMegabyte, 1));
 }
 
 TEST_F(SharedPayloadsTest, UsesLowPlacesFirst) {
-  const char* const first = PassPlaced(Bytes(kMegabyte, 1)).payload.front().data;
+  const char* const first = PassPlaced(RandomBytes(kMegabyte, 1)).payload.front().data;
   for (unsigned i = 0; i < 10; ++i) {
-    EXPECT_EQ(PassPlaced(Bytes(kMegabyte, i)).payload.front().data, first);
+    EXPECT_EQ(PassPlaced(RandomBytes(kMegabyte, i)).payload.front().data, first);
   }
 }
 
 TEST_F(SharedPayloadsTest, APayloadOutlivesBothEnds) {
-  const Message message = PassPlaced(Bytes(kMegabyte, 5));
+  const Message message = PassPlaced(RandomBytes(kMegabyte, 5));
   client_.reset();
   server_.reset();
-  EXPECT_EQ(PayloadOf(message), Bytes(kMegabyte, 5));
+  EXPECT_EQ(PayloadOf(message), RandomBytes(kMegabyte, 5));
 }
 
 TEST_F(SharedPayloadsTest, OverwritesNoPayloadThatIsHeld) {
@@ -204,7 +205,7 @@ class LentPayloadsTest : public ::testing::Test {
 
   LentPayloadsTest() {
     lent_ = SharedMemory::Create(kBytes);
-    const std::string bytes = Bytes(kBytes, 11);
+    const std::string bytes = RandomBytes(kBytes, 11);
     std::ranges::copy(bytes, lent_->data());
     client_ = SharedPayloads::Create(lent_);
     server_ = SharedPayloads::Open(client_->offer(), room_);
@@ -269,8 +270,8 @@ TEST_F(LentPayloadsTest, TakeNoRoomOfTheHalf) {
 
 TEST_F(LentPayloadsTest, OthersAreCopied) {
   for (const std::vector<Slice>& slices :
-       {std::vector{SliceOf(Bytes(kMegabyte, 3))},
-        std::vector{Lent(0, 1000), SliceOf(Bytes(kMegabyte, 3))},
+       {std::vector{SliceOf(RandomBytes(kMegabyte, 3))},
+        std::vector{Lent(0, 1000), SliceOf(RandomBytes(kMegabyte, 3))},
         std::vector<Slice>{{lent_->data() + kMegabyte, 2 * kMegabyte, nullptr}}}) {
     const std::string bytes = PayloadOf({.fields = "", .payload = slices});
     const Message message = Found(slices);
@@ -329,7 +330,7 @@ TEST_F(LentPayloadsTest, InvalidPlacesAreRejected) {
   plain->StartPlacing(to_plain->answer());
   to_plain->StartPlacing(to_plain->answer());
   for (SharedPayloads* const sender : {plain.get(), to_plain.get()}) {
-    Message copied = MessageOf(Bytes(kMegabyte, 1));
+    Message copied = MessageOf(RandomBytes(kMegabyte, 1));
     sender->Place(&copied);
     EXPECT_THAT(copied.payload, IsEmpty());
   }

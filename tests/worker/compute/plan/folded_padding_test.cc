@@ -38,7 +38,7 @@ Graph Fold(const Graph& model) {
 }
 
 template <typename OpType>
-const OpType* Find(const Graph& graph) {
+const OpType* FindOp(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     if (const auto* op = dynamic_cast<const OpType*>(node.op.get())) return op;
   }
@@ -47,7 +47,7 @@ const OpType* Find(const Graph& graph) {
 
 template <typename OpType>
 void ExpectZeros(const Graph& graph) {
-  const auto* op = Find<OpType>(graph);
+  const auto* op = FindOp<OpType>(graph);
   ASSERT_NE(op, nullptr);
   EXPECT_EQ(op->window.zeros_before, (std::array<int64_t, 2>{0, 1}));
   EXPECT_EQ(op->window.zeros_after, (std::array<int64_t, 2>{1, 2}));
@@ -138,7 +138,7 @@ TEST(FoldPaddingTest, LeavesNoPaddingInKerassModels) {
       const Json model = Json::parse(ReadText("../examples/" + name + "/model.json"));
       const auto parsed = ParseKerasModel(UnderPolicy(model, policy).dump());
       ASSERT_TRUE(parsed.ok()) << parsed.status();
-      EXPECT_NE(Find<PadOp>(parsed->graph), nullptr);
+      EXPECT_NE(FindOp<PadOp>(parsed->graph), nullptr);
       const Graph folded = Fold(parsed->graph);
       std::vector<bool> read(folded.values().size());
       for (const Node& node : folded.nodes()) {

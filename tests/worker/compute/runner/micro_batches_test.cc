@@ -23,7 +23,7 @@
 namespace shoal {
 namespace {
 
-constexpr int64_t kExamples = 7;
+constexpr int64_t kBatchExamples = 7;
 
 // All that is random: dropout of elements and of channels, numbers for each example.
 Graph RandomModel() {
@@ -73,7 +73,7 @@ TEST(PartSizesTest, AreNearlyEqualAndNeverNone) {
 TEST_P(MicroBatchesTest, PartsAreTheWholeBatch) {
   const Graph model = RandomModel();
   const auto whole = MakeRunner(model, 0);
-  const RandomBatch data(random_, model, *kSparse, kExamples);
+  const RandomBatch data(random_, model, *kSparse, kBatchExamples);
   const std::vector<float> weights = {1, 0.5, 2, 0, 1, 3, 1};
   Batch batch = data.batch();
   batch.weights = weights;
@@ -104,7 +104,7 @@ TEST_P(MicroBatchesTest, PartsAreTheWholeBatch) {
 TEST_P(MicroBatchesTest, AVariableIsDoneOnceInTheLastPart) {
   const Graph model = RandomModel();
   const auto runner = MakeRunner(model, 3);
-  const RandomBatch data(random_, model, *kSparse, kExamples);
+  const RandomBatch data(random_, model, *kSparse, kBatchExamples);
   std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> expected(parameters.size(), kNan), gradients(parameters.size(), kNan);
   ASSERT_TRUE(runner->Train(data.batch(), 4, parameters, expected, nullptr).ok());
@@ -127,14 +127,14 @@ TEST_P(MicroBatchesTest, StatisticsAreThoseOfAPart) {
   ModelBuilding building({kBatch, 4, 4, 2});
   const Graph model = building.BatchNormalization().Flatten().Dense(4).Build();
   const auto parts = MakeRunner(model, 4), whole = MakeRunner(model, 0);
-  const RandomBatch data(random_, model, *kSparse, kExamples);
+  const RandomBatch data(random_, model, *kSparse, kBatchExamples);
   std::vector<float> parameters = RandomFloats(random_, parts->layout().size, 0.3f);
   std::vector<float> pushed(parameters.size()), expected(parameters.size()), one(parameters.size());
   const Batch batch = data.batch();
   for (const auto& [first, count] : {std::pair{0, 4}, {4, 3}}) {
     ASSERT_TRUE(whole->Train(PartOf(batch, first, count), 0, parameters, one, nullptr).ok());
     for (size_t i = 0; i < one.size(); ++i)
-      expected[i] += static_cast<float>(count) / kExamples * one[i];
+      expected[i] += static_cast<float>(count) / kBatchExamples * one[i];
   }
   ASSERT_TRUE(parts->Train(batch, 0, parameters, pushed, nullptr).ok());
   ExpectNear(pushed, expected, 1e-5, 1e-6, "pushed");

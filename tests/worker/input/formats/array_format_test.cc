@@ -16,7 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string ErrorOf(const std::string& head) {
+std::string HeaderError(const std::string& head) {
   const auto header = ParseArrayHeader(head);
   return header.ok() ? "no error" : std::string(header.status().message());
 }
@@ -43,25 +43,26 @@ TEST(IdxFormatTest, ReadsEveryType) {
 }
 
 TEST(IdxFormatTest, DamageIsNamedWithItsOffset) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("empty"));
-  EXPECT_THAT(ErrorOf(std::string("\0\0\x08", 3)), HasSubstr("ends at byte 3"));
-  EXPECT_THAT(ErrorOf(IdxHeader(0x0A, {5})),
+  EXPECT_THAT(HeaderError(""), HasSubstr("empty"));
+  EXPECT_THAT(HeaderError(std::string("\0\0\x08", 3)), HasSubstr("ends at byte 3"));
+  EXPECT_THAT(HeaderError(IdxHeader(0x0A, {5})),
               AllOf(HasSubstr("byte 2"), HasSubstr("0x0a"), HasSubstr("f64")));
-  EXPECT_THAT(ErrorOf(IdxHeader(0x08, {5, 6, 7}).substr(0, 10)),
+  EXPECT_THAT(HeaderError(IdxHeader(0x08, {5, 6, 7}).substr(0, 10)),
               AllOf(HasSubstr("ends at byte 10"), HasSubstr("3 extents up to byte 16")));
-  EXPECT_THAT(ErrorOf(IdxHeader(0x08, {5, 0, 7})),
+  EXPECT_THAT(HeaderError(IdxHeader(0x08, {5, 0, 7})),
               AllOf(HasSubstr("(5, 0, 7)"), HasSubstr("extent 0")));
-  EXPECT_THAT(ErrorOf(IdxHeader(0x08, {})), HasSubstr("no axis"));
+  EXPECT_THAT(HeaderError(IdxHeader(0x08, {})), HasSubstr("no axis"));
   const uint32_t most = std::numeric_limits<uint32_t>::max();
-  EXPECT_THAT(ErrorOf(IdxHeader(0x08, {most, most, most})), HasSubstr("more bytes than any file"));
+  EXPECT_THAT(HeaderError(IdxHeader(0x08, {most, most, most})),
+              HasSubstr("more bytes than any file"));
   // 2^63 - 1 bytes of data alone, without the header, would fit.
-  EXPECT_THAT(ErrorOf(IdxHeader(0x08, {7, 7, 73, 127, 337, 92737, 649657})),
+  EXPECT_THAT(HeaderError(IdxHeader(0x08, {7, 7, 73, 127, 337, 92737, 649657})),
               HasSubstr("more bytes than any file"));
 }
 
 TEST(ArrayFormatTest, UnknownContentIsShown) {
-  EXPECT_THAT(ErrorOf("\x89PNG\r\n"), AllOf(HasSubstr("byte 0"), HasSubstr("\\x89PNG\\r\\n"),
-                                            HasSubstr("IDX"), HasSubstr("NPY")));
+  EXPECT_THAT(HeaderError("\x89PNG\r\n"), AllOf(HasSubstr("byte 0"), HasSubstr("\\x89PNG\\r\\n"),
+                                                HasSubstr("IDX"), HasSubstr("NPY")));
 }
 
 TEST(NpyFormatTest, ReadsEveryTypeAndVersion) {
@@ -101,18 +102,19 @@ TEST(NpyFormatTest, WhatIsNotReadIsRejectedByName) {
   const std::string fortran =
       NpyHeader(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4), }");
   EXPECT_EQ(CodeOf(fortran), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(ErrorOf(fortran), AllOf(HasSubstr("Fortran order"), HasSubstr("ascontiguousarray")));
+  EXPECT_THAT(HeaderError(fortran),
+              AllOf(HasSubstr("Fortran order"), HasSubstr("ascontiguousarray")));
   for (const char* descr : {"<f2", "<c8", "|O", "<U5", "|b1", "<u2", "|i4", "=f4", "f4", ""}) {
     const std::string head = NpyHeader(1, NpyDict(descr, "(3,)"));
     EXPECT_EQ(CodeOf(head), absl::StatusCode::kUnimplemented) << descr;
-    EXPECT_THAT(ErrorOf(head), AllOf(HasSubstr(descr), HasSubstr("'<f4'")));
+    EXPECT_THAT(HeaderError(head), AllOf(HasSubstr(descr), HasSubstr("'<f4'")));
   }
   const std::string records =
       NpyHeader(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }");
   EXPECT_EQ(CodeOf(records), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(ErrorOf(records), HasSubstr("element type of several fields; expected one of "));
+  EXPECT_THAT(HeaderError(records), HasSubstr("element type of several fields; expected one of "));
   const auto error = [](const char* descr) {
-    return ErrorOf(NpyHeader(1, NpyDict(descr, "(3,)")));
+    return HeaderError(NpyHeader(1, NpyDict(descr, "(3,)")));
   };
   EXPECT_EQ(error("<f2"),
             "at byte 20: element type '<f2' (float16); expected one of '|u1' '|i1' '<i2' '<i4' "
@@ -124,13 +126,13 @@ TEST(NpyFormatTest, WhatIsNotReadIsRejectedByName) {
 }
 
 TEST(NpyFormatTest, DamageIsNamedWithItsOffset) {
-  const auto error = [](const std::string& dict) { return ErrorOf(NpyHeader(1, dict)); };
-  EXPECT_THAT(ErrorOf("\x93NUMPY"), HasSubstr("ends at byte 6"));
-  EXPECT_THAT(ErrorOf(NpyHeader(4, NpyDict("<f4", "(3,)"))),
+  const auto error = [](const std::string& dict) { return HeaderError(NpyHeader(1, dict)); };
+  EXPECT_THAT(HeaderError("\x93NUMPY"), HasSubstr("ends at byte 6"));
+  EXPECT_THAT(HeaderError(NpyHeader(4, NpyDict("<f4", "(3,)"))),
               AllOf(HasSubstr("byte 6"), HasSubstr("version 4")));
-  EXPECT_THAT(ErrorOf(NpyHeader(1, NpyDict("<f4", "(3,)")).substr(0, 40)),
+  EXPECT_THAT(HeaderError(NpyHeader(1, NpyDict("<f4", "(3,)")).substr(0, 40)),
               HasSubstr("ends at byte 40"));
-  EXPECT_THAT(ErrorOf(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff", 12)),
+  EXPECT_THAT(HeaderError(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff", 12)),
               AllOf(HasSubstr("byte 8"), HasSubstr("4294967295"), HasSubstr("at most 65524")));
   EXPECT_THAT(error("[1]"), AllOf(HasSubstr("byte 10"), HasSubstr("expected '{'")));
   EXPECT_THAT(error("{}"), HasSubstr("'descr', 'fortran_order' and 'shape'"));

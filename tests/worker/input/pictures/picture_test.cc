@@ -20,7 +20,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-absl::Status ErrorOf(const std::string& file, int channels = 3) {
+absl::Status DecodeError(const std::string& file, int channels = 3) {
   Picture picture;
   const absl::Status status = DecodePicture(BytesOf(file), {.channels = channels}, &picture);
   EXPECT_TRUE(absl::IsDataLoss(status) || absl::IsUnimplemented(status)) << status;
@@ -90,24 +90,24 @@ TEST(PictureTest, TruncatedFilesSayWhereTheyEnd) {
        {EncodeJpeg(pixels, 40, 40, 3), EncodeJpeg(pixels, 40, 40, 3, 90, true),
         EncodePng(pixels, 40, 40, 3)}) {
     const size_t half = file.size() / 2;
-    EXPECT_THAT(ErrorOf(file.substr(0, half)), IsDamaged({"byte " + std::to_string(half)}));
+    EXPECT_THAT(DecodeError(file.substr(0, half)), IsDamaged({"byte " + std::to_string(half)}));
     for (size_t size = 0; size + 20 < file.size(); size += 7)
-      EXPECT_FALSE(ErrorOf(file.substr(0, size)).ok());
+      EXPECT_FALSE(DecodeError(file.substr(0, size)).ok());
   }
 }
 
 TEST(PictureTest, DamageIsFoundAndItsPlaceSaid) {
   std::string png = EncodePng(TestPixels(40, 40, 3), 40, 40, 3);
   png[png.size() / 2] ^= 1;
-  EXPECT_THAT(ErrorOf(png), IsDamaged({"PNG", "byte "}));
+  EXPECT_THAT(DecodeError(png), IsDamaged({"PNG", "byte "}));
   std::string jpeg = EncodeJpeg(TestPixels(40, 40, 3), 40, 40, 3);
   // A marker in the middle of the pixels: the decoder would fill up with grey.
   jpeg[jpeg.size() - 100] = '\xff';
   jpeg[jpeg.size() - 99] = '\xd9';
-  EXPECT_THAT(ErrorOf(jpeg), IsDamaged({"JPEG", "byte "}));
-  EXPECT_THAT(ErrorOf(""), IsDamaged({}));
-  EXPECT_THAT(ErrorOf("GIF89a"), FailsWith(absl::StatusCode::kUnimplemented, {"GIF"}));
-  EXPECT_THAT(ErrorOf("hello, world"), IsDamaged({"\"hello,\""}));
+  EXPECT_THAT(DecodeError(jpeg), IsDamaged({"JPEG", "byte "}));
+  EXPECT_THAT(DecodeError(""), IsDamaged({}));
+  EXPECT_THAT(DecodeError("GIF89a"), FailsWith(absl::StatusCode::kUnimplemented, {"GIF"}));
+  EXPECT_THAT(DecodeError("hello, world"), IsDamaged({"\"hello,\""}));
 }
 
 TEST(PictureTest, APngWithMorePixelsThanItsHeaderSaysIsDamaged) {
@@ -115,7 +115,7 @@ TEST(PictureTest, APngWithMorePixelsThanItsHeaderSaysIsDamaged) {
   const std::string png = EncodePng(pixels, 40, 40, 3);
   const std::string black = EncodePng(std::vector<uint8_t>(4800), 40, 40, 3);
   for (const std::string& file : {WithPngExtents(png, 39, 40), WithPngExtents(black, 4, 4)})
-    EXPECT_THAT(ErrorOf(file), IsDamaged({"PNG"}));
+    EXPECT_THAT(DecodeError(file), IsDamaged({"PNG"}));
   EXPECT_EQ(Decoded(png + "behind the picture").pixels, pixels);
 }
 
@@ -133,22 +133,22 @@ TEST(PictureTest, LyingHeadersAreRejectedWithoutTheirMemory) {
   for (const std::string& file :
        {WithPngExtents(png, 60000, 60000), WithExtents(jpeg, 60000, 60000),
         WithExtents(progressive, 60000, 60000)}) {
-    EXPECT_THAT(ErrorOf(file), IsDamaged({"60000 x 60000", "67108864"}));
+    EXPECT_THAT(DecodeError(file), IsDamaged({"60000 x 60000", "67108864"}));
   }
   for (const std::string& file : {WithPngExtents(png, 8000, 8000), WithExtents(jpeg, 8000, 8000),
                                   WithExtents(progressive, 8000, 8000)}) {
-    EXPECT_THAT(ErrorOf(file), IsDamaged({"8000 x 8000", std::to_string(file.size())}));
+    EXPECT_THAT(DecodeError(file), IsDamaged({"8000 x 8000", std::to_string(file.size())}));
     EXPECT_LT(file.size(), 2000u);
   }
   // With bytes behind it, so that they could be its pixels.
-  EXPECT_THAT(ErrorOf(WithExtents(progressive, 8000, 8000) + std::string(1 << 20, '\0')),
+  EXPECT_THAT(DecodeError(WithExtents(progressive, 8000, 8000) + std::string(1 << 20, '\0')),
               IsDamaged({"8000 x 8000", "385536000 bytes"}));
   // Wide and low: of each row, of which there are few, libpng holds more than of the picture.
-  EXPECT_THAT(ErrorOf(WithPngExtents(png, 1, 16777216) + std::string(1 << 20, '\0')),
+  EXPECT_THAT(DecodeError(WithPngExtents(png, 1, 16777216) + std::string(1 << 20, '\0')),
               IsDamaged({"16777216 x 1"}));
   // Within the limit, and less there than it says.
-  EXPECT_THAT(ErrorOf(WithPngExtents(png, 16, 16)), IsDamaged({"PNG"}));
-  EXPECT_THAT(ErrorOf(WithExtents(jpeg, 100, 100)), IsDamaged({"JPEG"}));
+  EXPECT_THAT(DecodeError(WithPngExtents(png, 16, 16)), IsDamaged({"PNG"}));
+  EXPECT_THAT(DecodeError(WithExtents(jpeg, 100, 100)), IsDamaged({"JPEG"}));
   EXPECT_LT(peak_kib() - before, 20 << 10);
 }
 
