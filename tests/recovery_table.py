@@ -23,6 +23,7 @@ import time
 import grpc
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster/fixtures"))
+from pause import pause  # noqa: E402
 from real_cluster import BIN, SOURCE, Cluster, Process, children_of, wait_for, write_job  # noqa: E402
 
 EXAMPLES, BATCH_SIZE = 8000, 16
@@ -86,15 +87,11 @@ def running_cluster(workers=3, every_steps=500):
             cluster.workers = [cluster.begin_worker(i) for i in range(workers)]
             cluster.coordinator = cluster.start_chief(job, cluster.run)
             wait_for(lambda: len(sampler.rows) > 2000, "2000 steps")
-            settle(1.5)
+            pause(1.5)
             try:
                 yield cluster, sampler
             finally:
                 sampler.close()
-
-
-def settle(seconds):
-    threading.Event().wait(seconds)
 
 
 def log_seconds(text, pattern):
@@ -114,7 +111,7 @@ def worker_killed():
         cluster.workers[2].kill()
         wait_for(lambda: RELEASED.search(cluster.coordinator.output()), "its steps to be leased again")
         leased = log_seconds(cluster.coordinator.output(), RELEASED) - killed_wall
-        settle(2)
+        pause(2)
         after = sampler.rate(killed + 0.25, killed + 1.75, {0, 1})
         newest = max(seen)
         late = [row[0] for row in sampler.rows if row[0] > killed and row[3] < newest]
@@ -139,7 +136,7 @@ def restore(kill_all):
             process.kill()
         for process in cluster.servers if kill_all else cluster.servers[:1]:
             process.kill()
-        settle(0.2)
+        pause(0.2)
         newest = max(row[3] for row in sampler.rows if row[2] == timeline)
         begun = time.monotonic()
         for i in range(2 if kill_all else 1):
@@ -164,7 +161,7 @@ def everything_killed():
 def coordinator_killed(down_seconds=1.0):
     with running_cluster() as (cluster, sampler):
         cluster.coordinator.kill()
-        settle(down_seconds)
+        pause(down_seconds)
         quiet = time.monotonic()
         assert quiet - sampler.rows[-1][0] > 0.3, "leases are used up"
         cluster.coordinator = cluster.start_chief(cluster.job, cluster.run)
@@ -188,7 +185,7 @@ def under_train(kind):
         sampler = Sampler(records)
         try:
             wait_for(lambda: len(sampler.rows) > 2000, "2000 steps")
-            settle(0.5)
+            pause(0.5)
             timeline = max(row[2] for row in sampler.rows)
             pid = next(pid for pid, task in children_of(train.popen.pid).items() if task == f"{kind} 0")
             os.kill(pid, signal.SIGKILL)
@@ -196,7 +193,7 @@ def under_train(kind):
             if kind == "ps":
                 return {"steps flow s": sampler.first_after(killed, other_than=timeline)}
             train.wait_for_output("restarts in")
-            settle(4)
+            pause(4)
             rows = [row for row in sampler.rows if row[0] >= killed - 0.1]
             # The longest time without a step is that without a coordinator.
             return {"steps flow s": max(after[0] - before[0] for before, after in zip(rows, rows[1:]))}
@@ -249,7 +246,7 @@ def checkpoints_every_2_s(pairs, seconds=6):
                 for i in range(seconds // 2):
                     if checkpoints:
                         ask_for_checkpoint(address)
-                    settle(max(0, begun + 2 * (i + 1) - time.monotonic()))
+                    pause(max(0, begun + 2 * (i + 1) - time.monotonic()))
                 elapsed = time.monotonic() - begun
                 return (len(sampler.rows) - count) / elapsed, (sum(map(cpu_seconds, writers)) - used) / elapsed / os.cpu_count()
 

@@ -15,17 +15,13 @@ import pathlib
 import statistics
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cluster/fixtures"))
+from pause import pause  # noqa: E402
 from real_cluster import Cluster, wait_for, write_job  # noqa: E402
 
 ROLES = {"worker": "workers", "chief": "coordinator", "ps": "ps"}
-
-
-def pause(seconds):
-    threading.Event().wait(seconds)
 
 
 class Look:

@@ -1,20 +1,15 @@
 """Early stopping with real processes: what it decides, and that nobody who is killed on the way changes that."""
-import csv
 import json
 import os
 import signal
 
 from real_cluster import BIN, Process, children_of, shoal, wait_for, write_job
+from run_history import results
 
 PATIENCE = 30
 CALLBACKS = [{"class_name": "EarlyStopping",
               "config": {"monitor": "val_accuracy", "patience": PATIENCE, "restore_best_weights": True}}]
 ONE_WORKER = ("--workers", 1, "--threads", 1, "--ps", 2)  # computes the same bits each time
-
-
-def results(run):
-    with open(run / "history.csv", newline="") as file:
-        return [(row["epoch"], row["val_loss"], row["val_accuracy"]) for row in csv.DictReader(file)]
 
 
 def best_epoch(run):

@@ -1,27 +1,18 @@
 """An evaluator with real processes: what it finds, that it costs the workers nothing, and that nobody who is killed on the way
 changes anything."""
-import csv
 import json
 import signal
 
 import pytest
 
 from real_cluster import Cluster, shoal, wait_for, write_job
+from run_history import csv_rows, results
 
 UP = "the evaluator is ready"
 
 
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def results(run):
-    return [(row["epoch"], row["val_loss"], row["val_accuracy"]) for row in rows(run / "history.csv")]
-
-
 def evaluated(run):
-    return rows(run / "evaluations.csv") if (run / "evaluations.csv").exists() else []
+    return csv_rows(run / "evaluations.csv") if (run / "evaluations.csv").exists() else []
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@
 
 writes older_runs/NAME with the build that is there, in place of nothing; docs/contributing/adding-a-kind.md says when.
 """
-import csv
 import json
 import os
 import pathlib
@@ -18,6 +17,7 @@ from safetensors.numpy import load_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "fixtures"))  # run by hand, there is no conftest.py
 from real_cluster import shoal  # noqa: E402
+from run_history import history  # noqa: E402
 
 RUNS = pathlib.Path(__file__).resolve().parent / "older_runs"
 DATA = "/proc/self/cwd"  # a run goes on with the data that it began with, by their absolute paths: these are wherever a test is
@@ -45,11 +45,6 @@ def write_job():
         "callbacks": [{"class_name": "ModelCheckpoint", "config": {"monitor": "val_loss", "save_best_only": True}}],
         "epochs": EPOCHS, "checkpoint": {"keep": 1}, "seed": 7}))
     return "job.json"
-
-
-def history(run):
-    with open(run / "history.csv", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(name="run", params=sorted(path.name for path in RUNS.iterdir()))

@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from real_cluster import BIN, PATIENCE_SECONDS, Process, shoal, wait_for, write_job
+from run_history import history
 
 EXAMPLES = 64  # of the test set
 
@@ -29,11 +30,6 @@ def trained(tmp_path_factory):
     done = shoal("train", job, "--run_dir", directory / "run")
     assert done.returncode == 0, done.stdout + done.stderr
     return directory
-
-
-def history(run):
-    with open(run / "history.csv", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_images(directory):

@@ -18,13 +18,10 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster/fixtures"))
+from pause import pause  # noqa: E402
 from watched_cluster import WatchedCluster  # noqa: E402
 
 TURN_SECONDS = 4
-
-
-def pause(seconds):
-    threading.Event().wait(seconds)
 
 
 class Scraper:
