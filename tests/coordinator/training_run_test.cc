@@ -6,6 +6,7 @@
 #include "common/checkpoint/model_export.h"
 #include "common/files/durable_file.h"
 #include "common/log/logging.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/coordinator/scripted_cluster.h"
@@ -268,7 +269,7 @@ TEST(TrainingRunTest, AnEpochIsEvaluatedWhileTrainingGoesOn) {
   EXPECT_DOUBLE_EQ(status.history(0).test_loss(), 3);
   EXPECT_DOUBLE_EQ(status.history(0).test_metrics(0).value(), 0.25);
   EXPECT_EQ(status.evaluation_batches(), 0u);
-  EXPECT_THAT(ReadAll(cluster.run_dir() + "/history.csv"), HasSubstr("\n1,1,0.5,3,0.25,"));
+  EXPECT_THAT(FileContent(cluster.run_dir() + "/history.csv"), HasSubstr("\n1,1,0.5,3,0.25,"));
 }
 
 TEST(TrainingRunTest, ALostWorkersBatchesAreEvaluatedByOthers) {

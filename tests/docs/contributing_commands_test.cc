@@ -2,19 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <string>
 
+#include "tests/common/base/file_content.h"
+
 namespace shoal {
 namespace {
-
-std::string ReadText(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The first groups of all matches.
 std::set<std::string> FindAll(const std::string& text, const char* pattern) {
@@ -31,12 +26,12 @@ class ContributingCommandsTest : public ::testing::Test {
     const std::filesystem::path tests = SHOAL_SOURCE_DIR "/tests";
     for (const auto& entry : std::filesystem::recursive_directory_iterator(tests)) {
       const std::string extension = entry.path().extension();
-      if (extension == ".cc" || extension == ".h") sources_ += ReadText(entry.path());
-      if (entry.path().filename() == "CMakeLists.txt") builds_ += ReadText(entry.path());
+      if (extension == ".cc" || extension == ".h") sources_ += FileContent(entry.path());
+      if (entry.path().filename() == "CMakeLists.txt") builds_ += FileContent(entry.path());
     }
   }
 
-  const std::string page_ = ReadText(SHOAL_SOURCE_DIR "/docs/contributing/adding-a-kind.md");
+  const std::string page_ = FileContent(SHOAL_SOURCE_DIR "/docs/contributing/adding-a-kind.md");
   std::string sources_;
   std::string builds_;
 };

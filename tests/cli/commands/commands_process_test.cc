@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/local_cluster/child_process.h"
 #include "common/base/version.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/worker/input/formats/record_content.h"
 
@@ -361,10 +362,7 @@ TEST_F(CommandsTest, ModelVerifyFindsWhatKerasDidNotCompute) {
   const std::string copy = directory_ / "case";
   std::filesystem::copy(kSource + "/tests/golden/mlp", copy);
   // Another momentum than the one Keras computed with.
-  std::ifstream in(copy + "/case.json");
-  std::ostringstream text;
-  text << in.rdbuf();
-  std::string changed = text.str();
+  std::string changed = FileContent(copy + "/case.json");
   const size_t momentum = changed.find("\"momentum\": 0.9");
   ASSERT_NE(momentum, std::string::npos) << changed;
   changed.replace(momentum, 15, "\"momentum\": 0.8");

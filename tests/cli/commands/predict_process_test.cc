@@ -20,6 +20,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/worker/input/formats/data_file_content.h"
 
@@ -108,7 +109,7 @@ TEST_F(PredictProcessTest, EqualsWhatKerasPredicts) {
   const std::string input = WriteNpy("x", shape, golden->inputs[0]);
   WriteRun(*golden, directory);
   EXPECT_EQ(Predict({input, "--output", Path("out.npy")}), "exit code 0") << output_;
-  const std::string written = ReadAll(Path("out.npy"));
+  const std::string written = FileContent(Path("out.npy"));
   const std::vector<float> expected =
       *golden->tensors->ReadFloats(*golden->tensors->Find("output/inference"));
   ASSERT_EQ(written.size(), 128 + expected.size() * sizeof(float));

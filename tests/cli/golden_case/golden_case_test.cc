@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/model/test_models.h"
 #include "tests/worker/compute/tested_backends.h"
@@ -71,10 +72,7 @@ class ChangedCaseTest : public ::testing::Test {
   void Write(const std::string& file, const std::string& text) {
     std::ofstream(directory_ / file, std::ios::trunc) << text;
   }
-  std::string Read(const std::string& file) {
-    std::ifstream in(directory_ / file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string Read(const std::string& file) { return FileContent(directory_ / file); }
   void Replace(const std::string& file, const std::string& from, const std::string& to) {
     std::string text = Read(file);
     const size_t at = text.find(from);

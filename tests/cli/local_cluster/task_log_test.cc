@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -20,9 +19,7 @@ using ::testing::IsEmpty;
 
 std::string Contents(TaskLog& log) {
   EXPECT_TRUE(log.AwaitWritten(std::chrono::minutes(1)));
-  std::ostringstream text;
-  text << std::ifstream(log.path()).rdbuf();
-  return text.str();
+  return FileContent(log.path());
 }
 
 class TaskLogTest : public testing::Test {

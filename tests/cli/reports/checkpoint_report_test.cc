@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -41,7 +42,7 @@ TEST_F(CheckpointReportTest, ListFindsThemFromAllThreeDirectories) {
 }
 
 TEST_F(CheckpointReportTest, DamageIsShown) {
-  std::string text = ReadAll(newest_ + "/model.json");
+  std::string text = FileContent(newest_ + "/model.json");
   text[0] = '!';
   WriteAll(newest_ + "/model.json", text);
   const auto list = ListCheckpoints(run_.path(), absl::Now());

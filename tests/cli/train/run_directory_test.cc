@@ -12,6 +12,7 @@
 
 #include "common/json/json_errors.h"
 #include "tests/common/base/fails_with.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -74,7 +75,7 @@ TEST_F(RunDirectoryTest, ANewOneIsFresh) {
   EXPECT_EQ(decision->state, State::kFresh);
   ASSERT_TRUE(run->Prepare(SmallJob()).ok());
   EXPECT_TRUE(std::filesystem::is_directory(run->paths().logs()));
-  EXPECT_EQ(ReadAll(run->paths().job()), SmallJob().ResolvedText());
+  EXPECT_EQ(FileContent(run->paths().job()), SmallJob().ResolvedText());
   EXPECT_EQ(run->Decide(SmallJob())->state, State::kFresh);
 }
 
@@ -95,7 +96,7 @@ TEST_F(RunDirectoryTest, PassesOverADamagedCheckpointAndSaysSo) {
   WriteCheckpoint(50, 100);
   const StoredCheckpoint newest = WriteCheckpoint(75, 100);
   const std::string victim = newest.directory + "/" + newest.manifest.files.front().name;
-  std::string bytes = ReadAll(victim);
+  std::string bytes = FileContent(victim);
   bytes.back() ^= 1;
   WriteAll(victim, bytes);
   const auto decision = run->Decide(SmallJob());

@@ -12,24 +12,18 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/local_cluster/child_process.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 
 inline constexpr auto kDeadline = std::chrono::minutes(5);
-
-inline std::string Contents(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 inline std::string LastLines(const std::string& text) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -54,7 +48,7 @@ inline bool AwaitPendingSigterm(pid_t pid) {
   const std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::now() + kDeadline;
   while (std::chrono::steady_clock::now() < deadline) {
-    const std::string status = Contents("/proc/" + std::to_string(pid) + "/status");
+    const std::string status = FileContentOrEmpty("/proc/" + std::to_string(pid) + "/status");
     const size_t pending = status.find("ShdPnd:");
     if (pending == std::string::npos || status.find("\nState:\tZ") != std::string::npos)
       return false;
@@ -95,7 +89,7 @@ class TrainProcessTest : public testing::Test {
               << LastLines(output_);
     std::error_code no_logs;
     for (const auto& log : std::filesystem::directory_iterator(root_ + "/run/logs", no_logs)) {
-      std::cout << log.path().filename().string() << ":\n" << LastLines(Contents(log.path()));
+      std::cout << log.path().filename().string() << ":\n" << LastLines(FileContent(log.path()));
     }
   }
 
@@ -168,7 +162,7 @@ class TrainProcessTest : public testing::Test {
   }
 
   pid_t Pid(const std::string& task) {
-    return std::atoi(Contents(root_ + "/fake/" + task + ".pid").c_str());
+    return std::atoi(FileContent(root_ + "/fake/" + task + ".pid").c_str());
   }
 
   // Waits until all tasks have begun: each prints this warning, and the console shows it.

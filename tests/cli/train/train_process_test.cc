@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/train/train_process_fixture.h"
+#include "tests/common/base/file_content.h"
 
 namespace shoal {
 namespace {
@@ -36,10 +37,11 @@ TEST_F(TrainProcessTest, AJobThatIsDone) {
               HasSubstr("    1  0.5000    0.8000     0.2500         0.9000     12.5       4,800"));
   EXPECT_THAT(output_, AllOf(HasSubstr("/run/model"), HasSubstr("/run/checkpoints"),
                              HasSubstr("/run/history.csv"), HasSubstr("/run/logs")));
-  EXPECT_THAT(Contents(root_ + "/run/job.json"), HasSubstr("\"seed\":17"));
-  EXPECT_THAT(Contents(root_ + "/fake/chief-0.args"), HasSubstr("--run_dir=" + root_ + "/run\n"));
-  EXPECT_THAT(Contents(root_ + "/fake/worker-1.args"), HasSubstr("--threads=3\n"));
-  EXPECT_THAT(Contents(root_ + "/fake/worker-1.environ"), Not(HasSubstr("somebody else's")));
+  EXPECT_THAT(FileContent(root_ + "/run/job.json"), HasSubstr("\"seed\":17"));
+  EXPECT_THAT(FileContent(root_ + "/fake/chief-0.args"),
+              HasSubstr("--run_dir=" + root_ + "/run\n"));
+  EXPECT_THAT(FileContent(root_ + "/fake/worker-1.args"), HasSubstr("--threads=3\n"));
+  EXPECT_THAT(FileContent(root_ + "/fake/worker-1.environ"), Not(HasSubstr("somebody else's")));
 }
 
 TEST_F(TrainProcessTest, WarningsAreShownAndEverythingIsLogged) {
@@ -52,7 +54,7 @@ TEST_F(TrainProcessTest, WarningsAreShownAndEverythingIsLogged) {
   Touch("seen");
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
   EXPECT_THAT(output_, Not(HasSubstr("quiet")));
-  EXPECT_EQ(Contents(root_ + "/run/logs/ps-0.log"),
+  EXPECT_EQ(FileContent(root_ + "/run/logs/ps-0.log"),
             "2026-11-21T13:00:00.123Z I ps-0 quiet\n2026-11-21T13:00:00.123Z W ps-0 loud\n");
 }
 
@@ -78,7 +80,7 @@ TEST_F(TrainProcessTest, CtrlCStopsTheCoordinatorFirst) {
               AllOf(HasSubstr("Stopping with a checkpoint"), HasSubstr("Stopped."),
                     HasSubstr("shoal train " + root_ + "/job.json --run_dir " + root_ + "/run")));
   for (const char* task : {"ps-0", "worker-0", "worker-1"}) {
-    EXPECT_THAT(Contents(root_ + "/run/logs/" + task + ".log"), Not(HasSubstr("missing")));
+    EXPECT_THAT(FileContent(root_ + "/run/logs/" + task + ".log"), Not(HasSubstr("missing")));
     EXPECT_TRUE(AwaitEnd(Pid(task)));
   }
 }
@@ -182,8 +184,8 @@ TEST_F(TrainProcessTest, WhoDiesIsNamedAndStartedAgainAsItWas) {
     Behave(task + ".1", std::string(kHello) + "say the disk is on fire\nawait seen\nkill 9");
     Behave(task + ".2", "say all is well\ntouch done\nexit 0");
     Start({"--workers", "1"});
-    const auto arguments = [&] { return Contents(root_ + "/fake/" + task + ".args"); };
-    const auto environment = [&] { return Contents(root_ + "/fake/" + task + ".environ"); };
+    const auto arguments = [&] { return FileContent(root_ + "/fake/" + task + ".args"); };
+    const auto environment = [&] { return FileContent(root_ + "/fake/" + task + ".environ"); };
     const std::string name = std::string(task).replace(task.size() - 2, 1, " ");
     AwaitHello({name});
     const std::string first_arguments = arguments(), first_environment = environment();
@@ -195,7 +197,7 @@ TEST_F(TrainProcessTest, WhoDiesIsNamedAndStartedAgainAsItWas) {
                       HasSubstr("run/logs/" + task + ".log"), HasSubstr("(restart 1 of 10)")));
     EXPECT_EQ(arguments(), first_arguments);
     EXPECT_EQ(environment(), first_environment);
-    EXPECT_THAT(Contents(root_ + "/run/logs/" + task + ".log"),
+    EXPECT_THAT(FileContent(root_ + "/run/logs/" + task + ".log"),
                 HasSubstr("the disk is on fire\nall is well\n"));
   }
 }
@@ -215,7 +217,7 @@ TEST_F(TrainProcessTest, ACrashLoopEndsTheJobWithItsRootCause) {
                            HasSubstr(root_ + "/run/logs/ps-0.log"), HasSubstr(" 2 times "),
                            HasSubstr("oldest first")));
   EXPECT_THAT(block, HasSubstr(" after the start: ps 0 ended: exit code 138"));
-  EXPECT_EQ(Contents(root_ + "/fake/ps-0.lives"), "3");
+  EXPECT_EQ(FileContent(root_ + "/fake/ps-0.lives"), "3");
   EXPECT_TRUE(AwaitEnd(Pid("chief-0")));
   EXPECT_TRUE(AwaitEnd(Pid("worker-0")));
 }
@@ -231,7 +233,7 @@ TEST_F(TrainProcessTest, WhatWouldFailAgainIsNotStartedAgain) {
     Start();
     EXPECT_EQ(AwaitExit(), "exit code " + std::to_string(code)) << output_;
     EXPECT_THAT(output_, AllOf(HasSubstr("worker 1"), HasSubstr("  no such file: images.idx\n")));
-    EXPECT_EQ(Contents(root_ + "/fake/worker-1.lives"), "1");
+    EXPECT_EQ(FileContent(root_ + "/fake/worker-1.lives"), "1");
   }
 }
 
@@ -243,7 +245,7 @@ TEST_F(TrainProcessTest, TheRunDirectoryKeepsWhichTaskFailedAndWhy) {
          "say 2026-11-21T13:00:00.123Z E worker-1 images: damaged exit_code=65\nexit 65");
   Start();
   EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
-  const auto end = nlohmann::json::parse(Contents(root_ + "/run/end.json"));
+  const auto end = nlohmann::json::parse(FileContent(root_ + "/run/end.json"));
   EXPECT_EQ(end["/exit_code"_json_pointer], 65);
   EXPECT_THAT(end["/cause"_json_pointer].get<std::string>(),
               AllOf(HasSubstr("worker 1"), HasSubstr("images: damaged"), Not(HasSubstr("2026-"))));
@@ -256,7 +258,8 @@ TEST_F(TrainProcessTest, TheEndThatTheCoordinatorKeptStays) {
   for (const char* task : {"ps-0", "worker-0", "worker-1"}) Behave(task, "term 143");
   Start();
   EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
-  EXPECT_EQ(nlohmann::json::parse(Contents(root_ + "/run/end.json"))["/cause"_json_pointer], "NaN");
+  EXPECT_EQ(nlohmann::json::parse(FileContent(root_ + "/run/end.json"))["/cause"_json_pointer],
+            "NaN");
 }
 
 TEST_F(TrainProcessTest, TheLastWordIsWhyItFailed) {
@@ -301,7 +304,7 @@ TEST_F(TrainProcessTest, ADrainedWorkerIsNotStartedAgain) {
       << output_;
   Touch("go_on");
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  EXPECT_EQ(Contents(root_ + "/fake/worker-0.lives"), "1");
+  EXPECT_EQ(FileContent(root_ + "/fake/worker-0.lives"), "1");
 }
 
 TEST_F(TrainProcessTest, ADrainedCoordinatorStopsTheJob) {

@@ -9,6 +9,7 @@
 
 #include "common/memory/memory_limit.h"
 #include "tests/cli/train/train_process_fixture.h"
+#include "tests/common/base/file_content.h"
 
 namespace shoal {
 namespace {
@@ -43,7 +44,7 @@ TEST_F(TrainProcessTest, FieldsOfTheJobAreGivenByFlags) {
   EXPECT_THAT(output_, AllOf(HasSubstr("--epochs: $.epochs is 3; "),
                              HasSubstr("--set: $.optimizer.config.learning_rate is 0.5; "),
                              HasSubstr("--set: $.checkpoint.keep is 7; ")));
-  EXPECT_THAT(Contents(root_ + "/run/job.json"),
+  EXPECT_THAT(FileContent(root_ + "/run/job.json"),
               AllOf(HasSubstr("\"epochs\":3"), HasSubstr("\"learning_rate\":0.5"),
                     HasSubstr("\"keep\":7"), Not(HasSubstr("\"steps\""))));
 }
@@ -55,7 +56,7 @@ TEST_F(TrainProcessTest, ARunGoesOnWithOtherEpochsAndWithNothingElse) {
   std::ofstream(root_ + "/run/history.csv") << "epoch\n";
   Start({"--workers", "1", "--epochs", "4", "--batch_size", "64"});
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  EXPECT_THAT(Contents(root_ + "/run/job.json"), HasSubstr("\"epochs\":4"));
+  EXPECT_THAT(FileContent(root_ + "/run/job.json"), HasSubstr("\"epochs\":4"));
   Start({"--workers", "1", "--epochs", "4", "--batch_size", "32"});
   EXPECT_EQ(AwaitExit(), "exit code 78");
   EXPECT_THAT(output_, AllOf(HasSubstr("$.batch_size: 64 "), HasSubstr(" 32 ")));

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,12 +12,6 @@ namespace shoal {
 
 std::string ArchivePath(const std::string& name) {
   return std::string(SHOAL_SOURCE_DIR) + "/tests/common/archive/testdata/" + name;
-}
-
-std::string ReadAll(const std::string& path) {
-  std::stringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
 }
 
 void WriteAll(const std::string& path, const std::string& content) {

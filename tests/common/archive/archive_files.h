@@ -12,7 +12,6 @@ namespace shoal {
 // Returns the path of a file in testdata/.
 std::string ArchivePath(const std::string& name);
 
-std::string ReadAll(const std::string& path);
 void WriteAll(const std::string& path, const std::string& content);
 
 absl::StatusOr<std::unique_ptr<Hdf5File>> OpenHdf5(const std::string& path);

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/common/archive/archive_files.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -38,7 +39,7 @@ class Hdf5FileTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   const std::string path_ = directory_ / "a.h5";
-  const std::string whole_ = ReadAll(ArchivePath("nested.weights.h5"));
+  const std::string whole_ = FileContent(ArchivePath("nested.weights.h5"));
 };
 
 TEST_F(Hdf5FileTest, ReadsWhatKerasWrote) {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tests/common/archive/archive_files.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -69,7 +70,7 @@ TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRejected) {
 }
 
 TEST_F(KerasArchiveTest, AnArchiveThatIsCutOffIsRejected) {
-  const std::string whole = ReadAll(ArchivePath("nested.keras"));
+  const std::string whole = FileContent(ArchivePath("nested.keras"));
   for (size_t size = 0; size < whole.size(); size += 331) {
     WriteAll(path_, whole.substr(0, size));
     EXPECT_THAT(WeightsError(), HasSubstr(path_)) << size;
@@ -85,7 +86,7 @@ TEST_F(KerasArchiveTest, WeightsWithoutAByteAreRejected) {
 }
 
 TEST_F(KerasArchiveTest, ADamagedValueIsFoundByTheChecksum) {
-  std::string bytes = ReadAll(ArchivePath("nested.keras"));
+  std::string bytes = FileContent(ArchivePath("nested.keras"));
   const float value = 6.75f;  // the bias of the last layer
   const size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&value), 4));
   ASSERT_NE(at, std::string::npos);
@@ -137,7 +138,7 @@ TEST_F(KerasArchiveTest, ABombIsRejected) {
 }
 
 TEST_F(KerasArchiveTest, WritesWhatItReads) {
-  const std::string weights = ReadAll(ArchivePath("nested.weights.h5"));
+  const std::string weights = FileContent(ArchivePath("nested.weights.h5"));
   ASSERT_TRUE(WriteKerasArchive(path_, "{\"a\": 1}", ArchivePath("nested.weights.h5")).ok());
   EXPECT_EQ(ReadArchivedModel(path_).value(), "{\"a\": 1}");
   const auto source = OpenArchivedWeights(path_);

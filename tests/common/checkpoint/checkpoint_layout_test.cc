@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/crc32c.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/passing_file_system.h"
@@ -132,7 +133,7 @@ TEST_F(CheckpointWriterTest, WritesThroughNoLink) {
   CheckpointWriter linked_directory(&layout_, link);
   EXPECT_EQ(linked_directory.Write("dense/kernel", 0, &value, 4).code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(ReadAll(target), "kept");
+  EXPECT_EQ(FileContent(target), "kept");
 }
 
 TEST_F(CheckpointWriterTest, MissingFileIsNotCreated) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -79,7 +80,7 @@ TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
                   "model-00002-of-00002.safetensors", "model.json", "model.safetensors.index.json",
                   "optimizer-00001-of-00002.safetensors", "optimizer-00002-of-00002.safetensors"));
   ASSERT_TRUE(store_.Verify(stored).ok());
-  EXPECT_EQ(ReadAll(stored.directory + "/job.json"), SmallTexts().at("job.json"));
+  EXPECT_EQ(FileContent(stored.directory + "/job.json"), SmallTexts().at("job.json"));
 
   const auto reader = CheckpointReader::Open(stored.directory);
   ASSERT_TRUE(reader.ok()) << reader.status();
@@ -212,7 +213,7 @@ TEST_F(CheckpointStoreTest, CommitFindsWhatIsNotAsWritten) {
   const std::vector<WrittenPart> parts = WriteElements(layout_, directory, 0, 100, 10);
   for (const CheckpointLayout::File& file : layout_.files) {
     const std::string path = directory + "/" + file.name;
-    const std::string whole = ReadAll(path);
+    const std::string whole = FileContent(path);
     for (size_t i = 0; i < whole.size(); i += 11) {
       std::string damaged = whole;
       damaged[i] ^= 4;
@@ -306,7 +307,7 @@ TEST_F(CheckpointStoreTest, ADamagedOneTakesNoPlaceInKeep) {
   for (const uint64_t step : {10, 20, 30, 40, 50}) WriteSmallCheckpoint(&store_, 1, step);
   const std::string file =
       (*store_.List(nullptr))[2].directory + "/model-00001-of-00002.safetensors";
-  std::string content = ReadAll(file);
+  std::string content = FileContent(file);
   content.back() ^= 4;
   WriteAll(file, content);
   CheckpointStore successor(root_);

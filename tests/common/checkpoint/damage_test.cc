@@ -7,6 +7,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -45,7 +46,7 @@ class DamageTest : public testing::Test {
 TEST_F(DamageTest, EveryFlippedByteIsFound) {
   for (const std::string& name : NamesIn(newer_.directory)) {
     const std::string path = newer_.directory + "/" + name;
-    const std::string whole = ReadAll(path);
+    const std::string whole = FileContent(path);
     for (size_t i = 0; i < whole.size(); ++i) {
       for (const char flip : {'\x01', '\x20'}) {
         SCOPED_TRACE(testing::Message() << name << " byte " << i << " ^ " << int{flip});
@@ -63,7 +64,7 @@ TEST_F(DamageTest, EveryFlippedByteIsFound) {
 TEST_F(DamageTest, EveryTruncationIsFound) {
   for (const std::string& name : NamesIn(newer_.directory)) {
     const std::string path = newer_.directory + "/" + name;
-    const std::string whole = ReadAll(path);
+    const std::string whole = FileContent(path);
     for (size_t size = 0; size < whole.size(); ++size) {
       SCOPED_TRACE(testing::Message() << name << " cut off at " << size);
       WriteAll(path, whole.substr(0, size));
@@ -80,7 +81,7 @@ TEST_F(DamageTest, EveryMissingFileIsFound) {
   for (const std::string& name : NamesIn(newer_.directory)) {
     SCOPED_TRACE(name);
     const std::string path = newer_.directory + "/" + name;
-    const std::string whole = ReadAll(path);
+    const std::string whole = FileContent(path);
     std::filesystem::remove(path);
     if (name == kManifestName) {
       // Not a damaged checkpoint but none at all.
@@ -107,7 +108,7 @@ TEST_F(DamageTest, DirectoryInThePlaceOfAFile) {
 // Two manifests of one cut: the second was copied to files that it does not describe.
 TEST_F(DamageTest, AManifestOfAnotherCheckpoint) {
   const std::string path = newer_.directory + "/manifest.json";
-  WriteAll(path, ReadAll(older_.directory + "/manifest.json"));
+  WriteAll(path, FileContent(older_.directory + "/manifest.json"));
   std::vector<std::string> problems;
   const auto newest = store_.NewestVerified({}, &problems);
   ASSERT_TRUE(newest.ok() && newest->has_value());
@@ -117,9 +118,9 @@ TEST_F(DamageTest, AManifestOfAnotherCheckpoint) {
 
 TEST_F(DamageTest, TwoManifestsInOneFile) {
   const std::string path = newer_.directory + "/manifest.json";
-  WriteAll(path, ReadAll(path) + ReadAll(older_.directory + "/manifest.json"));
+  WriteAll(path, FileContent(path) + FileContent(older_.directory + "/manifest.json"));
   ExpectFoundAndPassedOver("manifest.json");
-  WriteAll(path, ReadAll(path) + ReadAll(path));
+  WriteAll(path, FileContent(path) + FileContent(path));
   ExpectFoundAndPassedOver("manifest.json");
 }
 
@@ -146,8 +147,9 @@ TEST_F(DamageTest, TwoCheckpointsOfOneCut) {
 }
 
 TEST_F(DamageTest, AManifestThatIsNotNamedSoIsNone) {
-  WriteAll(older_.directory + "/manifest.json~", ReadAll(newer_.directory + "/manifest.json"));
-  WriteAll(newer_.directory + "/manifest.json.new", ReadAll(older_.directory + "/manifest.json"));
+  WriteAll(older_.directory + "/manifest.json~", FileContent(newer_.directory + "/manifest.json"));
+  WriteAll(newer_.directory + "/manifest.json.new",
+           FileContent(older_.directory + "/manifest.json"));
   EXPECT_EQ(store_.List(nullptr)->size(), 2u);
   EXPECT_TRUE(store_.Verify(older_).ok());
   EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, newer_.directory);

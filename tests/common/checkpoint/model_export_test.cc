@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/passing_file_system.h"
@@ -27,7 +28,7 @@ class ModelExportTest : public testing::Test {
 
 void ExpectModelOf(const std::string& directory, uint64_t cut_step) {
   EXPECT_THAT(NamesIn(directory), ElementsAre("model.json", "model.safetensors"));
-  EXPECT_EQ(ReadAll(directory + "/model.json"), SmallTexts().at("model.json"));
+  EXPECT_EQ(FileContent(directory + "/model.json"), SmallTexts().at("model.json"));
   const auto file = SafetensorsFile::Open(directory + "/model.safetensors");
   ASSERT_TRUE(file.ok()) << file.status();
   const std::vector<Variable> variables = SmallVariables();
@@ -150,13 +151,13 @@ TEST_F(ModelExportTest, LeavesOtherThingsAlone) {
   const absl::Status status = ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("thesis.txt"));
-  EXPECT_EQ(ReadAll(target_ + "/thesis.txt"), "years of work");
+  EXPECT_EQ(FileContent(target_ + "/thesis.txt"), "years of work");
 }
 
 TEST_F(ModelExportTest, DamagedCheckpointLeavesNothingBehind) {
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 1, 10);
   ASSERT_TRUE(ExportModel(stored, target_).ok());
-  std::string text = ReadAll(stored.directory + "/model-00002-of-00002.safetensors");
+  std::string text = FileContent(stored.directory + "/model-00002-of-00002.safetensors");
   text.back() ^= 1;
   WriteAll(stored.directory + "/model-00002-of-00002.safetensors", text);
   const absl::Status status = ExportModel(stored, target_);

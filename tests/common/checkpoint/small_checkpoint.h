@@ -10,7 +10,6 @@
 
 namespace shoal {
 
-std::string ReadAll(const std::string& path);
 void WriteAll(const std::string& path, const std::string& content);
 // Returns the names of the entries of a directory, sorted.
 std::vector<std::string> NamesIn(const std::string& directory);

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -25,11 +25,7 @@ class OutputFileTest : public testing::Test {
   void Write(const std::string& path, const std::string& content) const {
     std::ofstream(path) << content;
   }
-  std::string Content(const std::string& name) const {
-    std::stringstream content;
-    content << std::ifstream(Path(name)).rdbuf();
-    return content.str();
-  }
+  std::string Content(const std::string& name) const { return FileContent(Path(name)); }
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "common/model/keras_model.h"
+#include "tests/common/base/file_content.h"
 
 // Keras models for tests, as JSON.
 
@@ -17,10 +16,7 @@ namespace shoal {
 using Json = nlohmann::json;
 
 inline std::string ReadText(const std::string& path) {
-  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/tests/" + path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return FileContent(std::string(SHOAL_SOURCE_DIR) + "/tests/" + path);
 }
 
 // Returns the names of the golden cases: all folders of tests/golden.

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/passing_file_system.h"
 
@@ -217,10 +217,6 @@ class TornFileSystem : public PassingFileSystem {
 class HistoryFileTest : public HistoryTest {
  protected:
   static HistoryLine Line(uint64_t epoch, const std::string& text) { return {epoch, text + "\n"}; }
-  std::string Text() const {
-    std::ifstream file(path_, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
   // Another one when the file was replaced.
   ino_t Inode() const {
     struct stat info;
@@ -236,16 +232,16 @@ TEST_F(HistoryFileTest, WhatIsAboveStaysUntouched) {
   const std::ifstream held(path_);  // so that the inode is not used again
   const ino_t inode = Inode();
   ASSERT_TRUE(file_.Write(2, {Line(2, "3,c")}).ok());
-  EXPECT_EQ(Text(), "epoch,loss\n1,a\n2,b\n3,c\n");
+  EXPECT_EQ(FileContent(path_), "epoch,loss\n1,a\n2,b\n3,c\n");
   ASSERT_TRUE(file_.Write(1, {Line(1, "2,bbb"), Line(2, "3,c")}).ok());
-  EXPECT_EQ(Text(), "epoch,loss\n1,a\n2,bbb\n3,c\n");
+  EXPECT_EQ(FileContent(path_), "epoch,loss\n1,a\n2,bbb\n3,c\n");
   ASSERT_TRUE(file_.Write(1, {Line(1, "2,d")}).ok());
-  EXPECT_EQ(Text(), "epoch,loss\n1,a\n2,d\n");
+  EXPECT_EQ(FileContent(path_), "epoch,loss\n1,a\n2,d\n");
   ASSERT_TRUE(file_.Write(2, {}).ok());
   EXPECT_EQ(Inode(), inode);
   ASSERT_TRUE(file_.Write(0, {Line(3, "4,e")}).ok());
   EXPECT_NE(Inode(), inode);
-  EXPECT_EQ(Text(), "epoch,loss\n4,e\n");
+  EXPECT_EQ(FileContent(path_), "epoch,loss\n4,e\n");
 }
 
 TEST_F(HistoryFileTest, WhereverWritingEndsNoLineIsPartOldPartNew) {
@@ -257,7 +253,7 @@ TEST_F(HistoryFileTest, WhereverWritingEndsNoLineIsPartOldPartNew) {
       ASSERT_TRUE(file.Write(0, {Line(0, "1,0.5"), Line(1, "2,0.25")}).ok());
       EXPECT_FALSE(file.Write(1, {Line(1, line)}).ok());
       for (const proto::EpochResult& epoch : ReadHistory(path_).value_or(History()).epochs) {
-        EXPECT_EQ(epoch.loss(), epoch.epoch() == 0 ? 0.5 : 0.25) << Text();
+        EXPECT_EQ(epoch.loss(), epoch.epoch() == 0 ? 0.5 : 0.25) << FileContent(path_);
       }
     }
   }

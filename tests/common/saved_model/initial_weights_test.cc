@@ -13,6 +13,7 @@
 #include "common/checkpoint/safetensors.h"
 #include "common/model/keras_model.h"
 #include "tests/common/archive/archive_files.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -61,7 +62,7 @@ class InitialWeightsTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   const std::string path_ = directory_ / "weights";
-  std::string model_ = ReadAll(ArchivePath("nested.json"));
+  std::string model_ = FileContent(ArchivePath("nested.json"));
 };
 
 TEST_F(InitialWeightsTest, EveryFileOfKerasHasTheSame) {
@@ -174,7 +175,7 @@ TEST_F(InitialWeightsTest, WhatIsNoWeightsIsRejected) {
   EXPECT_THAT(Text(directory_.path()), HasSubstr("RUN_DIR/checkpoints"));
   EXPECT_THAT(Text(ArchivePath("soft_link.h5")), HasSubstr("\"layers/dense/vars/0\""));
   // HDF5 of another kind.
-  WriteAll(path_, ReadAll(ArchivePath("../../../fuzz/corpus/hdf5/chunked")));
+  WriteAll(path_, FileContent(ArchivePath("../../../fuzz/corpus/hdf5/chunked")));
   EXPECT_THAT(Text(path_), HasSubstr(path_ + ": "));
 }
 

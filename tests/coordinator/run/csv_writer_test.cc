@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/run/full_disk.h"
@@ -46,11 +47,11 @@ TEST_F(CsvWriterTest, WritesOneAtATimeWhatHasChanged) {
   Add("b");
   EXPECT_EQ(writer_.owed_from(), 0u);
   loop_.RunOneOffloaded();
-  EXPECT_EQ(ReadAll(path_), "header\na\n");
+  EXPECT_EQ(FileContent(path_), "header\na\n");
   EXPECT_EQ(writer_.owed_from(), 1u);
   EXPECT_EQ(idle_, 0);
   loop_.RunUntilIdle();
-  EXPECT_EQ(ReadAll(path_), "header\na\nb\n");
+  EXPECT_EQ(FileContent(path_), "header\na\nb\n");
   EXPECT_EQ(writer_.owed_from(), std::nullopt);
   EXPECT_THAT(writer_.Owed(), IsEmpty());
   EXPECT_EQ(idle_, 1);
@@ -68,7 +69,7 @@ TEST_F(CsvWriterTest, TriesAgainAfterAPauseUntilTheDiskTakesIt) {
   EXPECT_EQ(disk_.writes, 4);
   disk_.full = false;
   loop_.Advance(CsvWriter::kRetryWriteAfter);
-  EXPECT_EQ(ReadAll(path_), "header\na\n");
+  EXPECT_EQ(FileContent(path_), "header\na\n");
   EXPECT_TRUE(writer_.last_write().ok());
   const int writes = disk_.writes;
   loop_.Advance(10 * CsvWriter::kRetryWriteAfter);
@@ -81,7 +82,7 @@ TEST_F(CsvWriterTest, AFileThatSomebodyChangedIsReplacedAtOnce) {
   WriteAll(path_, "mine");
   Add("b");
   loop_.RunUntilIdle();
-  EXPECT_EQ(ReadAll(path_), "header\na\nb\n");
+  EXPECT_EQ(FileContent(path_), "header\na\nb\n");
 }
 
 TEST_F(CsvWriterTest, HeldItWritesNothing) {
@@ -96,7 +97,7 @@ TEST_F(CsvWriterTest, HeldItWritesNothing) {
   EXPECT_EQ(writer_.owed_from(), 0u);
   writer_.Release();
   loop_.RunUntilIdle();
-  EXPECT_EQ(ReadAll(path_), "header\na\nb\n");
+  EXPECT_EQ(FileContent(path_), "header\na\nb\n");
 }
 
 }  // namespace

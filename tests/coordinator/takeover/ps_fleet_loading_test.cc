@@ -8,6 +8,7 @@
 #include "common/base/term.h"
 #include "common/log/logging.h"
 #include "coordinator/takeover/ps_fleet.h"
+#include "tests/common/base/file_content.h"
 #include "tests/coordinator/takeover/ps_fleet_fixture.h"
 
 namespace shoal {
@@ -108,7 +109,7 @@ TEST_F(PsFleetTest, ADamagedNewestCheckpointIsPassedOver) {
   const StoredCheckpoint older = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 20);
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
   const std::string file = newest.directory + "/" + newest.manifest.files.back().name;
-  std::string content = ReadAll(file);
+  std::string content = FileContent(file);
   content.back() ^= 1;
   WriteAll(file, content);
   Start();
@@ -187,7 +188,7 @@ TEST_F(PsFleetTest, ACheckpointThatChangesWhileItsRowsAreSentIsNotOpened) {
   ClaimAllEmpty();
   EXPECT_EQ(TakeLoad(0).load().checkpoint(), newest.directory);
   const std::string file = newest.directory + "/" + newest.manifest.files.front().name;
-  std::string content = ReadAll(file);
+  std::string content = FileContent(file);
   content.back() ^= 1;
   WriteAll(file, content);
   EXPECT_EQ(WantRows(0).error(), "");

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/durable_file.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/bare_file_system.h"
@@ -89,10 +90,10 @@ TEST_F(RunLockTest, TheFirstHasItAtOnceAndRenewsIt) {
   Acquire(*a, {1, 2});
   EXPECT_THAT(a->answers, ElementsAre(""));
   EXPECT_THAT(Files(), ElementsAre("1"));
-  std::string before = ReadAll(directory_ + "/1");
+  std::string before = FileContent(directory_ + "/1");
   for (int i = 0; i < 5; ++i) {
     loop_.Advance(milliseconds(2001));
-    const std::string now = ReadAll(directory_ + "/1");
+    const std::string now = FileContent(directory_ + "/1");
     EXPECT_NE(now, before);
     EXPECT_EQ(now.size(), before.size());
     before = now;
@@ -291,7 +292,7 @@ TEST_F(RunLockTest, NothingIsWrittenOrRemovedBehindALink) {
   EXPECT_THAT(claimant->answer(), HasSubstr(directory_));
   loop_.Advance(seconds(30));
   EXPECT_THAT(NamesIn(elsewhere), ElementsAre("1"));
-  EXPECT_EQ(ReadAll(elsewhere + "/1"), "kept");
+  EXPECT_EQ(FileContent(elsewhere + "/1"), "kept");
 }
 
 TEST_F(RunLockTest, ARenewalWritesThroughNoLink) {
@@ -302,7 +303,7 @@ TEST_F(RunLockTest, ARenewalWritesThroughNoLink) {
   std::filesystem::remove(directory_ + "/1");
   std::filesystem::create_symlink(elsewhere, directory_ + "/1");
   loop_.Advance(seconds(5));
-  EXPECT_EQ(ReadAll(elsewhere), "kept");
+  EXPECT_EQ(FileContent(elsewhere), "kept");
 }
 
 TEST_F(RunLockTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/common/base/file_content.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -56,7 +57,7 @@ int Drive(ScriptedCluster* cluster, ScriptedWorker& worker, int most = 1000) {
 }
 
 std::string SavedModel(const ScriptedCluster& cluster) {
-  return ReadAll(cluster.run_dir() + "/model/model.safetensors");
+  return FileContent(cluster.run_dir() + "/model/model.safetensors");
 }
 
 TEST(TrainingCallbacksTest, NoStepOfTheNextEpochBeginsBeforeTheResultIsThere) {
@@ -147,7 +148,7 @@ TEST(TrainingCallbacksTest, WhereTheBestIsDamagedTheLastValuesAreTheResult) {
       {"cut off", [](const std::string& file) { std::filesystem::resize_file(file, 5); }},
       {"a wrong header",
        [](const std::string& file) {
-         std::string content = ReadAll(file);
+         std::string content = FileContent(file);
          content[8] ^= 1;
          WriteAll(file, content);
        }},
@@ -228,7 +229,7 @@ TEST(TrainingCallbacksTest, TheLastEpochIsEvaluatedAlsoAfterTheFinalCheckpoint) 
   ASSERT_THAT(next.evaluations, Not(IsEmpty()));
   Drive(&cluster, next);
   EXPECT_TRUE(next.job_done);
-  EXPECT_THAT(ReadAll(cluster.run_dir() + "/history.csv"), HasSubstr("\n6,"));
+  EXPECT_THAT(FileContent(cluster.run_dir() + "/history.csv"), HasSubstr("\n6,"));
   EXPECT_EQ(cluster.run->Status().best(0).epoch(), 5u);
 }
 

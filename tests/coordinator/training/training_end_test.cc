@@ -7,6 +7,7 @@
 #include "common/run/history.h"
 #include "coordinator/training_run.h"
 #include "tests/common/base/fails_with.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
@@ -329,7 +330,7 @@ TEST(TrainingRunTest, WritesTheHistory) {
   ScriptedWorker& worker = cluster.Join(0);
   cluster.Advance(seconds(2));
   cluster.FinishAll(worker);
-  EXPECT_EQ(ReadAll(cluster.run_dir() + "/history.csv"),
+  EXPECT_EQ(FileContent(cluster.run_dir() + "/history.csv"),
             "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second,examples\n"
             "1,1,0.5,,,2.000,100.0,200\n"
             "2,1,0.5,,,0.000,0.0,200\n");

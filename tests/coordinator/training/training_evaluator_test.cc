@@ -13,6 +13,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/version.h"
 #include "common/run/evaluations.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/coordinator/scripted_evaluator.h"
@@ -291,7 +292,7 @@ TEST(TrainingEvaluatorTest, ACheckpointThatIsDamagedIsPassedOver) {
       cluster.run_dir() + "/checkpoints/" + evaluator.order.checkpoint() + "/";
   for (const std::string& name : NamesIn(directory)) {
     if (!name.ends_with(".safetensors")) continue;
-    std::string file = ReadAll(directory + name);
+    std::string file = FileContent(directory + name);
     file.back() = static_cast<char>(file.back() ^ 1);
     WriteAll(directory + name, file);
   }

@@ -5,6 +5,7 @@
 #include "common/log/logging.h"
 #include "coordinator/training_run.h"
 #include "tests/common/base/fails_with.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/operators/operator_request.h"
@@ -374,17 +375,17 @@ TEST(TrainingRunTest, TheRunIsGivenBackWhenAllIsWritten) {
   ScriptedCluster cluster({});
   const std::string lease = cluster.run_dir() + "/.lease/1";
   cluster.Settle();
-  ASSERT_THAT(ReadAll(lease), HasSubstr(R"("held")"));
+  ASSERT_THAT(FileContent(lease), HasSubstr(R"("held")"));
   cluster.loop.set_hold_offloads(true);
   cluster.loop.Offload(
       Lane::kFiles, [] {}, [] {});
   cluster.run->Stop();
   cluster.Settle();
-  EXPECT_THAT(ReadAll(lease), HasSubstr(R"("held")"));
+  EXPECT_THAT(FileContent(lease), HasSubstr(R"("held")"));
   cluster.loop.set_hold_offloads(false);
   cluster.Settle();
   EXPECT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(ReadAll(lease), HasSubstr(R"("left")"));
+  EXPECT_THAT(FileContent(lease), HasSubstr(R"("left")"));
 }
 
 // As that of a file server that is gone: it takes neither the checkpoint nor the history.

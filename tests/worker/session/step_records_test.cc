@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "common/log/logging.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -22,10 +21,7 @@ using testing::HasSubstr;
 
 class StepRecordsTest : public testing::Test {
  protected:
-  std::string Read(const std::string& name) const {
-    std::ifstream file(directory_ / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Read(const std::string& name) const { return FileContentOrEmpty(directory_ / name); }
   const TemporaryDirectory directory_;
 };
 

@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
+#include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal::cuda {
@@ -38,11 +38,6 @@ std::string FileOf(const std::string& entries) {
 
 class PlanCacheTest : public ::testing::Test {
  protected:
-  std::string Content() const {
-    std::ostringstream content;
-    content << std::ifstream(path_).rdbuf();
-    return content.str();
-  }
   void Write(const std::string& content) const { std::ofstream(path_) << content; }
   void Keep(const PlanKey& key, const std::string& choice) const {
     const absl::Status kept = PlanCache(path_).Keep(key, choice);
@@ -65,7 +60,7 @@ TEST_F(PlanCacheTest, AnotherProcessFindsWhatWasKept) {
   const PlanCache other(path_);
   EXPECT_EQ(other.Find(Key()), kChoice);
   EXPECT_THAT(other.warning(), IsEmpty());
-  EXPECT_EQ(Content(),
+  EXPECT_EQ(FileContent(path_),
             FileOf("cuDNN 9.19.0\tNVIDIA H100 90 132\tforward\ttf32=0\t62 2=0 13=1 28=-1\n"));
   EXPECT_EQ(FilesThere(), 1u);
 }
@@ -119,7 +114,7 @@ TEST_F(PlanCacheTest, ProcessesAddToWhatOthersHaveKept) {
 TEST_F(PlanCacheTest, ADamagedFileIsIgnoredWithAWarningAndRewritten) {
   Keep(Key("a"), kChoice);
   Keep(Key("b"), kChoice);
-  const std::string whole = Content();
+  const std::string whole = FileContent(path_);
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] ^= 1;
@@ -136,7 +131,7 @@ TEST_F(PlanCacheTest, ADamagedFileIsIgnoredWithAWarningAndRewritten) {
 
 TEST_F(PlanCacheTest, ATruncatedFileIsIgnoredWithAWarning) {
   Keep(Key(), kChoice);
-  const std::string whole = Content();
+  const std::string whole = FileContent(path_);
   for (size_t size = 0; size < whole.size(); ++size) {
     Write(whole.substr(0, size));
     const PlanCache cache(path_);
@@ -163,7 +158,7 @@ TEST_F(PlanCacheTest, NeverGrowsBeyondItsLimit) {
   PlanCache cache(path_);
   for (int i = 0; i < 15; ++i) {
     ASSERT_TRUE(cache.Keep(Key(absl::StrCat(long_text, i)), absl::StrCat(i)).ok());
-    EXPECT_LE(Content().size(), PlanCache::kMaxBytes);
+    EXPECT_LE(FileContent(path_).size(), PlanCache::kMaxBytes);
   }
   const PlanCache other(path_);
   EXPECT_THAT(other.warning(), IsEmpty());
