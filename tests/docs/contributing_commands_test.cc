@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/common/base/file_content.h"
+#include "tests/common/json/document_text.h"
 
 namespace shoal {
 namespace {
@@ -31,7 +32,7 @@ class ContributingCommandsTest : public ::testing::Test {
     }
   }
 
-  const std::string page_ = FileContent(SHOAL_SOURCE_DIR "/docs/contributing/adding-a-kind.md");
+  const std::string page_ = DocumentText("contributing/adding-a-kind.md");
   std::string sources_;
   std::string builds_;
 };

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 #include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 

@@ -2,16 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include "tests/common/json/document_text.h"
 
 namespace shoal {
 namespace {
 
 TEST(LayersDocumentTest, TheDocumentIsWhatTheCodeSays) {
-  std::ifstream file(SHOAL_SOURCE_DIR "/docs/layers.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(text, LayersDocument()) << "to write it: shoal model layers > docs/layers.md";
+  EXPECT_EQ(DocumentText("layers.md"), LayersDocument())
+      << "to write it: shoal model layers > docs/layers.md";
 }
 
 }  // namespace

@@ -2,16 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include "tests/common/json/document_text.h"
 
 namespace shoal {
 namespace {
 
 TEST(MetricsDocumentTest, TheDocumentIsWhatTheCodeSays) {
-  std::ifstream file(SHOAL_SOURCE_DIR "/docs/metrics.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(text, MetricsDocument()) << "to write it: shoal metrics > docs/metrics.md";
+  EXPECT_EQ(DocumentText("metrics.md"), MetricsDocument())
+      << "to write it: shoal metrics > docs/metrics.md";
 }
 
 }  // namespace

@@ -2,23 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "common/cluster/cluster_spec.h"
+#include "tests/common/json/document_text.h"
 
 namespace shoal {
 namespace {
 
-std::string ReadDocument() {
-  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/cluster-spec.md");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST(ClusterSpecDocTest, ExamplesAreRight) {
-  const std::string document = ReadDocument();
+  const std::string document = DocumentText("cluster-spec.md");
   int examples = 0;
   for (size_t at = 0; (at = document.find("```json\n", at)) != std::string::npos; ++examples) {
     at += 8;
@@ -30,7 +21,7 @@ TEST(ClusterSpecDocTest, ExamplesAreRight) {
 }
 
 TEST(ClusterSpecDocTest, MessagesAreExplained) {
-  const std::string document = ReadDocument();
+  const std::string document = DocumentText("cluster-spec.md");
   // A wrong text, and what the document quotes of its message.
   const std::pair<const char*, const char*> cases[] = {
       {"chief", "is not JSON: parse error at line"},

@@ -1,13 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "common/compression/codec.h"
 #include "common/compression/codec_table.h"
+#include "tests/common/json/document_text.h"
 
 namespace shoal {
 namespace {
@@ -56,10 +57,10 @@ TEST(ReadCodecTest, ValuesAreNotPulledByWhatLeavesPartsOut) {
 
 // docs/job-file.md has a row for each codec, with the ways that it is good for.
 TEST(CodecDocsTest, HasARowForEachCodec) {
-  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/job-file.md");
+  std::istringstream document(DocumentText("job-file.md"));
   std::vector<std::string> push, pull;
   bool table = false;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(document, line);) {
     if (line.starts_with("| codec |")) table = true;
     if (line.empty()) table = false;
     if (!table || !line.starts_with("| `")) continue;

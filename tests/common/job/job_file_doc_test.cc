@@ -10,6 +10,7 @@
 
 #include "common/job/job.h"
 #include "tests/common/job/job_files.h"
+#include "tests/common/json/document_text.h"
 
 namespace shoal {
 namespace {
@@ -22,13 +23,6 @@ struct Field {
   std::string limits;
   std::string example;  // JSON, or empty
 };
-
-std::string ReadDocument() {
-  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/job-file.md");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::string Unquoted(std::string cell) {
   while (!cell.empty() && (cell.front() == ' ' || cell.front() == '`')) cell.erase(0, 1);
@@ -57,7 +51,7 @@ std::vector<std::string> Cells(const std::string& line) {
 // Rows of the table of fields, by JSON path.
 std::map<std::string, Field> DocumentedFields() {
   std::map<std::string, Field> fields;
-  std::istringstream document(ReadDocument());
+  std::istringstream document(DocumentText("job-file.md"));
   for (std::string line; std::getline(document, line);) {
     if (line.rfind("| `$.", 0) != 0) continue;
     const std::vector<std::string> cells = Cells(line);
@@ -68,7 +62,7 @@ std::map<std::string, Field> DocumentedFields() {
 
 // Rows of the table of fields of a data source, in its order.
 std::vector<DataField> DocumentedDataFields() {
-  const std::string document = ReadDocument();
+  const std::string document = DocumentText("job-file.md");
   std::istringstream table(document.substr(document.find("| field | formats |")));
   std::vector<DataField> fields;
   for (std::string line; std::getline(table, line) && !line.empty();) {
@@ -106,7 +100,7 @@ class JobFileDocTest : public JobFilesTest {
 };
 
 TEST_F(JobFileDocTest, TheExampleLoads) {
-  const std::string document = ReadDocument();
+  const std::string document = DocumentText("job-file.md");
   const size_t begin = document.find("```json\n") + 8;
   const json job = json::parse(document.substr(begin, document.find("```", begin) - begin));
   const auto loaded = LoadJob(WriteJob(job), false);
