@@ -11,15 +11,11 @@
 #include "common/rpc/message_wire.h"
 #include "proto/cluster.pb.h"
 #include "proto/parameter_server.pb.h"
+#include "tests/common/rpc/payload.h"
 #include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
-
-Slice Owned(std::string bytes) {
-  auto owner = std::make_shared<const std::string>(std::move(bytes));
-  return {owner->data(), owner->size(), owner};
-}
 
 std::string JoinedBytes(const std::vector<Slice>& slices) {
   std::string bytes;
@@ -36,14 +32,14 @@ std::vector<Slice> Cut(const std::string& bytes, std::mt19937_64* random) {
   std::vector<Slice> slices;
   for (size_t at = 0; at < bytes.size();) {
     const size_t size = std::min<size_t>((*random)() % 8, bytes.size() - at);
-    slices.push_back(Owned(bytes.substr(at, size)));
+    slices.push_back(OwnedSlice(bytes.substr(at, size)));
     at += size;
   }
   return slices;
 }
 
 absl::StatusOr<Message> Decode(const std::string& bytes) {
-  const std::vector<Slice> slices = {Owned(bytes)};
+  const std::vector<Slice> slices = {OwnedSlice(bytes)};
   return DecodeMessage(slices);
 }
 
@@ -56,7 +52,8 @@ proto::ExchangeRequest Push() {
 }
 
 TEST(MessageTest, TheGeneratedClassReadsASentMessage) {
-  const Message message = MakeMessage(Push(), {Owned("grad"), Owned(""), Owned("ient")});
+  const Message message =
+      MakeMessage(Push(), {OwnedSlice("grad"), OwnedSlice(""), OwnedSlice("ient")});
   EXPECT_EQ(EncodedSize(message), OnTheWire(message).size());
   proto::ExchangeRequest request;
   ASSERT_TRUE(request.ParseFromString(OnTheWire(message)));
@@ -81,7 +78,7 @@ TEST(MessageTest, AMessageOfTheGeneratedClassIsRead) {
 }
 
 TEST(MessageTest, EmptyPayloadIsNotSent) {
-  const Message message = MakeMessage(Push(), {Owned("")});
+  const Message message = MakeMessage(Push(), {OwnedSlice("")});
   EXPECT_EQ(OnTheWire(message), Push().SerializeAsString());
   EXPECT_EQ(EncodedSize(message), message.fields.size());
   // But may be received.
@@ -93,8 +90,8 @@ TEST(MessageTest, EmptyPayloadIsNotSent) {
 }
 
 TEST(MessageTest, ADecodedPayloadAliasesTheReceivedBytes) {
-  const Message sent = MakeMessage(Push(), {Owned("gradient")});
-  std::vector<Slice> received = {Owned(EncodeHead(sent)), Owned("gradient")};
+  const Message sent = MakeMessage(Push(), {OwnedSlice("gradient")});
+  std::vector<Slice> received = {OwnedSlice(EncodeHead(sent)), OwnedSlice("gradient")};
   const std::weak_ptr<const void> owner = received[1].owner;
   const char* const data = received[1].data;
   absl::StatusOr<Message> message = DecodeMessage(received);
@@ -121,7 +118,8 @@ TEST(MessageTest, NumberInField15IsAFieldLikeOthers) {
 }
 
 TEST(MessageTest, CopyPayloadCrossesSlices) {
-  const Message message{"", {Owned("01"), Owned(""), Owned("234"), Owned("56789")}};
+  const Message message{"",
+                        {OwnedSlice("01"), OwnedSlice(""), OwnedSlice("234"), OwnedSlice("56789")}};
   for (size_t offset = 0; offset <= 10; ++offset) {
     for (size_t size = 0; offset + size <= 10; ++size) {
       std::string copy(size, '?');

@@ -8,22 +8,16 @@
 #include <vector>
 
 #include "proto/parameter_server.pb.h"
+#include "tests/common/rpc/payload.h"
 #include "tests/common/rpc/test_node.h"
 
 namespace shoal {
-
-inline std::string PayloadOf(const Message& message) {
-  std::string bytes(message.payload_bytes(), '\0');
-  CopyPayload(message, 0, bytes.data(), bytes.size());
-  return bytes;
-}
 
 // Returns a push of this step. The payload's owner is a copy.
 inline Message NumberedMessage(uint64_t step, std::string payload = "") {
   proto::ExchangeRequest request;
   request.mutable_push()->set_step(step);
-  auto owner = std::make_shared<const std::string>(std::move(payload));
-  return MakeMessage(request, {{owner->data(), owner->size(), owner}});
+  return MakeMessage(request, {OwnedSlice(std::move(payload))});
 }
 
 inline uint64_t NumberOf(const Message& message) {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_split.h"
 #include "proto/shared_payload.pb.h"
+#include "tests/common/rpc/payload.h"
 #include "tests/fakes/test_seed.h"
 
 namespace shoal {
@@ -22,25 +23,14 @@ using ::testing::IsEmpty;
 
 constexpr size_t kMegabyte = size_t{1} << 20;
 
-Slice SliceOf(std::string bytes) {
-  auto owner = std::make_shared<const std::string>(std::move(bytes));
-  return {owner->data(), owner->size(), owner};
-}
-
 Message MessageOf(std::string payload) {
-  return {.fields = "", .payload = {SliceOf(std::move(payload))}};
+  return {.fields = "", .payload = {OwnedSlice(std::move(payload))}};
 }
 
 std::string RandomBytes(size_t size, unsigned seed) {
   std::minstd_rand random(seed + 1);
   std::string bytes(size, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
-  return bytes;
-}
-
-std::string PayloadOf(const Message& message) {
-  std::string bytes(message.payload_bytes(), '\0');
-  CopyPayload(message, 0, bytes.data(), bytes.size());
   return bytes;
 }
 
@@ -193,7 +183,7 @@ TEST_F(SharedPayloadsTest, InvalidPlacesAreRejected) {
     EXPECT_THAT(bad.payload, IsEmpty());
   }
   Message twice = at(64, 1);
-  twice.payload.push_back(SliceOf("here, too"));
+  twice.payload.push_back(OwnedSlice("here, too"));
   EXPECT_FALSE(server_->Find(&twice).ok());
 }
 
@@ -270,8 +260,8 @@ TEST_F(LentPayloadsTest, TakeNoRoomOfTheHalf) {
 
 TEST_F(LentPayloadsTest, OthersAreCopied) {
   for (const std::vector<Slice>& slices :
-       {std::vector{SliceOf(RandomBytes(kMegabyte, 3))},
-        std::vector{Lent(0, 1000), SliceOf(RandomBytes(kMegabyte, 3))},
+       {std::vector{OwnedSlice(RandomBytes(kMegabyte, 3))},
+        std::vector{Lent(0, 1000), OwnedSlice(RandomBytes(kMegabyte, 3))},
         std::vector<Slice>{{lent_->data() + kMegabyte, 2 * kMegabyte, nullptr}}}) {
     const std::string bytes = PayloadOf({.fields = "", .payload = slices});
     const Message message = Found(slices);
