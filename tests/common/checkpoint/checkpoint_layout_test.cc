@@ -104,12 +104,12 @@ TEST_F(CheckpointWriterTest, RejectsWhatIsNotLaidOut) {
 }
 
 TEST_F(CheckpointWriterTest, FullDiskNamesPathAndReason) {
-  class FullDisk : public PassingFileSystem {
+  class FullDevice : public PassingFileSystem {
     absl::StatusOr<std::unique_ptr<File>> Open(const std::string&, Mode mode) override {
       return PassingFileSystem::Open("/dev/full", mode);
     }
   };
-  FullDisk disk;
+  FullDevice disk;
   const float value = 0;
   CheckpointWriter writer(&layout_, directory_.path(), &disk);
   const absl::Status status = writer.Write("dense/kernel", 0, &value, 4);
