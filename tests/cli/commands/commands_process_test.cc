@@ -25,6 +25,7 @@ namespace shoal {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
@@ -85,24 +86,44 @@ std::vector<std::string> SubcommandsOf(const std::string& help) {
   return commands;
 }
 
-TEST_F(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
-  std::vector<std::vector<std::string>> levels = {{}};
-  for (size_t i = 0; i < levels.size(); ++i) {
-    std::vector<std::string> command = levels[i];
-    std::string typed = "shoal ";
-    for (const std::string& word : command) typed += word + " ";
-    command.push_back("--help");
-    const Result result = Shoal(command);
-    EXPECT_EQ(result.exit, "exit code 0") << typed;
-    EXPECT_THAT(result.output, AllOf(HasSubstr("Example"), HasSubstr(typed))) << typed;
-    for (const std::string& below : SubcommandsOf(result.output)) {
-      if (i == 0) EXPECT_THAT(result.output, HasSubstr("  shoal " + below + " "));
-      command.back() = below;
-      levels.push_back(command);
+// A command, as the words after `shoal`, and its help.
+struct CommandHelp {
+  std::vector<std::string> command;
+  Result help;
+};
+
+// Returns `shoal` itself and all commands below it.
+std::vector<CommandHelp> AllCommands() {
+  std::vector<CommandHelp> found;
+  std::vector<std::vector<std::string>> commands = {{}};
+  for (size_t i = 0; i < commands.size(); ++i) {
+    std::vector<std::string> typed = commands[i];
+    typed.push_back("--help");
+    const Result help = Shoal(typed);
+    found.push_back({commands[i], help});
+    for (const std::string& below : SubcommandsOf(help.output)) {
+      typed.back() = below;
+      commands.push_back(typed);
     }
   }
-  EXPECT_THAT(levels, IsSupersetOf<std::vector<std::string>>(
-                          {{"export"}, {"predict"}, {"checkpoint", "now"}, {"model", "verify"}}));
+  return found;
+}
+
+TEST_F(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
+  std::vector<std::vector<std::string>> commands;
+  for (const auto& [command, help] : AllCommands()) {
+    std::string typed = "shoal ";
+    for (const std::string& word : command) typed += word + " ";
+    EXPECT_EQ(help.exit, "exit code 0") << typed;
+    EXPECT_THAT(help.output, AllOf(HasSubstr("Example"), HasSubstr(typed))) << typed;
+    if (command.empty()) {
+      for (const std::string& below : SubcommandsOf(help.output))
+        EXPECT_THAT(help.output, HasSubstr("  shoal " + below + " "));
+    }
+    commands.push_back(command);
+  }
+  EXPECT_THAT(commands, IsSupersetOf<std::vector<std::string>>(
+                            {{"export"}, {"predict"}, {"checkpoint", "now"}, {"model", "verify"}}));
 }
 
 TEST_F(CommandsTest, HelpIsACommandToo) {
@@ -156,14 +177,16 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
 }
 
 TEST_F(CommandsTest, WhatCannotBePrintedIsAFailure) {
-  const std::vector<std::vector<std::string>> commands = {
+  std::vector<std::vector<std::string>> commands = {
       {"--version"},
-      {"--help"},
-      {"train", "--help"},
       {"metrics"},
       {"model", "summary", kSource + "/examples/fashion_mnist/model.json"},
       {"model", "verify", kSource + "/tests/golden/mlp"},
       {"validate", "--job", kSource + "/examples/fashion_mnist/job.json"}};
+  for (const auto& [command, help] : AllCommands()) {
+    commands.push_back(command);
+    commands.back().push_back("--help");
+  }
   for (std::vector<std::string> command : commands) {
     command.insert(command.begin(), {"-c", "exec \"$@\" >/dev/full", "sh", SHOAL_BINARY});
     const Result full = RunProgram("/bin/sh", command);
@@ -176,16 +199,26 @@ TEST_F(CommandsTest, WhatCannotBePrintedIsAFailure) {
   }
 }
 
+TEST_F(CommandsTest, NoArgumentIsEmpty) {
+  int commands = 0;
+  for (auto [command, help] : AllCommands()) {
+    if (!SubcommandsOf(help.output).empty()) continue;
+    command.push_back("");
+    const Result result = Shoal(command);
+    EXPECT_EQ(result.exit, "exit code 64") << help.output;
+    EXPECT_THAT(result.output, AnyOf(HasSubstr("is empty"), HasSubstr("does not take ``")));
+    ++commands;
+  }
+  EXPECT_GT(commands, 10);
+}
+
 TEST_F(CommandsTest, NoOptionTakesNothing) {
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"train", ""},
-        {"train", "job.json", "--run_dir", ""},
+       {std::vector<std::string>{"train", "job.json", "--run_dir", ""},
         {"status", "--run_dir", ""},
         {"status", "--chief", ""},
         {"drain", "", "--chief", "127.0.0.1:1"},
-        {"checkpoint", "list", ""},
         {"checkpoint", "now", "--run_dir", ""},
-        {"model", "summary", ""},
         {"validate", "--job", "x", "--cluster_spec", ""}}) {
     const Result result = Shoal(command);
     EXPECT_EQ(result.exit, "exit code 64") << command[0];
