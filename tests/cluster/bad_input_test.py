@@ -36,7 +36,7 @@ SPEC = {"chief": ["127.0.0.1:2222"], "ps": ["127.0.0.1:2223"], "worker": ["127.0
     (json.dumps({"cluster": {**SPEC, "worker": []}, "task": {"type": "ps", "index": 0}}), ["$.cluster.worker", "at least one worker"]),
     (json.dumps({"cluster": SPEC, "task": {"type": "pss", "index": 0}}), ["$.task.type", "pss", "ps"]),
 ])
-def test_cluster_specs(tmp_path, tf_config, words):
+def test_a_wrong_cluster_spec_is_named(tmp_path, tf_config, words):
     with Cluster(tmp_path) as cluster:
         code, output = run_to_end(cluster, "ps", tf_config)
     assert code == 78, output
@@ -49,7 +49,7 @@ def test_cluster_specs(tmp_path, tf_config, words):
     ("cuda:0", 78, ["--device", "built without CUDA", "cmake --preset cuda"]),
     ("cpu,reference", 64, ["--device", "cpu,reference"]),
 ])
-def test_devices(tmp_path, device, exit_code, words):
+def test_a_wrong_device_is_named(tmp_path, device, exit_code, words):
     with Cluster(tmp_path) as cluster:
         code, output = run_to_end(cluster, "worker", None, f"--device={device}", "--chief=127.0.0.1:1")
     assert code == exit_code, output
@@ -63,7 +63,7 @@ def test_devices(tmp_path, device, exit_code, words):
     ({"model": "missing.json"}, ["missing.json"]),
     ({"data": {"training": {"images": "nowhere.idx", "labels": "train-labels.idx"}}}, ["nowhere.idx"]),
 ])
-def test_jobs(tmp_path, change, words):
+def test_a_wrong_job_is_named(tmp_path, change, words):
     job = write_job(tmp_path, **change)
     done = shoal("train", job, "--run_dir", tmp_path / "run")
     assert done.returncode == 78, done.stdout + done.stderr
@@ -103,7 +103,7 @@ def test_all_errors_of_a_job_at_once(tmp_path):
         assert word in done.stdout + done.stderr
 
 
-def test_models(tmp_path):
+def test_a_wrong_model_is_named(tmp_path):
     job = write_job(tmp_path)
     model = json.loads((tmp_path / "model.json").read_text())
     layers = model["config"]["layers"]
@@ -218,7 +218,7 @@ def test_garbage_and_large_messages_harm_nobody(tmp_path):
             assert process.popen.poll() is None, process.output()[-3000:]
 
 
-def test_what_a_peer_says_cannot_steer_the_terminal(tmp_path):
+def test_text_of_a_peer_cannot_steer_the_terminal(tmp_path):
     class Rejecting(grpc.GenericRpcHandler):
         def service(self, handler_call_details):
             def reject(request_iterator, context):

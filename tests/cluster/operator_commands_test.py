@@ -303,7 +303,7 @@ def test_shoal_train_does_not_start_a_drained_worker_again(tmp_path):
         train.kill()
 
 
-def test_whoever_waits_says_for_whom_since_when_and_why(tmp_path):
+def test_a_waiting_task_says_for_whom_since_when_and_why(tmp_path):
     job = write_job(tmp_path)
     with Cluster(tmp_path / "logs", ps=2, workers=1) as cluster:
         # ps 0 and the worker know the coordinator, who misses ps 1.

@@ -85,7 +85,7 @@ def files_in(run):
             for path in run.rglob("*") if path.is_file()}
 
 
-def test_who_is_rejected_leaves_the_run_directory_as_it_was(tmp_path):
+def test_a_rejected_coordinator_leaves_the_run_directory_alone(tmp_path):
     job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
         first.start("ps")

@@ -69,7 +69,7 @@ def test_rounds_of_another_size_end_with_another_file(alone, tmp_path):
     assert checksum(tmp_path / "run") != checksum(run)
 
 
-def test_whatever_is_killed_ends_with_the_same_file(alone, tmp_path, chaos_seed):
+def test_a_run_with_kills_ends_with_the_same_file(alone, tmp_path, chaos_seed):
     """All kills fall into the first half of the run, and after each one steps are done again: none comes when nothing is left to do."""
     job, run = alone
     choose, records = random.Random(chaos_seed), tmp_path / "records"

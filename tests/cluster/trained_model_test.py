@@ -130,7 +130,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(trained, tmp_path):
     assert rejected.returncode == 78 and newest.name in rejected.stderr
 
 
-def test_what_is_no_run_is_said(trained, tmp_path):
+def test_a_path_without_a_run_is_named(trained, tmp_path):
     for path, text in ((tmp_path, "there is no checkpoint"), (trained / "job.json", "give the run directory")):
         rejected = shoal("evaluate", path)
         assert rejected.returncode == 78 and text in rejected.stderr, rejected.stderr

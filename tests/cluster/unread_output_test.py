@@ -98,7 +98,7 @@ def test_shoal_train_whose_output_nobody_reads_ends_on_sigterm(tmp_path, unread,
     assert list((tmp_path / "run/checkpoints").iterdir()), "it stopped with a checkpoint"
 
 
-def test_what_is_printed_on_closed_descriptors_lands_in_no_file(tmp_path):
+def test_output_on_closed_descriptors_lands_in_no_file(tmp_path):
     job, run = write_job(tmp_path), tmp_path / "run"
     with Unread(None) as closed:
         train = closed.start("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", BIN / "shoal", "train", job, "--run_dir", run)

@@ -60,7 +60,7 @@ TEST(ForeignWorkerTest, TheFinalCheckpointDoesNotWaitForAStepThatWasNeverPushed)
 }
 
 // More than the applied set of a ps tells of: they are asked anew, and know what is done.
-TEST(ForeignWorkerTest, WhoReportsMoreThanAWindowLosesNothing) {
+TEST(ForeignWorkerTest, AReportOfMoreThanAWindowLosesNothing) {
   ScriptedCluster cluster(
       {.checkpoint = R"({"every_seconds": 0})",
        .strategy =
@@ -168,7 +168,7 @@ TEST(ForeignWorkerTest, LongNamesDoNotBreakTheStatus) {
   EXPECT_LT(status.ByteSizeLong(), size_t{10} << 10);
 }
 
-TEST(ForeignWorkerTest, WhatAWorkerIsAtIsInTheStatus) {
+TEST(ForeignWorkerTest, TheStatusTellsTheActivityOfAWorker) {
   ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);

@@ -31,7 +31,7 @@ def test_every_block_says_who_runs_it(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_pages_point_to_is_there(page):
+def test_targets_of_pages_exist(page):
     text = (DOCS / page).read_text()
     for path in re.findall(r"`((?:deploy|scripts|docs|examples)/[^` ]*)`", text):
         assert (SOURCE / path).exists(), path

@@ -23,7 +23,7 @@ def test_libraries_are_looked_for_in_folders_of_the_system_alone(program, tmp_pa
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_is_constant_after_start_cannot_be_written(program):
+def test_constants_cannot_be_written_after_start(program):
     headers = readelf("--program-headers", program)
     assert "Elf file type is DYN (Position-Independent Executable file)" in headers
     assert "GNU_RELRO" in headers

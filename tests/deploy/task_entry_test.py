@@ -60,7 +60,7 @@ def test_the_evaluator_is_a_worker_that_is_in_no_list(run):
     (["chief"], {}, ["chief", "coordinator, ps, worker or evaluator"]),
     ([], {}, ["coordinator, ps, worker or evaluator"]),
 ])
-def test_what_is_wrong_is_named(run, arguments, change, words):
+def test_a_wrong_entry_is_named(run, arguments, change, words):
     code, error = run(*arguments, **{**CLUSTER, **change})
     assert code == 78 and len(error.splitlines()) == 1
     for word in ["shoal-task: ", *words]:

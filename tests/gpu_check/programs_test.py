@@ -60,14 +60,14 @@ def test_both_streams_are_kept_with_whatever_is_in_them(programs):
     assert ended.entry() == {"exit": 1, "seconds": round(ended.seconds, 1), "output": ended.output}
 
 
-def test_what_was_printed_before_the_time_was_up_is_kept(programs, sign, passing, tmp_path):
+def test_output_before_the_time_was_up_is_kept(programs, sign, passing, tmp_path):
     ended = passing(5, python, programs, f"print('begun', flush=True); {begins(sign)}; time.sleep(120)", cap=5)
     assert (ended.code, ended.output, ended.why) == (None, "begun\n", "timeout")
     assert ended.entry() == {"exit": None, "seconds": 5, "ended_by": "timeout", "output": "begun\n"}
     assert "begun\n" in (tmp_path / "log.txt").read_text()
 
 
-def test_what_is_left_of_the_budget_is_a_cap_too(programs, clock, sign, passing):
+def test_the_rest_of_the_budget_is_a_cap_too(programs, clock, sign, passing):
     programs.budget = Budget(10, clock)
     assert passing(10, python, programs, f"{begins(sign)}; time.sleep(120)").why == "timeout"
     programs.budget = Budget(LEAST_SECONDS, clock)
@@ -78,7 +78,7 @@ def test_what_is_left_of_the_budget_is_a_cap_too(programs, clock, sign, passing)
     assert ended.entry() == {"not_run": "budget"}
 
 
-def test_what_a_program_has_started_ends_with_it(programs, sign, passing, monkeypatch):
+def test_children_of_a_program_end_with_it(programs, sign, passing, monkeypatch):
     monkeypatch.setattr("programs.PATIENCE_SECONDS", 0.1)
     # Neither of the two ends on request.
     child = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); {begins(sign)}; time.sleep(120)"
@@ -88,7 +88,7 @@ def test_what_a_program_has_started_ends_with_it(programs, sign, passing, monkey
 
 
 @pytest.mark.parametrize("end, code", [("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL), ("sys.exit(3)", 3)])
-def test_what_a_program_that_ends_by_itself_leaves_behind_is_ended(programs, tmp_path, end, code):
+def test_children_that_a_program_leaves_behind_are_ended(programs, tmp_path, end, code):
     pid = tmp_path / "pid"
     ended = python(programs, "import os, pathlib, signal, subprocess, sys; child = subprocess.Popen(['sleep', '120']); "
                              f"pathlib.Path({str(pid)!r}).write_text(str(child.pid)); {end}")
@@ -112,7 +112,7 @@ def starts_apart(sign, variables="None"):
 
 
 @pytest.mark.parametrize("end", ["sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
-def test_what_has_left_a_programs_group_ends_before_the_call_does(programs, sign, end):
+def test_children_outside_the_group_end_before_the_call(programs, sign, end):
     assert python(programs, starts_apart(sign) + end).why == ""
     assert not runs(sign.read_text())
 
@@ -123,13 +123,13 @@ def test_orphans_are_waited_for(programs, sign, adopting):
 
 
 @pytest.mark.parametrize("variables", ["None", "{}"])
-def test_what_has_left_the_group_of_who_is_ended_ends_too(programs, sign, passing, variables):
+def test_children_outside_the_group_end_with_their_program(programs, sign, passing, variables):
     code = starts_apart(sign, variables) + "signal.pause()"
     assert passing(8, python, programs, code, cap=8).why == "timeout"
     assert not runs(sign.read_text())
 
 
-def test_what_others_have_started_runs_on(programs, sign, tmp_path):
+def test_processes_of_others_run_on(programs, sign, tmp_path):
     other = tmp_path / "other"
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         result = pool.submit(python, programs, starts_apart(other) + f"while not os.path.exists({str(sign)!r}): threading.Event().wait(0.01)")
@@ -143,7 +143,7 @@ def test_what_others_have_started_runs_on(programs, sign, tmp_path):
     assert not runs(other.read_text())
 
 
-def test_what_cannot_be_ended_is_said(programs, sign, monkeypatch, tmp_path):
+def test_a_process_that_cannot_be_ended_is_named(programs, sign, monkeypatch, tmp_path):
     monkeypatch.setattr("descendants.PATIENCE_SECONDS", 0)
     monkeypatch.setattr("descendants._kill", lambda pid: None)
     ended = python(programs, starts_apart(sign))
@@ -152,12 +152,12 @@ def test_what_cannot_be_ended_is_said(programs, sign, monkeypatch, tmp_path):
     assert f"1 processes do not: [{sign.read_text()}]" in (tmp_path / "log.txt").read_text()
 
 
-def test_who_prints_nothing_for_long_is_ended(programs, sign, passing):
+def test_a_silent_program_is_ended(programs, sign, passing):
     ended = passing(2, python, programs, f"{begins(sign)}; time.sleep(120)", silence=2)
     assert (ended.why, ended.seconds) == ("silence", 2)
 
 
-def test_what_is_not_there_is_not_started(programs):
+def test_a_missing_program_is_not_started(programs):
     ended = programs.call("/nowhere/program")
     assert (ended.code, ended.why) == (None, "not started")
     assert "/nowhere/program" in ended.output

@@ -236,7 +236,7 @@ def test_other_parts_are_kept(bundle):
     assert (bundle.out / "log.txt").read_text().count("golden: ok") == 1
 
 
-def test_whoever_is_ended_leaves_a_report_and_nothing_that_runs(bundle):
+def test_an_ended_check_leaves_a_report_and_no_process(bundle):
     mark = "time.sleep(61.25)"
     write_program(bundle.here / "tests/op_conformance_test", TEST.replace("import time", f"import time; print('begun', flush=True); {mark}"))
     process = bundle.start("--device", "cpu", "--part", "tests")

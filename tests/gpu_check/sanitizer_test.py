@@ -58,7 +58,7 @@ def test_ours_are_judged():
     assert entry["ok"] is True and entry["ran"] == 2 and sum(entry["others"].values()) == 3
 
 
-def test_what_is_not_measured():
+def test_a_suite_that_did_not_run_is_neither_right_nor_wrong():
     assert judge("memcheck", "a_test", [Ended(None, "", 0, "budget")], [""])["not_run"] == "budget"
     assert judge("memcheck", "a_test", [Ended(None, TESTS, 9, "timeout"), Ended(0, TESTS, 1)], ["", CLEAN])["ok"] is None
     assert judge("memcheck", "a_test", [Ended(0, "", 1)], [CLEAN])["ok"] is None

@@ -61,7 +61,7 @@ def test_goes_on_after_a_crash(session, program):
     assert len(entry["output"]) == 2
 
 
-def test_what_fails_among_others_may_pass_alone(session, program):
+def test_a_failure_among_others_may_pass_alone(session, program):
     assert run_alone(session, program, "A.Fails") == "passes"
     assert run_alone(session, program, "A.Crashes") == "fails with -6"
 
@@ -77,7 +77,7 @@ def test_a_filter_that_names_nothing_is_wrong(session, program):
     assert "0 tests" in entry["output"][0]
 
 
-def test_what_the_budget_does_not_reach_is_neither_right_nor_wrong(session, programs, clock, sign, passing, program):
+def test_a_suite_beyond_the_budget_is_neither_right_nor_wrong(session, programs, clock, sign, passing, program):
     program.write_text(f"#!{sys.executable}\nimport time\nprint('[ RUN      ] A.Long', flush=True)\n"
                        f"open({str(sign)!r}, 'w').write('begun')\ntime.sleep(120)\n")
     programs.budget = Budget(12, clock)
@@ -93,19 +93,19 @@ def session_of(*endings):
     return types.SimpleNamespace(on_gpu=True, call=lambda *_, **__: endings.pop(0), save=lambda: None)
 
 
-def test_what_hangs_is_wrong_and_the_rest_is_run():
+def test_a_hanging_case_is_wrong_and_the_rest_is_run():
     entry = run_program(session_of(Ended(None, "[ RUN      ] A.Hangs\n", 60, "silence"),
                                    Ended(0, "[ RUN      ] A.First\n[       OK ] A.First (0 ms)\n", 1)), pathlib.Path("a_test"))
     assert entry["ok"] is False and entry["hung"] == ["A.Hangs"] and entry["ran"] == 2
 
 
-def test_what_is_out_of_time_is_neither_right_nor_wrong():
+def test_a_case_out_of_time_is_neither_right_nor_wrong():
     entry = run_program(session_of(Ended(None, "[ RUN      ] A.Long\n", 90, "timeout")), pathlib.Path("a_test"))
     assert entry["ok"] is None and entry["out_of_time"] == ["A.Long"] and entry["ended_by"] == "timeout"
     assert run_program(session_of(Ended(None, "", 0, "budget")), pathlib.Path("a_test")) == {"program": "a_test", "ok": None, "not_run": "budget"}
 
 
-def test_what_does_not_start_is_wrong():
+def test_a_suite_that_does_not_start_is_wrong():
     entry = run_program(session_of(Ended(127, "error while loading shared libraries", 0)), pathlib.Path("a_test"))
     assert entry["ok"] is False and entry["output"] == ["error while loading shared libraries"]
 

@@ -57,7 +57,7 @@ def test_a_worker_says_where_its_steps_went():
     assert training.worker_steps("killed") is None
 
 
-def test_what_nvidia_smi_said_while_something_ran():
+def test_samples_of_nvidia_smi_are_summarized():
     lines = "2026/11/13 10:00:00.1, 10 %, 1980 MHz, 612.11 W, 100 MiB\n2026/11/13 10:00:00.3, 90 %, 345 MHz, 100.5 W, 300 MiB\n"
     summary = Samples.summarize(lines + "2026/11/13 10:00:00.5, 90 %, [N/A], 100")
     assert summary["utilization.gpu"] == {"min": 10, "median": 50, "max": 90, "samples": 2}

@@ -47,7 +47,7 @@ def check_others_get_in(cluster):
 # As many as a server takes in all, and as many as its descriptors allow.
 @pytest.mark.parametrize("prefix, connections, streams", [((), 1100, 4), (FEW_DESCRIPTORS, 300, 1)],
                          ids=["streams", "connections"])
-def test_who_says_nothing_keeps_nobody_out(tmp_path, prefix, connections, streams):
+def test_silent_clients_keep_nobody_out(tmp_path, prefix, connections, streams):
     with HonestCluster(tmp_path) as cluster:
         cluster.start_all({"ps": prefix, "chief": prefix})
         with SilentStreams(cluster.spec["ps"][0], "ParameterServer/Exchange", connections, streams), \

@@ -40,7 +40,7 @@ def test_ordinary_stubs_get_the_real_answers(honest):
     honest.check_serves()
 
 
-def test_whoever_cancelled_a_checkpoint_does_not_wait_for_one(honest):
+def test_a_cancelled_request_does_not_wait_for_a_checkpoint(honest):
     server = honest.ps[0]
     server.signal(19)
     try:

@@ -165,7 +165,7 @@ def test_a_ps_beside_each_worker_moves_what_ring_all_reduce_moves(tmp_path):
 
 
 @needs_namespaces
-def test_what_is_compressed_takes_fewer_bytes_and_trains_as_well(tmp_path):
+def test_compression_takes_fewer_bytes_and_trains_as_well(tmp_path):
     """All that the worker's link carries is counted, headers and acknowledgements too, and the loss after five epochs compared."""
     figures = {}
     for name, compression in (("float32", {}), ("bf16", {"push": "bf16", "pull": "bf16"}), ("int8", {"push": "int8", "pull": "int8"}),

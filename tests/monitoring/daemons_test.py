@@ -100,7 +100,7 @@ def test_a_task_that_is_killed_is_counted(tmp_path):
         cluster.await_value("chief-0", "shoal_timelines_opened_total", lambda v: v == 2)
 
 
-def test_who_waits_for_others_is_healthy_and_ready(tmp_path):
+def test_a_waiting_daemon_is_healthy_and_ready(tmp_path):
     with WatchedCluster(tmp_path) as cluster:
         for task in ("worker", "ps", "chief"):
             cluster.start_watched(task)

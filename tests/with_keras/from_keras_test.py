@@ -63,7 +63,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_losses(tmp_path, data, loss):
+def test_losses_are_written_with_their_options(tmp_path, data, loss):
     job, _ = written(tmp_path, model(loss=loss), data[labels_of(loss)])
     assert job["loss"]["class_name"] == type(loss).__name__
     for option, value in loss.get_config().items():
@@ -90,7 +90,7 @@ OPTIMIZERS = [
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: type(optimizer).__name__)
-def test_optimizers(tmp_path, data, optimizer):
+def test_optimizers_are_written_with_their_options(tmp_path, data, optimizer):
     job, _ = written(tmp_path, model(optimizer=optimizer), data["classes"])
     assert job["optimizer"]["class_name"] == type(optimizer).__name__
     config = optimizer.get_config()
@@ -99,7 +99,7 @@ def test_optimizers(tmp_path, data, optimizer):
     assert job["optimizer"]["config"] == config
 
 
-def test_what_does_not_decay(tmp_path, data):
+def test_exclusions_from_weight_decay_are_written(tmp_path, data):
     def excluded(var_list=(), **given):
         nested = keras.Sequential([keras.Input((5,)), keras.layers.Dense(4, name="deep"), keras.layers.BatchNormalization(name="norm")], name="inner")
         made = keras.Sequential([keras.Input((5,)), nested, keras.layers.Dense(CLASSES, name="head")])
@@ -131,12 +131,12 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: type(schedule).__name__)
-def test_schedules(tmp_path, data, schedule):
+def test_schedules_are_written_with_their_options(tmp_path, data, schedule):
     job, _ = written(tmp_path, model(optimizer=keras.optimizers.SGD(schedule)), data["classes"])
     assert job["optimizer"]["config"]["learning_rate"] == {"class_name": type(schedule).__name__, "config": schedule.get_config()}
 
 
-def test_metrics(tmp_path, data):
+def test_metrics_are_written_with_their_options(tmp_path, data):
     m = keras.metrics
     values = ["accuracy", m.AUC(num_thresholds=50, curve="PR"), m.Precision(thresholds=0.4), m.Recall(class_id=1), m.BinaryAccuracy(),
               m.CategoricalAccuracy(), m.TopKCategoricalAccuracy(k=2), m.MeanSquaredError(name="own_name"), m.MeanAbsoluteError(),
@@ -272,7 +272,7 @@ def test_the_optimizer_that_scales_the_loss_is_left_out_with_a_word(tmp_path, da
     ({"optimizer": keras.optimizers.SGD(OwnSchedule(0.1, 10, 0.9))}, "OwnSchedule"),
     ({"loss_weights": 2.0}, "loss_weights")],
     ids=lambda value: value if isinstance(value, str) else "")
-def test_what_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
+def test_a_model_that_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
     with pytest.raises(ValueError, match=named):
         write_job(model(**compiled), tmp_path / "job", data["classes"], epochs=1)
     assert not (tmp_path / "job").exists()
@@ -298,7 +298,7 @@ def swish(x):
     keras.layers.Dense(CLASSES, kernel_initializer=of_name("HeNormal", keras.initializers.HeNormal)()),
     keras.layers.Dense(CLASSES, dtype=of_name("DTypePolicy", keras.DTypePolicy)("float32"))],
     ids=["layer", "function_by_name", "function", "activation", "regularizer", "initializer", "policy"])
-def test_what_is_only_called_as_keras_calls_it_is_refused(tmp_path, data, layer):
+def test_an_own_class_with_a_name_of_keras_is_refused(tmp_path, data, layer):
     made = keras.Sequential([keras.Input((5,)), layer, keras.layers.Softmax()])
     made.compile("sgd", "sparse_categorical_crossentropy")
     with pytest.raises(ValueError):
@@ -418,7 +418,7 @@ def test_it_says_what_it_wrote_and_what_comes_next(tmp_path, data, monkeypatch, 
     assert "wrote fresh/model.json and fresh/job.json." in capsys.readouterr().out
 
 
-def test_what_is_there_is_not_replaced_without_a_word(tmp_path, data, capsys):
+def test_existing_files_are_not_replaced_without_a_word(tmp_path, data, capsys):
     folder, made = tmp_path / "job", model()
     contents = lambda: {path.name: path.read_bytes() for path in folder.iterdir()}
     write_job(made, folder, data["classes"], epochs=1)
@@ -446,7 +446,7 @@ def test_what_is_there_is_not_replaced_without_a_word(tmp_path, data, capsys):
     assert np.array_equal(keras.models.load_model(folder / "model.keras").get_weights()[0], other.get_weights()[0])
 
 
-def test_what_the_optimizer_has_learnt_is_left_out_with_a_word(tmp_path, data):
+def test_optimizer_state_is_left_out_with_a_word(tmp_path, data):
     made = model(optimizer=keras.optimizers.Adam(S.CosineDecay(0.1, 50)))
     assert written(tmp_path, made, data["classes"])[1] == []
     made.fit(np.load(tmp_path / "x.npy"), np.load(tmp_path / "classes.npy"), batch_size=4, epochs=2, verbose=0)

@@ -136,7 +136,7 @@ TEST_F(CommandsTest, HelpIsACommandToo) {
 }
 
 // A run directory, an address or a job file, without a flag.
-TEST_F(CommandsTest, WhatACommandIsAboutNeedsNoFlag) {
+TEST_F(CommandsTest, RunsAddressesAndJobsNeedNoFlag) {
   std::filesystem::create_directory(directory_ / "run");
   const std::string run = directory_ / "run";
   WriteFile("run/chief.address", "127.0.0.1:1\n");
@@ -176,7 +176,7 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
   }
 }
 
-TEST_F(CommandsTest, WhatCannotBePrintedIsAFailure) {
+TEST_F(CommandsTest, OutputThatCannotBePrintedIsAFailure) {
   std::vector<std::vector<std::string>> commands = {
       {"--version"},
       {"metrics"},
@@ -235,7 +235,7 @@ TEST_F(CommandsTest, AnUnknownFlagIsNamed) {
   EXPECT_THAT(Shoal({"metrics", "now"}).output, HasSubstr("`now`"));
 }
 
-TEST_F(CommandsTest, WhatIsMissingIsNamedWithAnExample) {
+TEST_F(CommandsTest, AMissingArgumentIsNamedWithAnExample) {
   EXPECT_THAT(Shoal({"drain"}).output, AllOf(HasSubstr("TASK (worker:INDEX, or chief)"),
                                              HasSubstr("shoal drain worker:1 10.0.0.1:2222\n")));
   EXPECT_THAT(Shoal({"drain", "worker:1"}).output,

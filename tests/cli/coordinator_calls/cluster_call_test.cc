@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-TEST(ParseReplyTest, WhatAPeerSaysIsSafeToShow) {
+TEST(ParseReplyTest, TextOfAPeerIsSafeToShow) {
   proto::StatusReply sent;
   sent.set_phase("training");
   sent.add_waiting("a worker\nE ps-0 all is lost");

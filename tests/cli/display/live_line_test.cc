@@ -132,7 +132,7 @@ TEST(LiveLineTest, WithoutAWorkerThereIsNoTimeLeft) {
 }
 
 // A coordinator that took over knows what is done; of how many steps, a worker tells it.
-TEST(LiveLineTest, WhatIsDoneIsShownBeforeThereIsATotal) {
+TEST(LiveLineTest, DoneStepsAreShownBeforeThereIsATotal) {
   proto::StatusReply status;
   status.set_phase("training");
   status.set_steps_done(512);

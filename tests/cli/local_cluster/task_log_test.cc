@@ -38,7 +38,7 @@ TEST_F(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
   EXPECT_EQ(Contents(**log), "one\ntwo\n\nthree\n");
 }
 
-TEST_F(TaskLogTest, WhatIsShownSteersNoTerminal) {
+TEST_F(TaskLogTest, ShownLinesSteerNoTerminal) {
   const auto log = TaskLog::Open(path_);
   ASSERT_TRUE(log.ok());
   EXPECT_THAT((*log)->Append("a\x1b[2Jb\n"), ElementsAre("a\\x1b[2Jb"));

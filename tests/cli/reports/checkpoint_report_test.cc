@@ -59,7 +59,7 @@ TEST_F(CheckpointReportTest, DamageIsShown) {
   EXPECT_THAT(verified->text, HasSubstr("  ok   job.json  17 B  crc32c "));
 }
 
-TEST_F(CheckpointReportTest, WhatIsNotFiniteIsShown) {
+TEST_F(CheckpointReportTest, ATensorThatIsNotFiniteIsShown) {
   Manifest manifest = *Manifest::Read(newest_);
   manifest.not_finite = "dense/kernel";
   WriteAll(newest_ + "/manifest.json", manifest.ToText());

@@ -100,7 +100,7 @@ TEST_F(DatasetReportTest, Arrays) {
   EXPECT_EQ(damaged_, 1u);
 }
 
-TEST_F(DatasetReportTest, WhatIsNotThereIsNotDamaged) {
+TEST_F(DatasetReportTest, AMissingPathIsNotDamaged) {
   for (const char* name : {"nope", "nope.csv", "nope.tfrecord"}) {
     EXPECT_THAT(Inspect(Path(name)), AllOf(HasSubstr("NOT_FOUND"), HasSubstr(Path(name)),
                                            HasSubstr("No such file or directory")));

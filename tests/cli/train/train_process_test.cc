@@ -174,7 +174,7 @@ TEST_F(TrainProcessTest, NothingIsLeftWhenItIsKilled) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) EXPECT_TRUE(AwaitEnd(Pid(task))) << task;
 }
 
-TEST_F(TrainProcessTest, WhoDiesIsNamedAndStartedAgainAsItWas) {
+TEST_F(TrainProcessTest, ADeadTaskIsNamedAndRestartedAsItWas) {
   for (const std::string task : {"chief-0", "ps-0", "worker-0"}) {
     SCOPED_TRACE(task);
     fs::remove_all(root_ + "/fake");
@@ -222,7 +222,7 @@ TEST_F(TrainProcessTest, ACrashLoopEndsTheJobWithItsRootCause) {
   EXPECT_TRUE(AwaitEnd(Pid("worker-0")));
 }
 
-TEST_F(TrainProcessTest, WhatWouldFailAgainIsNotStartedAgain) {
+TEST_F(TrainProcessTest, ATaskThatWouldFailAgainIsNotRestarted) {
   for (const int code : {64, 65, 77, 78}) {
     SCOPED_TRACE(code);
     fs::remove(root_ + "/fake/worker-1.lives");
@@ -352,7 +352,7 @@ TEST_F(TrainProcessTest, WithoutRestartsItFailsWithTheFirstOfItsWorkersThatDied)
 }
 
 // gRPC complains of what it is asked to trace.
-TEST_F(TrainProcessTest, WhatItLogsItselfIsPrintedAsAllElse) {
+TEST_F(TrainProcessTest, ItsOwnLogIsPrintedAsAllElse) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
   Start({"--workers", "1"}, {"GRPC_TRACE=nonsense"});
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;

@@ -74,7 +74,7 @@ TEST_F(TrainProcessTest, WrongFieldsNameTheirFlags) {
   }
 }
 
-TEST_F(TrainProcessTest, WhatCannotBePrintedIsAFailure) {
+TEST_F(TrainProcessTest, OutputThatCannotBePrintedIsAFailure) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
   redirection_ = ">/dev/full";
   Start({"--workers", "1"});
@@ -89,7 +89,7 @@ TEST_F(TrainProcessTest, WhatCannotBePrintedIsAFailure) {
   EXPECT_EQ(AwaitExit(), "exit code 65") << "what is worse";
 }
 
-TEST_F(TrainProcessTest, WhatWasTrainedIsNotReplacedInSilence) {
+TEST_F(TrainProcessTest, ATrainedModelIsNotReplacedInSilence) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;

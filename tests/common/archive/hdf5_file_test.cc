@@ -84,7 +84,7 @@ TEST_F(Hdf5FileTest, ReadsNumbersOfSeveralTypesAsFloats) {
   }
 }
 
-TEST_F(Hdf5FileTest, WhatIsCutOffIsRejected) {
+TEST_F(Hdf5FileTest, ATruncatedFileIsRejected) {
   Rejected("");
   EXPECT_THAT(Rejected(whole_.substr(0, 40)), HasSubstr("at byte 40"));
   EXPECT_THAT(Rejected(whole_.substr(0, whole_.size() - 1)),
@@ -147,7 +147,7 @@ TEST_F(Hdf5FileTest, AGroupInItselfIsRejected) {
               HasSubstr(absl::StrCat("at byte ", root)));
 }
 
-TEST_F(Hdf5FileTest, WhatLiesElsewhereIsRejected) {
+TEST_F(Hdf5FileTest, DataInAnotherFileIsRejected) {
   const auto rejected = [](const std::string& name) {
     const auto file = OpenHdf5(ArchivePath(name));
     EXPECT_FALSE(file.ok()) << name;

@@ -59,7 +59,7 @@ TEST_F(KerasArchiveTest, ReadsWhatKerasWrote) {
                                       Contains(Pair("layers/sequential/vars", "tower"))));
 }
 
-TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRejected) {
+TEST_F(KerasArchiveTest, AFileThatIsNoArchiveIsRejected) {
   WriteAll(path_, "PK\x03\x04 and no more");
   EXPECT_THAT(ModelError(), HasSubstr(path_));
   Zip({{"metadata.json", "{}"}}, ZIP_CM_STORE);

@@ -25,7 +25,7 @@ TEST(CheckDeathTest, AReporterIsTold) {
   EXPECT_EXIT(fail(), KilledBySignal(SIGABRT), "^told: .*base/check_test.cc:[0-9]+: false ");
 }
 
-TEST(CheckTest, WhatHoldsCostsNoText) {
+TEST(CheckTest, ACheckThatHoldsBuildsNoText) {
   const auto text = []() -> std::string {
     ADD_FAILURE();
     return "";

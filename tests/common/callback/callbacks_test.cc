@@ -68,7 +68,7 @@ TEST_F(CallbacksTest, TheModeFollowsFromTheFigure) {
   EXPECT_EQ(callbacks[1].monitor.threshold, 0.5);
 }
 
-TEST_F(CallbacksTest, WhatWasReadReadsBackAsTheSame) {
+TEST_F(CallbacksTest, ReadCallbacksReadBackAsTheSame) {
   const std::vector<Callback> callbacks = Read(
       R"([{"class_name": "EarlyStopping", "config": {"monitor": "val_accuracy", "baseline": 0.5,
            "min_delta": 0.01, "restore_best_weights": true, "start_from_epoch": 2}},
@@ -83,7 +83,7 @@ TEST_F(CallbacksTest, WhatWasReadReadsBackAsTheSame) {
   EXPECT_TRUE(again[0].restores_best);
 }
 
-TEST_F(CallbacksTest, WhatIsWrongIsNamed) {
+TEST_F(CallbacksTest, AWrongOptionIsNamed) {
   EXPECT_THAT(ErrorOf(R"("EarlyStopping")"), HasSubstr("$.callbacks: is \"EarlyStopping\""));
   EXPECT_THAT(ErrorOf(R"([{"class_name": "EarlyStopping", "config": {"monitor": "val_acc"}}])"),
               AllOf(HasSubstr("$.callbacks[0].config.monitor: is \"val_acc\""),

@@ -38,13 +38,13 @@ TEST(MetricMonitorTest, EndsWhenPatienceHasRunOut) {
   EXPECT_EQ(After({}, {1, 2, 3, 4, 5}).ended_after(), std::nullopt);
 }
 
-TEST(MetricMonitorTest, WhatFollowsTheEndChangesOnlyTheBest) {
+TEST(MetricMonitorTest, EpochsAfterTheEndChangeOnlyTheBest) {
   const MetricMonitor monitor = After({.patience = 1}, {3, 4, 1, 2});
   EXPECT_EQ(monitor.ended_after(), 1u);
   EXPECT_EQ(BestEpoch(monitor), 2u);
 }
 
-TEST(MetricMonitorTest, WhatIsBetterByTooLittleIsNotBetter) {
+TEST(MetricMonitorTest, ATooSmallImprovementIsNoImprovement) {
   const MetricMonitor smaller = After({.min_delta = 0.5, .patience = 3}, {3, 2.5, 2.4, 2.5});
   EXPECT_EQ(BestEpoch(smaller), 2u);
   EXPECT_EQ(smaller.waited(), 1u);
@@ -52,7 +52,7 @@ TEST(MetricMonitorTest, WhatIsBetterByTooLittleIsNotBetter) {
   EXPECT_EQ(BestEpoch(larger), 3u);
 }
 
-TEST(MetricMonitorTest, WhatIsNoFiniteNumberIsNeverTheBest) {
+TEST(MetricMonitorTest, AValueThatIsNotFiniteIsNeverTheBest) {
   const MetricMonitor monitor = After({.patience = 2}, {kNaN, -kInfinity, 3, kNaN, kNaN});
   EXPECT_EQ(BestEpoch(monitor), 2u);
   EXPECT_EQ(monitor.ended_after(), 1u) << "two epochs without a better one";

@@ -71,7 +71,7 @@ TEST_F(CheckpointStoreTest, NothingThereIsNoError) {
   EXPECT_TRUE(store_.RemoveOld(1).ok());
 }
 
-TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
+TEST_F(CheckpointStoreTest, PartsOfSeveralPsAreReadBack) {
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
   EXPECT_EQ(stored.directory, root_ + "/step-000000000500-0-00000003");
   EXPECT_THAT(
@@ -157,7 +157,7 @@ TEST_F(CheckpointStoreTest, OfOneStepTheNewestIsThatOfTheLastTerm) {
   EXPECT_TRUE(std::filesystem::exists(written[2].directory));
 }
 
-TEST_F(CheckpointStoreTest, WhatANewerShoalHasWrittenIsNotGoneBackBehind) {
+TEST_F(CheckpointStoreTest, ACheckpointOfANewerShoalIsNotSkipped) {
   WriteSmallCheckpoint(&store_, 1, 10);
   StoredCheckpoint newer = WriteSmallCheckpoint(&store_, 1, 20);
   newer.manifest.format_version = 7;
@@ -321,7 +321,7 @@ TEST_F(CheckpointStoreTest, ADamagedOneTakesNoPlaceInKeep) {
   EXPECT_THAT(Steps(), ElementsAre(70, 60, 50)) << "what is older goes";
 }
 
-TEST_F(CheckpointStoreTest, WhatIsNotFiniteIsMarkedByItsFirstTensor) {
+TEST_F(CheckpointStoreTest, ACheckpointNotFiniteIsMarkedByItsFirstTensor) {
   for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
     const StoredCheckpoint stored = WriteNotFinite(1, 10, "dense/kernel", bad);
     EXPECT_FALSE(stored.manifest.finite());
@@ -334,7 +334,7 @@ TEST_F(CheckpointStoreTest, WhatIsNotFiniteIsMarkedByItsFirstTensor) {
   EXPECT_TRUE(WriteNotFinite(1, 10, "scale", -largest).manifest.finite());
 }
 
-TEST_F(CheckpointStoreTest, WhatIsNotFinitePushesNoGoodOneOut) {
+TEST_F(CheckpointStoreTest, ACheckpointNotFiniteReplacesNoGoodOne) {
   for (const uint64_t step : {10, 20, 30}) WriteSmallCheckpoint(&store_, 1, step);
   for (const uint64_t step : {40, 50, 60}) {
     WriteNotFinite(1, step, "dense/kernel", NAN);
@@ -360,7 +360,7 @@ TEST_F(CheckpointStoreTest, NewestWholePrefersWhatIsFinite) {
   EXPECT_THAT(problems.back(), HasSubstr(bad.directory));
 }
 
-TEST_F(CheckpointStoreTest, WhatIsFoundDamagedLaterCountsNoMore) {
+TEST_F(CheckpointStoreTest, ACheckpointFoundDamagedLaterDoesNotCount) {
   for (const uint64_t step : {10, 20, 30}) WriteSmallCheckpoint(&store_, 1, step);
   const auto listed = store_.List(nullptr);
   std::filesystem::remove((*listed)[0].directory + "/job.json");

@@ -22,7 +22,7 @@ class PowerLossTest : public testing::Test {
   SimulatedDisk disk_;
 };
 
-TEST_F(PowerLossTest, WhatIsCommittedLasts) {
+TEST_F(PowerLossTest, ACommittedCheckpointLasts) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CheckpointStore store("/run/checkpoints", &disk_);
     const StoredCheckpoint stored = WriteSmallCheckpoint(&store, 1, seed);
@@ -32,7 +32,7 @@ TEST_F(PowerLossTest, WhatIsCommittedLasts) {
 }
 
 // Its writer died between naming the manifest and making that last.
-TEST_F(PowerLossTest, WhatWasFoundWholeLasts) {
+TEST_F(PowerLossTest, ACheckpointFoundWholeLasts) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CheckpointStore store("/run/checkpoints", &disk_);
     const StoredCheckpoint stored = WriteSmallCheckpoint(&store, 1, seed);
@@ -49,7 +49,7 @@ TEST_F(PowerLossTest, WhatWasFoundWholeLasts) {
   }
 }
 
-TEST_F(PowerLossTest, WhatIsRemovedIsWholeOrNone) {
+TEST_F(PowerLossTest, ARemovedCheckpointIsWholeOrGone) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const std::string root = "/run" + std::to_string(seed);
     CheckpointStore store(root, &disk_);

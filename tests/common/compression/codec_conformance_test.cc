@@ -152,14 +152,14 @@ TEST_P(CodecTest, EqualValuesGiveEqualBytesAtAnyAddress) {
   }
 }
 
-TEST_P(CodecTest, WhatWasDecodedIsEncodedToTheSameBytes) {
+TEST_P(CodecTest, DecodedValuesAreEncodedToTheSameBytes) {
   for (const Values& values : Samples()) {
     const std::string bytes = Encode(values);
     EXPECT_EQ(Encode(Decode(bytes, values.size())), bytes) << values.size() << " values";
   }
 }
 
-TEST_P(CodecTest, WhatIsNotFiniteIsNotHidden) {
+TEST_P(CodecTest, ValuesNotFiniteAreNotHidden) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float broken : {std::nanf(""), -std::nanf("5"), infinity, -infinity}) {
     for (const size_t size : {1, 2, 100, 256, 257, 700}) {

@@ -36,7 +36,7 @@ TEST(ReadCodecTest, ANameOrAnObject) {
   EXPECT_EQ(*MakeCodec("", Direction::kPush), nullptr);
 }
 
-TEST(ReadCodecTest, WhatIsUnknownIsNamedWithTheNearest) {
+TEST(ReadCodecTest, AnUnknownCodecIsNamedWithTheNearest) {
   EXPECT_THAT(ErrorsOf("\"int4\"", Direction::kPush),
               AllOf(HasSubstr("job.json: $.compression.push: is \"int4\""), HasSubstr("\"int8\""),
                     HasSubstr("bf16, int8, e3m0, top_k")));

@@ -57,7 +57,7 @@ TEST_F(DaemonTest, LogsItsConfigurationWithWhereItCameFrom) {
                           Not(HasSubstr("log_level="))));
 }
 
-TEST_F(DaemonTest, WhatItsLibrariesSayIsInTheLog) {
+TEST_F(DaemonTest, MessagesOfLibrariesAreInTheLog) {
   EXPECT_EQ(Run(daemon_, {"--log_format=json"},
                 [] {
                   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);  // as gRPC does when it starts

@@ -235,7 +235,7 @@ TEST(MakeNewDirectoryTest, NumbersThoseWhoseNameIsTaken) {
   EXPECT_TRUE(absl::IsNotFound(MakeNewDirectory(directory / "none/step").status()));
 }
 
-TEST(MakeDirectoriesTest, WhatItMadeLasts) {
+TEST(MakeDirectoriesTest, MadeDirectoriesLast) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SimulatedDisk disk;
     ASSERT_TRUE(MakeDirectories("/a", &disk).ok());

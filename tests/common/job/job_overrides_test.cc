@@ -161,7 +161,7 @@ TEST_F(JobOverridesTest, AnythingMayBeGiven) {
               StartsWith("--set: $.seed: is 9223372036854775808; "));
 }
 
-TEST_F(JobOverridesTest, WhatIsNotUtf8IsRejected) {
+TEST_F(JobOverridesTest, AnOverrideThatIsNotUtf8IsRejected) {
   EXPECT_THAT(LoadError(MinimalJob(), {Set("data.training.images", "/tmp/\xff.npy")}),
               AllOf(StartsWith("--set: $.data.training.images: "), HasSubstr("/tmp/\\xff.npy")));
   EXPECT_THAT(LoadError(MinimalJob(), {Set("class_weight.\xff", "1")}),

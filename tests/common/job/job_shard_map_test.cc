@@ -31,7 +31,7 @@ TEST(JobShardMapTest, TheJobSaysHowVariablesAreCut) {
 }
 
 // So that no task trains on with a typing error.
-TEST(JobShardMapTest, WhatIsExcludedFromWeightDecayIsThere) {
+TEST(JobShardMapTest, TheMapHasTheExclusionsFromWeightDecay) {
   Job job = JobWith(1 << 20, 256 << 10);
   const auto excluding = [](const std::string& name) {
     return R"({"class_name": "AdamW", "config": {"exclude_from_weight_decay": [")" + name +

@@ -80,7 +80,7 @@ TEST_F(JobStrategyTest, FragmentsAreOfLocalStepsThatAreAppliedWhenTheyCome) {
               HasSubstr("$.strategy.outer_optimizer: "));
 }
 
-TEST_F(JobStrategyTest, WhatCannotBeInStepsOfSeveralBatchesIsNamed) {
+TEST_F(JobStrategyTest, AnOptionUnfitForStepsOfSeveralBatchesIsNamed) {
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"batches_per_step", 0}}),
               HasSubstr("$.strategy.batches_per_step: is 0"));
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "sync"}, {"batches_per_step", 4}}),
@@ -135,7 +135,7 @@ double OptionOfPs(const Job& job, const char* option) {
   return json::parse((*MakePsOptimizer(job))->config())["config"][option];
 }
 
-TEST_F(JobStrategyTest, WhatGoesByWorkersIsResolvedFromThoseThatAreListed) {
+TEST_F(JobStrategyTest, OptionsByWorkersAreResolvedFromTheListedOnes) {
   Job job;
   ASSERT_TRUE(ResolveStrategy(4, &job).ok());
   EXPECT_EQ(job.strategy.workers, 0u) << "nothing goes by them";
@@ -175,7 +175,7 @@ TEST_F(JobStrategyTest, TheLearningRateOfRoundsScalesWithTheirGradients) {
   EXPECT_EQ(RateScaleOf(job).warmup_updates, 7u) << "rounds in which 50 steps are";
 }
 
-TEST_F(JobStrategyTest, WhatCannotGoByWorkersIsNamed) {
+TEST_F(JobStrategyTest, AnOptionThatCannotGoByWorkersIsNamed) {
   EXPECT_THAT(ErrorWith("/strategy", {{"scale_learning_rate", "cubic"}}),
               HasSubstr("$.strategy.scale_learning_rate: is \"cubic\""));
   EXPECT_THAT(ErrorWith("/strategy", {{"workers", 4}}), HasSubstr("$.strategy.workers: is 4"));
@@ -208,7 +208,7 @@ TEST_F(JobStrategyTest, AMovingAverageTakesOneSampleOfAllBatchesOfAStep) {
   EXPECT_DOUBLE_EQ(variables[1].momentum, 0.125);
 }
 
-TEST_F(JobStrategyTest, WhatIsOfAnotherStrategyIsNamed) {
+TEST_F(JobStrategyTest, AnOptionOfAnotherStrategyIsNamed) {
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "sync"}, {"max_staleness", 4}}),
               HasSubstr("$.strategy.max_staleness: is 4"));
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "sync"}, {"learning_rate_by_staleness", true}}),

@@ -76,7 +76,7 @@ TEST(LoggingTest, LinesOfAMessageAreLinesOfTextThatForgeNoOther) {
   EXPECT_THAT(lines[1], EndsWith("E shoal   second k=v\\nw"));
 }
 
-TEST(LoggingTest, WhatIsLongIsCut) {
+TEST(LoggingTest, ALongLineIsCut) {
   const std::string name(1 << 20, 'x');
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     const auto lines = Lines({.format = format}, [&] { LogInfo(name, {{"name", name}}); });
@@ -140,7 +140,7 @@ std::string LogOfACrash(const std::function<void()>& crash, int expected_signal)
   return log;
 }
 
-TEST(LoggingDeathTest, WhatIsBufferedComesOutOnACrash) {
+TEST(LoggingDeathTest, BufferedLinesComeOutOnACrash) {
   EXPECT_THAT(LogOfACrash([] { std::abort(); }, SIGABRT), HasSubstr("the last line"));
   EXPECT_THAT(LogOfACrash([] { raise(SIGSEGV); }, SIGSEGV), HasSubstr("the last line"));
 }

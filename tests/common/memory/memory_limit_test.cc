@@ -55,7 +55,7 @@ TEST_F(MemoryLimitTest, FindsTheCgroupOfAContainer) {
   EXPECT_EQ(Read().bytes, kGiB);
 }
 
-TEST_F(MemoryLimitTest, WhatCannotBeReadDoesNotLimit) {
+TEST_F(MemoryLimitTest, AnUnreadableLimitDoesNotLimit) {
   Write("/proc/self/cgroup", "nonsense\n0::\n:::\n5:memory\n0:::/\n");
   EXPECT_EQ(Read().bytes, 24 * kGiB);
   std::filesystem::remove(directory_.path() + "/proc/meminfo");
@@ -80,7 +80,7 @@ TEST_F(MemoryLimitTest, IsThatOfAResourceLimit) {
 const MemoryNeeds kNeeds{
     .task = "ps 1", .held = {{"variables", 50 * kGiB}}, .temporary = {{"sending", 10 * kGiB}}};
 
-TEST(CheckMemoryTest, WhatDoesNotFitIsRejectedByNameAndSize) {
+TEST(CheckMemoryTest, AJobThatDoesNotFitIsRejectedByNameAndSize) {
   const absl::Status status =
       CheckMemory(kNeeds, {.bytes = 24 * kGiB, .text = "this machine has 24.0 GiB"}, "Add ps.");
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -90,7 +90,7 @@ TEST(CheckMemoryTest, WhatDoesNotFitIsRejectedByNameAndSize) {
   EXPECT_TRUE(CheckMemory(kNeeds, {.bytes = 50 * kGiB}, "").ok());
 }
 
-TEST(CheckMemoryTest, WhatMayRunShortIsSaid) {
+TEST(CheckMemoryTest, AWarningTellsWhichMemoryMayRunShort) {
   EXPECT_EQ(MayRunShort(kNeeds, {.bytes = 60 * kGiB}), "");
   EXPECT_EQ(MayRunShort(kNeeds, {.bytes = 55 * kGiB, .text = "this machine has 55.0 GiB"}),
             "ps 1 may run short of memory: it needs 50.0 GiB (variables 50.0 GiB), at most "

@@ -64,7 +64,7 @@ TEST(FourierKernelTest, ByItsNameItHasTheDefaultsOfKeras) {
   EXPECT_EQ(first_value("stft"), hann);
 }
 
-TEST(FourierKernelTest, WhatItCannotMakeIsNamed) {
+TEST(FourierKernelTest, AnUnsupportedKernelIsNamed) {
   const auto error = [](const Json& config, int64_t frequencies, int64_t channels = 1) {
     const Json model =
         Model({{"class_name", "STFT"}, {"config", config}}, 5, frequencies, channels);

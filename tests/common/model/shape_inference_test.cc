@@ -67,7 +67,7 @@ TEST(WindowTest, AgreesWithCounting) {
   }
 }
 
-TEST(ShapeInferenceTest, Dense) {
+TEST(ShapeInferenceTest, DenseReplacesTheLastAxis) {
   EXPECT_EQ(Infer(DenseOp(), {{kBatch, 7}, {7, 3}, {3}}), (Shape{kBatch, 3}));
   EXPECT_EQ(Infer(DenseOp(), {{kBatch, 4, 7}, {7, 3}}), (Shape{kBatch, 4, 3}));
   EXPECT_EQ(Infer(DenseBackwardDataOp(), {{kBatch, 4, 3}, {7, 3}}), (Shape{kBatch, 4, 7}));
@@ -82,7 +82,7 @@ TEST(ShapeInferenceTest, Dense) {
   InferError(BiasBackwardOp(), {{3}});
 }
 
-TEST(ShapeInferenceTest, Conv2D) {
+TEST(ShapeInferenceTest, Conv2DHasAnOutputForEachWindow) {
   Conv2DOp op;
   op.window = {.size = {3, 5}, .strides = {2, 3}, .dilation = {1, 2}, .padding = Padding::kSame};
   op.groups = 2;
@@ -97,7 +97,7 @@ TEST(ShapeInferenceTest, Conv2D) {
   EXPECT_THAT(InferError(op, {{kBatch, 9}, {3, 5, 2, 7}}), HasSubstr("4 axes"));
 }
 
-TEST(ShapeInferenceTest, Pooling) {
+TEST(ShapeInferenceTest, PoolingHasAnOutputForEachWindow) {
   Pool2DOp op;
   op.window = {.size = {2, 2}, .strides = {2, 2}};
   EXPECT_EQ(Infer(op, {{kBatch, 11, 13, 5}}), (Shape{kBatch, 5, 6, 5}));
@@ -133,7 +133,7 @@ TEST(ShapeInferenceTest, ElementwiseOpsKeepTheirShape) {
               AllOf(HasSubstr("(None, 3, 5)"), HasSubstr("(None, 3, 6)")));
 }
 
-TEST(ShapeInferenceTest, Rescale) {
+TEST(ShapeInferenceTest, RescaleKeepsTheShape) {
   RescaleOp op;
   EXPECT_EQ(Infer(op, {{kBatch, 4, 4, 3}}), (Shape{kBatch, 4, 4, 3}));
   op.scale = {1, 2, 3};
@@ -141,7 +141,7 @@ TEST(ShapeInferenceTest, Rescale) {
   EXPECT_THAT(InferError(op, {{kBatch, 4, 4, 1}}), HasSubstr("scale has 3 values"));
 }
 
-TEST(ShapeInferenceTest, Reshape) {
+TEST(ShapeInferenceTest, ReshapeKeepsTheElementCount) {
   ReshapeOp op;
   op.shape = {kBatch, 6, 2};
   EXPECT_EQ(Infer(op, {{kBatch, 3, 4}}), (Shape{kBatch, 6, 2}));
@@ -149,7 +149,7 @@ TEST(ShapeInferenceTest, Reshape) {
               AllOf(HasSubstr("(None, 3, 5)"), HasSubstr("(None, 6, 2)")));
 }
 
-TEST(ShapeInferenceTest, Losses) {
+TEST(ShapeInferenceTest, ALossHasAValueForEachExample) {
   LossOp sparse;
   sparse.attributes.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy;
   EXPECT_EQ(Infer(sparse, {{kBatch, 10}, {kBatch}}), (Shape{kBatch}));

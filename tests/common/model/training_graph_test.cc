@@ -195,7 +195,7 @@ TEST(TrainingGraphTest, PenaltiesAddToTheLossAndToGradients) {
   EXPECT_EQ(training.loss_nodes_end, training.forward_nodes + 6);
 }
 
-TEST(TrainingGraphTest, WhatIsNotTrainedIsNotPenalised) {
+TEST(TrainingGraphTest, FrozenVariablesAreNotPenalised) {
   Json json = TwoDense("linear");
   json["config"]["layers"][1]["config"]["kernel_regularizer"] = "l2";
   json["config"]["layers"][1]["config"]["trainable"] = false;

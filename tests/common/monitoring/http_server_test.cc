@@ -60,7 +60,7 @@ TEST_F(HttpServerTest, APortInUseIsNamed) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(server_->address()));
 }
 
-TEST_F(HttpServerTest, WhatIsNoRequestEndsItsConnectionOnly) {
+TEST_F(HttpServerTest, AnInvalidRequestEndsItsConnectionOnly) {
   for (const std::string& garbage :
        {std::string("\0\1\2\3\r\n\r\n", 8), std::string("GET\r\n\r\n"), std::string(5, '\n'),
         std::string("GET /page HTTP/9.9\r\n\r\n")}) {

@@ -70,7 +70,7 @@ TEST_F(MonitoringTest, ServesWhatTheLoopCollects) {
   EXPECT_THAT(Request(monitoring->address(), "GET /"), StartsWith("HTTP/1.1 404 "));
 }
 
-TEST_F(MonitoringTest, WhoIsNotReadySaysWhy) {
+TEST_F(MonitoringTest, ADaemonThatIsNotReadySaysWhy) {
   RunLoop();
   ready_ = absl::UnavailableError("loading variables");
   const auto monitoring = Make();

@@ -75,7 +75,7 @@ std::string Rejection(const json& excluded) {
   return std::string(optimizer.status().message());
 }
 
-TEST(DecayExclusionsTest, WhatIsNoListOfPatternsIsRejected) {
+TEST(DecayExclusionsTest, AValueThatIsNoListOfPatternsIsRejected) {
   const std::string path = "$.optimizer.config.exclude_from_weight_decay";
   EXPECT_THAT(Rejection("bias"), AllOf(StartsWith(path + ": is \"bias\""), HasSubstr(" 4096 ")));
   EXPECT_THAT(Rejection({{"var_names", {"bias"}}}), StartsWith(path + ": is {"));
@@ -101,7 +101,7 @@ TEST(DecayExclusionsTest, NoPatternTakesLongOrMuch) {
                    .Excludes(std::string(100'000, 'b')));
 }
 
-TEST(DecayExclusionsTest, WhatMatchesNoVariableIsRejectedWithWhatThereIs) {
+TEST(DecayExclusionsTest, AnUnmatchedPatternIsRejectedWithTheKnownNames) {
   const auto check = [](const json& excluded) {
     return (*MakeOptimizer(Config(excluded)))->decay_exclusions().Check(kVariables);
   };

@@ -197,7 +197,7 @@ std::string ScheduleError(const std::string& schedule, absl::StatusCode code) {
                     code);
 }
 
-TEST(ScheduleConfigTest, WhatIsWrongIsNamed) {
+TEST(ScheduleConfigTest, AWrongOptionIsNamed) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const std::string path = "$.optimizer.config.learning_rate";
   EXPECT_THAT(ScheduleError(R"({"class_name": "CosineDcay", "config": {}})",

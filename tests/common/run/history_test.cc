@@ -227,7 +227,7 @@ class HistoryFileTest : public HistoryTest {
 };
 
 // So that an epoch costs the same after 200,000 others.
-TEST_F(HistoryFileTest, WhatIsAboveStaysUntouched) {
+TEST_F(HistoryFileTest, EarlierLinesStayUntouched) {
   ASSERT_TRUE(file_.Write(0, {Line(0, "1,a"), Line(1, "2,b")}).ok());
   const std::ifstream held(path_);  // so that the inode is not used again
   const ino_t inode = Inode();
@@ -259,7 +259,7 @@ TEST_F(HistoryFileTest, WhereverWritingEndsNoLineIsPartOldPartNew) {
   }
 }
 
-TEST_F(HistoryFileTest, WhatSomebodyElseHasChangedIsReplaced) {
+TEST_F(HistoryFileTest, AFileThatSomebodyElseChangedIsReplaced) {
   EXPECT_FALSE(file_.Write(1, {Line(1, "2,b")}).ok()) << "the first has to be whole";
   ASSERT_TRUE(file_.Write(0, {Line(0, "1,a")}).ok());
   std::ofstream(path_, std::ios::app) << "a note\n";

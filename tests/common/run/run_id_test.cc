@@ -22,7 +22,7 @@ TEST(RunIdTest, StaysAsItWasDrawn) {
   EXPECT_NE(DrawRunId(), *drawn);
 }
 
-TEST(RunIdTest, WhatIsNoIdIsReplaced) {
+TEST(RunIdTest, AnInvalidIdIsReplaced) {
   const TemporaryDirectory directory;
   const std::string path = directory / ".run-id";
   for (const std::string torn : {"", "12", "\n", "0123456789abcdef0123456789abcdeX\n"}) {

@@ -34,7 +34,7 @@ TEST_F(RunOutcomeTest, RemovedThereIsNone) {
   EXPECT_TRUE(RemoveRunOutcome(paths_).ok()) << "nor is that an error";
 }
 
-TEST_F(RunOutcomeTest, WhatIsNoOutcomeSaysNothing) {
+TEST_F(RunOutcomeTest, AnInvalidOutcomeSaysNothing) {
   for (const char* text : {"", "{", "[]", "{}", R"({"exit_code": "65"})", R"({"exit_code": 1e99})",
                            R"({"exit_code": 65.5})"}) {
     Write(text);

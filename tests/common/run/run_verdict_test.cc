@@ -139,7 +139,7 @@ TEST(RunVerdictTest, ATrainingWithoutAnyBestEndsWithAReasonToo) {
               ElementsAre(HasSubstr("after epoch 2, as val_loss"), HasSubstr("no epoch ")));
 }
 
-TEST(RunVerdictTest, WhatTwoCallbacksAgreeOnIsSaidOnce) {
+TEST(RunVerdictTest, AVerdictOfTwoCallbacksIsSaidOnce) {
   Callback checkpoint = EarlyStopping(9);
   checkpoint.class_name = "ModelCheckpoint";
   const RunVerdict verdict = JudgeRun({EarlyStopping(9), checkpoint, BestAccuracy()},

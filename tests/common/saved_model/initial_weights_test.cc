@@ -101,7 +101,7 @@ TEST_F(InitialWeightsTest, PlacesCountLayersOfAClass) {
   EXPECT_THAT(KerasWeightPlaces("{\"config\": {\"layers\": [1, {}, \"a\"]}}").size(), 1u);
 }
 
-TEST_F(InitialWeightsTest, WhatIsNotLoadedIsSaidWithTheReason) {
+TEST_F(InitialWeightsTest, VariablesNotLoadedAreNamedWithTheReason) {
   // Another model: a layer is wider, and another has another name.
   model_ = absl::StrReplaceAll(model_, {{"\"answer\"", "\"reply\""}});
   const size_t units = model_.find("\"units\": 2");
@@ -168,7 +168,7 @@ TEST_F(InitialWeightsTest, AModelOfAMillionLevelsIsRejected) {
   EXPECT_THAT(Text(path_), HasSubstr("weights: config.json"));
 }
 
-TEST_F(InitialWeightsTest, WhatIsNoWeightsIsRejected) {
+TEST_F(InitialWeightsTest, AFileWithoutWeightsIsRejected) {
   EXPECT_THAT(Text(path_), HasSubstr("No such file"));
   WriteAll(path_, "");
   EXPECT_THAT(Text(path_), HasSubstr(" .keras "));

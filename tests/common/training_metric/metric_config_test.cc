@@ -95,7 +95,7 @@ TEST(MetricForTest, AccuracyIsWhatKerasPicks) {
   EXPECT_EQ(picked("BinaryCrossentropy", {kBatch, 1}), "BinaryAccuracy");
 }
 
-TEST(MetricForTest, WhatIsPickedKeepsItsNameAndItsWeights) {
+TEST(MetricForTest, APickedMetricKeepsItsNameAndItsWeights) {
   const auto weighted = MakeMetrics({}, {ConfigNamed(*Named("accuracy"), "weighted_accuracy")});
   ASSERT_TRUE(weighted.ok()) << weighted.status();
   EXPECT_EQ(weighted->front()->name(), "weighted_accuracy");

@@ -197,7 +197,7 @@ TEST_F(CheckpointerTest, AWriteErrorGivesTheCutUp) {
   EXPECT_EQ(checkpointer_->last_error(), "") << "the newest attempt went well";
 }
 
-TEST_F(CheckpointerTest, WhatIsOnDiskMustBeWhatThePsSay) {
+TEST_F(CheckpointerTest, FilesOnDiskMustMatchTheWordOfThePs) {
   Begin(40);
   const std::string directory = TakeFence().directory();
   for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);

@@ -87,7 +87,7 @@ class CutFetchTest : public testing::Test {
   std::unique_ptr<CutFetch> fetch_;
 };
 
-TEST_F(CutFetchTest, WhatItWritesForEveryPsIsAWholeCheckpoint) {
+TEST_F(CutFetchTest, PartsOfAllPsMakeAWholeCheckpoint) {
   std::vector<WrittenPart> parts;
   for (int ps = 0; ps < shard_map_.ps_count(); ++ps) {
     Fetch(ps);

@@ -117,7 +117,7 @@ TEST(CutPlanTest, CountsFromTheNewestCutOfBeforeThePlan) {
   EXPECT_TRUE(CutPlan(options).Due(kCutTime, {.first_unleased = 42}, false, false).has_value());
 }
 
-TEST(CutPlanTest, WhoAsksIsServedAtOnce) {
+TEST(CutPlanTest, ARequestIsServedAtOnce) {
   const CutPlan plan(Epochs(/*evaluates=*/false));
   EXPECT_EQ(plan.Due(kCutTime, {.first_unleased = 5}, /*asked=*/true, false)->step, 5u);
 }

@@ -163,7 +163,7 @@ TEST_F(DrainCheckpointTest, WithoutWorkersItEndsWithoutTheirSteps) {
 }
 
 // With steps that it holds, over another stream.
-TEST_F(DrainCheckpointTest, WhoHasNotSaidThatItLeavesMayComeBack) {
+TEST_F(DrainCheckpointTest, AWorkerThatDidNotSayItLeavesMayComeBack) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
   parts_->drain->Stop();

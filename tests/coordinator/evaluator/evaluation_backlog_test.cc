@@ -46,7 +46,7 @@ TEST_F(EvaluationBacklogTest, EndsOfEpochsComeFirstAndTheNewestOfThem) {
   EXPECT_THAT(Order(20), ElementsAre(10, 15));
 }
 
-TEST_F(EvaluationBacklogTest, WhatIsNotOnDiskAnyMoreIsForgotten) {
+TEST_F(EvaluationBacklogTest, ARemovedCheckpointIsForgotten) {
   for (const uint64_t step : {10, 15, 20, 25})
     EXPECT_THAT(backlog_.Add(CheckpointAt(step)), IsEmpty());
   const auto passed_over = backlog_.Add(CheckpointAt(30));
@@ -56,7 +56,7 @@ TEST_F(EvaluationBacklogTest, WhatIsNotOnDiskAnyMoreIsForgotten) {
   EXPECT_THAT(Order(), ElementsAre(30, 20, 25, 15));
 }
 
-TEST_F(EvaluationBacklogTest, WhatBringsEvaluatorsDownIsHandedOutThreeTimes) {
+TEST_F(EvaluationBacklogTest, ACheckpointThatCrashesEvaluatorsIsTriedThreeTimes) {
   backlog_.Add(CheckpointAt(10));
   EXPECT_TRUE(backlog_.Failed(CheckpointAt(10).directory));
   EXPECT_TRUE(backlog_.Failed(CheckpointAt(10).directory));

@@ -170,7 +170,7 @@ TEST_F(OperatorRequestsTest, AWorkerIsToldToLeaveAndItsEndIsTheAnswer) {
   EXPECT_THAT(Detail(lost), HasSubstr("connection reset"));
 }
 
-TEST_F(OperatorRequestsTest, WhatCannotBeDrainedIsNamed) {
+TEST_F(OperatorRequestsTest, ATaskThatCannotBeDrainedIsNamed) {
   workers_.Join(3);
   EXPECT_THAT(Rejection(Drain("ps", 1)), HasSubstr("chief"));
   EXPECT_THAT(Rejection(Drain("ps", 2)), HasSubstr("ps 2 ")) << "it is in no spec";

@@ -162,7 +162,7 @@ TEST(ProgressTest, TheLatestMeansAreThoseOfTheRunningEpochOnceItHasAny) {
   EXPECT_THAT(Values(progress.Latest(1)->metrics()), ElementsAre(0.9));
 }
 
-TEST(ProgressTest, WhatIsKnownHereIsNotOverwritten) {
+TEST(ProgressTest, AKnownEvaluationIsNotOverwritten) {
   Progress progress = TwoEpochs();
   std::vector<proto::EpochResult> earlier(1);
   earlier[0].set_loss(9);
@@ -171,7 +171,7 @@ TEST(ProgressTest, WhatIsKnownHereIsNotOverwritten) {
 }
 
 // Of two coordinators at once the former evaluates while the latter has read its lines already.
-TEST(ProgressTest, WhatAnEarlierCoordinatorEvaluatedMeanwhileIsTaken) {
+TEST(ProgressTest, AnEvaluationOfAnEarlierCoordinatorIsTaken) {
   Progress progress(*MakeMetrics({"accuracy"}));
   std::vector<proto::EpochResult> earlier(1);
   earlier[0].set_loss(0.5);

@@ -102,14 +102,14 @@ TEST_F(RunHistoryTest, NothingIsWrittenBeforeWhatEarlierCoordinatorsWroteIsKnown
 }
 
 // Two lead one after the other: what was read first may be old.
-TEST_F(RunHistoryTest, WhatIsReadLastCounts) {
+TEST_F(RunHistoryTest, OnlyTheLastReadCounts) {
   history_->ReadEarlier();
   loop_.RunUntilIdle();
   EXPECT_EQ(turns_, 1);
 }
 
 // As that of a run that is rejected, since its job has fewer epochs now.
-TEST_F(RunHistoryTest, WhatIsReadBeforeTrainingBeginsStaysInTheFile) {
+TEST_F(RunHistoryTest, LinesReadBeforeTrainingStayInTheFile) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);
   FinishEpoch(0, 3);
@@ -199,7 +199,7 @@ TEST_F(RunHistoryTest, AFullDiskIsToldAndTheFileWrittenWholeWhenItMayBe) {
   EXPECT_THAT(Lines(), ElementsAre("1: 3", "2: 2"));
 }
 
-TEST_F(RunHistoryTest, WhatAFullDiskDidNotTakeIsWrittenWithoutBeingAsked) {
+TEST_F(RunHistoryTest, LinesThatAFullDiskRejectedAreWrittenUnasked) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);
   disk_.full = true;

@@ -107,7 +107,7 @@ TEST_F(ShutdownTest, ToldToStopItDoesNotWaitForTheEvaluator) {
   EXPECT_TRUE(absl::IsDataLoss(*over_)) << *over_;
 }
 
-TEST_F(ShutdownTest, WhoDoesNotGoIsNotWaitedForForLong) {
+TEST_F(ShutdownTest, AWorkerThatStaysIsNotAwaitedForLong) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
   parts_->shutdown->Save({.values = checkpoint_});
@@ -208,18 +208,18 @@ TEST_F(ShutdownTest, AFailureForGoodIsToldToTheWorkersAndThePsStay) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   BeginToLead();
   for (const int index : {0, 1, 2, 3}) workers_.Join(index);
-  ending_->BreakOff(absl::FailedPreconditionError("no room"));
+  parts_->shutdown->BreakOff(absl::FailedPreconditionError("no room"));
   EXPECT_EQ(JobDone(0), "no room");
-  EXPECT_EQ(ending_->phase(), Phase::kDismissingWorkers);
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kDismissingWorkers);
   EXPECT_EQ(dismissed, std::nullopt);
   for (const int index : {0, 1, 2, 3}) workers_.Break(index);
   EXPECT_EQ(dismissed, "no room");
   EXPECT_FALSE(over_.has_value());
-  ending_->OnEvaluatorGone();
+  parts_->shutdown->OnEvaluatorGone();
   loop_.RunUntilIdle();
   ASSERT_TRUE(over_.has_value());
   EXPECT_TRUE(absl::IsFailedPrecondition(*over_)) << *over_;
-  EXPECT_EQ(ending_->failure(), "no room");
+  EXPECT_EQ(parts_->shutdown->failure(), "no room");
   EXPECT_EQ(ReadRunOutcome(RunPaths{directory_.path()})->exit_code, kExitBadConfiguration);
   EXPECT_FALSE(ToldToStop(0));
 }
@@ -228,8 +228,8 @@ TEST_F(ShutdownTest, AFailureThatARestartMayCureIsNotTold) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   BeginToLead();
   workers_.Join(0);
-  ending_->BreakOff(absl::UnavailableError("the disk is full"));
-  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  parts_->shutdown->BreakOff(absl::UnavailableError("the disk is full"));
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kBrokenOff);
   EXPECT_EQ(JobDone(0), std::nullopt);
   EXPECT_TRUE(absl::IsUnavailable(over_.value_or(absl::OkStatus())));
 }
@@ -238,16 +238,16 @@ TEST_F(ShutdownTest, BeingFencedOffEndsNoJob) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   BeginToLead();
   workers_.Join(0);
-  ending_->BreakOff(absl::AbortedError("fenced off"));
-  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  parts_->shutdown->BreakOff(absl::AbortedError("fenced off"));
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kBrokenOff);
   EXPECT_EQ(JobDone(0), std::nullopt);
 }
 
 TEST_F(ShutdownTest, ACoordinatorThatDoesNotLeadEndsNoJob) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);
-  ending_->BreakOff(absl::FailedPreconditionError("another one leads"));
-  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  parts_->shutdown->BreakOff(absl::FailedPreconditionError("another one leads"));
+  EXPECT_EQ(parts_->shutdown->phase(), Phase::kBrokenOff);
   EXPECT_EQ(JobDone(0), std::nullopt);
 }
 
@@ -255,14 +255,14 @@ TEST_F(ShutdownTest, AStopDoesNotHideAFailureThatIsBeingTold) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   BeginToLead();
   workers_.Join(0);
-  ending_->BreakOff(absl::FailedPreconditionError("no room"));
-  ending_->Over(absl::CancelledError("stopped"));
+  parts_->shutdown->BreakOff(absl::FailedPreconditionError("no room"));
+  parts_->shutdown->Over(absl::CancelledError("stopped"));
   loop_.RunUntilIdle();
   EXPECT_EQ(Message(outcome_), "no room");
   EXPECT_EQ(Message(over_), "no room");
 }
 
-TEST_F(ShutdownTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
+TEST_F(ShutdownTest, ALeaderWritesItsEndIntoTheRunDirectory) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   const RunPaths paths{directory_.path()};
   parts_->lock->Acquire({}, [](const absl::Status&) {});
@@ -276,7 +276,7 @@ TEST_F(ShutdownTest, WhoLedKeepsInTheRunDirectoryHowItEnded) {
   EXPECT_TRUE(ReadLeaseHolder(paths.lease(), RealFileSystem()).value().left);
 }
 
-TEST_F(ShutdownTest, WhoIsFencedOffWritesNoEnd) {
+TEST_F(ShutdownTest, AFencedOffCoordinatorWritesNoEnd) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   parts_->lock->Acquire({}, [](const absl::Status&) {});
   loop_.RunUntilIdle();
@@ -286,7 +286,7 @@ TEST_F(ShutdownTest, WhoIsFencedOffWritesNoEnd) {
   EXPECT_FALSE(ReadRunOutcome(RunPaths{directory_.path()}).has_value());
 }
 
-TEST_F(ShutdownTest, WhoDidNotLeadWritesNoEnd) {
+TEST_F(ShutdownTest, ACoordinatorThatDidNotLeadWritesNoEnd) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   parts_->shutdown->Over(absl::FailedPreconditionError("another one leads"));
   loop_.RunUntilIdle();
@@ -307,7 +307,7 @@ TEST_F(ShutdownTest, AStopWhileTheModelIsSavedEndsAtOnce) {
   EXPECT_EQ(parts_->shutdown->failure(), "") << "a stop is none";
 }
 
-TEST_F(ShutdownTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
+TEST_F(ShutdownTest, WritesAreAwaitedButNotForEver) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   owed_ = {"history.csv", "evaluations.csv"};
   parts_->shutdown->Over(absl::CancelledError("stopped"));

@@ -236,7 +236,7 @@ TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {
 }
 
 // Nothing is asked of it but its stream: a worker that has no steps says nothing.
-TEST_F(MembershipTest, WhoClaimsTheIndexOfOneThatIsAlivePutsItOutNot) {
+TEST_F(MembershipTest, AClaimDoesNotReplaceAWorkerThatIsAlive) {
   auto worker = ConnectAs({.index = 1, .incarnation = 7});
   worker->Take<proto::WorkerOrder>();
   for (int i = 0; i < 5; ++i) {
@@ -253,7 +253,7 @@ TEST_F(MembershipTest, WhoClaimsTheIndexOfOneThatIsAlivePutsItOutNot) {
   ExpectWelcome(*ConnectAs({.index = 1, .incarnation = 8}), 1);
 }
 
-TEST_F(MembershipTest, WhatARejectedOneStillSaysCountsForNothing) {
+TEST_F(MembershipTest, ReportsOfARejectedWorkerAreIgnored) {
   auto worker = ConnectAs({.index = 1, .incarnation = 7});
   auto other = ConnectAs({.index = 1, .incarnation = 8});
   Rejection(*other, /*final=*/false);

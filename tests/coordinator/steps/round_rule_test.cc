@@ -46,7 +46,7 @@ TEST(RoundRuleTest, NoStepIsLeasedBeforeAllRoundsBelowItsOwnAreDone) {
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(8, 9)) << "the epoch ends";
 }
 
-TEST(RoundRuleTest, WhatCameBackIsOfTheSameRound) {
+TEST(RoundRuleTest, AReturnedStepIsOfTheSameRound) {
   StepDispatcher steps = MakeInRounds();
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(0, 1, 2, 3));
   steps.Done(kAnn, 1, kNow);
@@ -64,7 +64,7 @@ TEST(RoundRuleTest, ATakeoverGoesOnWithinARound) {
 }
 
 // Before it was known that step 1 had been done in no way.
-TEST(RoundRuleTest, WhoComesBackWithAStepOfALaterRoundDoesNotKeepIt) {
+TEST(RoundRuleTest, AReturningWorkerLosesAStepOfALaterRound) {
   StepDispatcher steps = MakeInRounds();
   Take(steps, kAnn);
   for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);

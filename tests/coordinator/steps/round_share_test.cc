@@ -16,14 +16,14 @@ TEST(RoundShareTest, WorkersOfEqualSpeedGetWhatTheyWant) {
 }
 
 // The round of 8 is over after 7 s with 7 + 1, after 8 with 6 + 2.
-TEST(RoundShareTest, WhoIsSlowGetsWhatDoesNotHoldTheRoundUp) {
+TEST(RoundShareTest, ASlowWorkerDoesNotHoldTheRoundUp) {
   EXPECT_EQ(ShareOfRound(Idle(4), {Idle(1)}, 2, 8), 1u);
   EXPECT_EQ(ShareOfRound(Idle(1), {{4, 4}}, 7, 7), 7u);
   EXPECT_EQ(ShareOfRound(Idle(4), {Idle(1)}, 2, 3), 0u) << "they are done before it";
   EXPECT_EQ(ShareOfRound(Idle(4), {Idle(1)}, 2, 4), 1u) << "at the same time";
 }
 
-TEST(RoundShareTest, WhatWorkersHaveAlreadyCounts) {
+TEST(RoundShareTest, StepsThatWorkersHoldCount) {
   EXPECT_EQ(ShareOfRound(Idle(4), {{1, 2.5}}, 1, 1), 0u) << "done after 3.5";
   EXPECT_EQ(ShareOfRound(Idle(4), {{1, 3.5}}, 1, 1), 1u) << "after 4.5";
   EXPECT_EQ(ShareOfRound({1, 4}, {Idle(1)}, 2, 4), 0u);
@@ -36,7 +36,7 @@ TEST(RoundShareTest, NothingIsExpectedOfAWorkerThatNobodyKnows) {
 }
 
 // Nothing would ever be done otherwise.
-TEST(RoundShareTest, WhoWouldBeDoneFirstAlwaysGetsSomething) {
+TEST(RoundShareTest, TheFirstToFinishAlwaysGetsAStep) {
   for (const std::vector<Backlog>& workers :
        {std::vector<Backlog>{{0.1, 7}, {4, 2}, {1, 3.5}, {1, 3.5}, {2, 2.6}},
         {{0.1, 0.2}, {0.1, 0.2}}}) {

@@ -24,7 +24,7 @@ TEST(StalenessBoundTest, NoneAtAllIsOneStepAfterTheOther) {
 }
 
 // Step 1 is out while 0 is done and 2 leased: two updates may come before it.
-TEST(StalenessBoundTest, WhatWasDoneMeanwhileCountsToo) {
+TEST(StalenessBoundTest, StepsDoneMeanwhileCountToo) {
   StalenessBound bound(1);
   bound.Leased(0);
   ASSERT_TRUE(MayLease(bound, 1, 0));
@@ -36,7 +36,7 @@ TEST(StalenessBoundTest, WhatWasDoneMeanwhileCountsToo) {
   EXPECT_TRUE(MayLease(bound, 2, 2));
 }
 
-TEST(StalenessBoundTest, WhatCameBackIsOutUntilItIsDone) {
+TEST(StalenessBoundTest, AReturnedStepIsOutUntilItIsDone) {
   StalenessBound bound(1);
   bound.Leased(0);
   bound.Leased(1);

@@ -85,7 +85,7 @@ TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
   EXPECT_EQ(steps.base(), 1u);
 }
 
-TEST(StepDispatcherTest, WhatAnotherWasFasterWithIsBeforeAWorkerUntilItSaysSo) {
+TEST(StepDispatcherTest, AStepDoneByAnotherCountsUntilItsWorkerSaysSo) {
   StepDispatcher steps = MakeDispatcher(20);
   const Time later = kNow + std::chrono::seconds(1);
   const std::set<StepDispatcher::WorkerKey> anybody = {kAnn, kBob};
@@ -110,7 +110,7 @@ TEST(StepDispatcherTest, WhatAnotherWasFasterWithIsBeforeAWorkerUntilItSaysSo) {
   EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 0u);
 }
 
-TEST(StepDispatcherTest, WhatIsNeitherDoneNorLeasedIsCounted) {
+TEST(StepDispatcherTest, StepsNeitherDoneNorLeasedAreCounted) {
   StepDispatcher steps = MakeDispatcher(20);
   steps.Take(kAnn, 3, kNow);
   steps.Take(kBob, 2, kNow);
@@ -136,7 +136,7 @@ TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
   }
 }
 
-TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
+TEST(StepDispatcherTest, AStepOfTwoWorkersIsNotRevoked) {
   StepDispatcher steps = MakeDispatcher(20);
   steps.Take(kAnn, 3, kNow);
   ASSERT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
@@ -226,7 +226,7 @@ TEST(StepDispatcherTest, AReportFromBeyondTheWindowIsDropped) {
   EXPECT_TRUE(steps.Done(kEve, 15, kNow));
 }
 
-TEST(StepDispatcherTest, WhatWasNotDoneAfterAllIsOpenAgain) {
+TEST(StepDispatcherTest, AStepThatIsNotDoneAfterAllIsOpenAgain) {
   StepDispatcher steps = MakeDispatcher(10, /*window=*/4);
   EXPECT_EQ(steps.Take(kAnn, 4, kNow), (StepRun{0, 4}));
   for (const uint64_t step : {0, 1, 2}) EXPECT_TRUE(steps.Done(kAnn, step, kNow));

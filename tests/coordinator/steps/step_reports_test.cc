@@ -32,7 +32,7 @@ TEST(StepReportsTest, APsThatHasAppliedAllLacksNothing) {
   EXPECT_FALSE(Ten().LackOf(Applied(6), 6, kWindow).any()) << "later ones were not asked for";
 }
 
-TEST(StepReportsTest, WhatIsLackingIsNamedWithWhoReportedIt) {
+TEST(StepReportsTest, LackingStepsAreNamedWithTheirReporters) {
   const StepReports::Lack lack = Ten().LackOf(Applied(4, {5, 7, 9}), 10, kWindow);
   EXPECT_TRUE(lack.any());
   EXPECT_FALSE(lack.unnamed);

@@ -163,7 +163,7 @@ TEST_F(RoundHandoutTest, WorkersShareARoundAndWaitForItsEnd) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
 }
 
-TEST_F(RoundHandoutTest, WhoWaitedForARoundIsNotSlow) {
+TEST_F(RoundHandoutTest, AWorkerThatWaitedForARoundIsNotSlow) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
   Begin();
@@ -196,7 +196,7 @@ TEST_F(RoundHandoutTest, ASlowWorkerGetsWhatDoesNotHoldTheRoundUp) {
   EXPECT_THAT(workers_.Leases(1), ElementsAre(5, 6)) << "who was passed over kept its place";
 }
 
-TEST_F(RoundHandoutTest, WhoIsTooSlowForARoundIsTriedAgainAfterAWhile) {
+TEST_F(RoundHandoutTest, ATooSlowWorkerIsTriedAgainAfterAWhile) {
   Worker& slow = JoinOfPace(0, 2.0);
   Worker& fast = JoinOfPace(1, 0.2);
   Begin();
@@ -337,7 +337,7 @@ TEST_F(StepSchedulerTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
 }
 
-TEST_F(StepSchedulerTest, WhoIsNotReadyOrHasLostTheTimelineGetsNothing) {
+TEST_F(StepSchedulerTest, AWorkerUnreadyOrOffTheTimelineGetsNothing) {
   workers_.Join(0).ready = false;
   workers_.Join(1).lost_timeline = true;
   workers_.Join(2);
@@ -366,7 +366,7 @@ TEST_F(StepSchedulerTest, WorkersTakeTurnsWhereThereAreTooFewSteps) {
   EXPECT_THAT(got[1], ElementsAre(1, 3));
 }
 
-TEST_F(StepSchedulerTest, WhatAWorkerLosesIsLeasedAgain) {
+TEST_F(StepSchedulerTest, LostStepsAreLeasedAgain) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -380,7 +380,7 @@ TEST_F(StepSchedulerTest, WhatAWorkerLosesIsLeasedAgain) {
   EXPECT_EQ(handout_.leased_again(), 2u) << "of former timelines too";
 }
 
-TEST_F(StepSchedulerTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
+TEST_F(StepSchedulerTest, AWorkerOfTheTimelineKeepsItsSteps) {
   proto::WorkerHello hello;
   hello.set_timeline(kOpenTimeline);
   hello.add_held_steps(1);
@@ -395,7 +395,7 @@ TEST_F(StepSchedulerTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
   EXPECT_EQ(handout_.steps().held(stranger.key), 0u);
 }
 
-TEST_F(StepSchedulerTest, WhoReportsNothingForTooLongLosesItsStepsAndItsStream) {
+TEST_F(StepSchedulerTest, ASilentWorkerLosesItsStepsAndItsStream) {
   workers_.Join(0);
   Begin();
   OfferAll();
@@ -411,7 +411,7 @@ TEST_F(StepSchedulerTest, WhoReportsNothingForTooLongLosesItsStepsAndItsStream) 
   EXPECT_THAT(workers_.Leases(1), ElementsAre(0, 1));
 }
 
-TEST_F(StepSchedulerTest, WhoSaysThatItComputesIsToldOfTheFieldOrWaitedFor) {
+TEST_F(StepSchedulerTest, AComputingWorkerIsAwaitedOrToldOfTheField) {
   Worker& worker = workers_.Join(0);
   Begin();
   OfferAll();
@@ -450,7 +450,7 @@ TEST_F(StepSchedulerTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
   EXPECT_EQ(handout_.evaluation(), nullptr);
 }
 
-TEST_F(StepSchedulerTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarTheyAre) {
+TEST_F(StepSchedulerTest, StepsNotBegunAreRevokedOnceAllHaveReported) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
   Begin();
@@ -474,7 +474,7 @@ TEST_F(StepSchedulerTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarThey
   EXPECT_EQ(orders[0].resume().below(), 1u);
 }
 
-TEST_F(StepSchedulerTest, WhoDoesNotSayHowFarItIsKeepsWhatItHolds) {
+TEST_F(StepSchedulerTest, AWorkerThatDoesNotReportKeepsItsSteps) {
   workers_.Join(0);
   Begin();
   OfferAll();

@@ -34,7 +34,7 @@ TEST(WarmUpRuleTest, OneStepIsOutAtFirstAndThenAsManyAsThereAreWorkers) {
   EXPECT_EQ(out.size(), 100u) << "then there is no rule any more";
 }
 
-TEST(WarmUpRuleTest, WhatCameBackIsOutAlready) {
+TEST(WarmUpRuleTest, AReturnedStepCountsAsOut) {
   WarmUpRule rule(30, 4);
   rule.Leased(0);
   EXPECT_FALSE(rule.MayLease({.step = 1}));

@@ -91,7 +91,7 @@ TEST_F(FirstCheckpointTest, AveragesBeginAsTheVariables) {
               ElementsAre(0, .25, .5, .75, 1, 1.25));
 }
 
-TEST_F(FirstCheckpointTest, WhatIsNotLoadedBeginsAsOnAPs) {
+TEST_F(FirstCheckpointTest, VariablesNotLoadedBeginAsOnAPs) {
   const size_t name = job_.model_json.find("\"shared\"");
   for (size_t at = name; at != std::string::npos; at = job_.model_json.find("\"shared\"", at))
     job_.model_json.replace(at, 8, "\"common\"");

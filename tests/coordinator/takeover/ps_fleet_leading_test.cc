@@ -63,7 +63,7 @@ TEST_F(PsFleetTest, FencedOffByANewerTermItFails) {
   EXPECT_TRUE(ps(0).gone());
 }
 
-TEST_F(PsFleetTest, WhoFencedItOffIsNamed) {
+TEST_F(PsFleetTest, TheCoordinatorThatFencedItOffIsNamed) {
   const auto names_ada = AllOf(HasSubstr("failed: fenced off"), HasSubstr("ada:2222"),
                                HasSubstr("host-of-ada"), HasSubstr("pid 7"));
   Lead();

@@ -229,7 +229,7 @@ TEST_F(RunLockTest, ALeaseThatIsTornIsWaitedFor) {
   }
 }
 
-TEST_F(RunLockTest, WhatItsFileSaysReachesNoTerminalAsItIs) {
+TEST_F(RunLockTest, TextOfItsFileIsMadePrintable) {
   ASSERT_TRUE(MakeDirectories(directory_).ok());
   WriteAll(directory_ + "/1",
            R"({"coordinator": "\u001b[2J\n", "host": ")" + std::string(100'000, 'x') +
@@ -333,7 +333,7 @@ TEST_F(RunLockTest, IsRenewedWhileLargeFilesAreRead) {
 }
 
 // What hangs is a renewal; its holder claims anew, and meanwhile somebody else has taken over.
-TEST_F(RunLockTest, WhoeverClaimsAnewLooksFirst) {
+TEST_F(RunLockTest, ANewClaimLooksFirst) {
   const auto a = Make("a");
   Acquire(*a, {1});
   loop_.set_hold_brief(true);
@@ -387,7 +387,7 @@ TEST_F(RunLockTest, ADiskThatDoesNotAnswerIsSpokenOf) {
 }
 
 // Between its look and its file, which takes a while where the disk is slow.
-TEST_F(RunLockTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
+TEST_F(RunLockTest, AClaimBelowAHigherNumberDoesNotLead) {
   const auto a = Make("a");
   loop_.set_hold_brief(true);
   Acquire(*a, {1});

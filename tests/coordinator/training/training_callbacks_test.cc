@@ -178,7 +178,7 @@ TEST(TrainingCallbacksTest, WhereTheBestIsDamagedTheLastValuesAreTheResult) {
 }
 
 // What comes of it is the same wherever a coordinator was killed, and whether the ps live or not.
-TEST(TrainingCallbacksTest, WhoTakesOverDecidesTheSame) {
+TEST(TrainingCallbacksTest, ANewCoordinatorDecidesTheSame) {
   int actions = 0;
   for (int kill_after = 0; actions == std::max(0, kill_after - 4); kill_after += 4) {
     for (const bool ps_too : {false, true}) {

@@ -80,7 +80,7 @@ TEST(TrainingDepartureTest, APsThatLeavesWaitsForAWorkerThatIsAwayForAMoment) {
 }
 
 // It is gone with its last report; the ps know what it did.
-TEST(TrainingDepartureTest, WhatAWorkerDidNotComeToReportIsKept) {
+TEST(TrainingDepartureTest, AnUnreportedStepIsKept) {
   ScriptedCluster cluster({.ps = 2});
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);
@@ -169,7 +169,7 @@ TEST(TrainingDepartureTest, APsThatLeavesLeavesInTheNextTimelineToo) {
   EXPECT_THAT(worker.leases, Not(IsEmpty()));
 }
 
-TEST(TrainingDepartureTest, WhoComesInThePlaceOfOneThatLeftIsNotToldToGo) {
+TEST(TrainingDepartureTest, AReplacementOfALeftWorkerIsNotToldToGo) {
   ScriptedCluster cluster({.ps = 3});
   cluster.FinishStep(cluster.Join(0));
   cluster.ps[1]->answers_claims = false;

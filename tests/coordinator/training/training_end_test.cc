@@ -236,7 +236,7 @@ TEST(TrainingRunTest, AFinishedJobMayTrainLonger) {
               FailsWith(absl::StatusCode::kFailedPrecondition, {" 39 steps", " 13 "}));
 }
 
-TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
+TEST(TrainingRunTest, ValuesNotFiniteAreNotSavedAndGoodCheckpointsStay) {
   const TemporaryDirectory directory;
   {
     ScriptedCluster cluster({.workers = 1,

@@ -150,7 +150,7 @@ TEST(TrainingEvaluatorTest, WhereTheResultDecidesTrainingWaitsForIt) {
   EXPECT_EQ(TestLosses(cluster), losses);
 }
 
-TEST(TrainingEvaluatorTest, WhatTrainingWaitsForGoesBeforeAllElse) {
+TEST(TrainingEvaluatorTest, TheCheckpointThatTrainingAwaitsGoesFirst) {
   ScriptedCluster::Options options = WithCallbacks();
   options.checkpoint = R"({"every_steps": 5, "keep": 9})";
   ScriptedCluster cluster(options);
@@ -219,7 +219,7 @@ TEST(TrainingEvaluatorTest, OneThatLeavesIsNotWaitedFor) {
 }
 
 // A checkpoint at which every evaluator dies would else hold the training up for ever.
-TEST(TrainingEvaluatorTest, WhatBringsEvaluatorsDownGoesToTheWorkers) {
+TEST(TrainingEvaluatorTest, ACheckpointThatCrashesEvaluatorsGoesToWorkers) {
   ScriptedCluster cluster(WithCallbacks());
   ScriptedWorker& worker = cluster.Join(0);
   std::vector<std::unique_ptr<ScriptedEvaluator>> evaluators;
@@ -253,7 +253,7 @@ TEST(TrainingEvaluatorTest, OneThatGetsNoFurtherIsLetGo) {
   EXPECT_FALSE(evaluator.final);
 }
 
-TEST(TrainingEvaluatorTest, WhatIsBeingEvaluatedStaysOnDiskAndSoDoesTheBest) {
+TEST(TrainingEvaluatorTest, EvaluatedAndBestCheckpointsStayOnDisk) {
   ScriptedCluster::Options options = WithTestSet();
   options.checkpoint = R"({"every_steps": 2, "keep": 2})";
   options.epochs = 20;
@@ -304,7 +304,7 @@ TEST(TrainingEvaluatorTest, ACheckpointThatIsDamagedIsPassedOver) {
   EXPECT_THAT(evaluator.orders, SizeIs(2));
 }
 
-TEST(TrainingEvaluatorTest, WhatCannotBeReadIsPassedOver) {
+TEST(TrainingEvaluatorTest, AnUnreadableCheckpointIsSkipped) {
   ScriptedCluster cluster(WithTestSet());
   ScriptedEvaluator evaluator(&cluster);
   evaluator.GetReady();
@@ -335,7 +335,7 @@ TEST(TrainingEvaluatorTest, ASecondOneIsNotLetIn) {
   EXPECT_TRUE(third.welcomed);
 }
 
-TEST(TrainingEvaluatorTest, WhoCannotEvaluateThisJobIsToldSo) {
+TEST(TrainingEvaluatorTest, AnEvaluatorUnfitForTheJobIsToldSo) {
   {
     ScriptedCluster cluster(WithTestSet());
     cluster.Join(0);
@@ -386,7 +386,7 @@ TEST(TrainingEvaluatorTest, NonsenseIsRejectedAndHarmsNobody) {
   EXPECT_THAT(worker.leases, Not(IsEmpty()));
 }
 
-TEST(TrainingEvaluatorTest, WhatCannotBeAskedOrReportedSaysNothingOfACheckpoint) {
+TEST(TrainingEvaluatorTest, AFailedRequestSaysNothingOfACheckpoint) {
   ScriptedCluster cluster(WithTestSet());
   ScriptedWorker& worker = cluster.Join(0);
   for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);

@@ -164,7 +164,7 @@ TEST(TrainingMetricsTest, ExactlyOnePhaseIsOneAndAStopIsNotReady) {
   EXPECT_EQ(cluster.run->CheckReady(), absl::FailedPreconditionError("stopping"));
 }
 
-TEST(TrainingMetricsTest, WhatTheRunWaitsForIsCounted) {
+TEST(TrainingMetricsTest, WaitsOfTheRunAreCounted) {
   ScriptedCluster cluster({});
   EXPECT_EQ(Value(cluster, "shoal_waits"), 1) << "a worker";
   cluster.Advance(seconds(2));

@@ -57,7 +57,7 @@ TEST(TrainingRequestsTest, ADrainThatCannotBeIsRejectedWithTheNextStep) {
 }
 
 // It is no worker until its hello.
-TEST(TrainingRequestsTest, WhoHasNotSaidWhoItIsIsNobodyToDrain) {
+TEST(TrainingRequestsTest, AWorkerWithoutAHelloCannotBeDrained) {
   ScriptedCluster cluster({});
   const auto far = std::make_shared<FarEnd>(&cluster.loop, "host", kWorkMethod);
   far->set_callbacks(*cluster.run->Accept(kWorkMethod, far->MakeStream()));
@@ -120,7 +120,7 @@ TEST(TrainingRequestsTest, ACheckpointHasAllThatIsDone) {
 }
 
 // What it has to hold is what is done, not what is leased: a stop takes some of that back.
-TEST(TrainingRequestsTest, WhoAsksBeforeAStopGetsItsCheckpoint) {
+TEST(TrainingRequestsTest, ARequestBeforeAStopGetsItsCheckpoint) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
   const Request first = Checkpoint(&cluster);
@@ -165,7 +165,7 @@ TEST(TrainingRequestsTest, ACallIsOneRequest) {
   EXPECT_TRUE(ask(1).ok());
 }
 
-TEST(TrainingRequestsTest, WhoDoesNotWaitAnyMoreDoesNotCount) {
+TEST(TrainingRequestsTest, ACancelledRequestDoesNotCount) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
   for (int i = 0; i < 70; ++i) {

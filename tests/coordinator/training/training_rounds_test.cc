@@ -100,7 +100,7 @@ TEST(TrainingRoundsTest, AStepThatWasInIsDoneWithoutExamples) {
 }
 
 // Step 0 is in nowhere, and the others wait for its round at the ps, with steps of the next one.
-TEST(TrainingRoundsTest, WhoWaitsForAStepThatWasNeverPushedDoesIt) {
+TEST(TrainingRoundsTest, AWorkerThatAwaitsAnUnpushedStepComputesIt) {
   for (const bool comes_back : {false, true}) {
     ScriptedCluster cluster({.rounds_of = 4});
     ScriptedWorker& liar = cluster.Join(0);

@@ -69,7 +69,7 @@ TEST(TrainingTakeoverTest, AStopSaysWhatIsLostWhereAPsDoesNotAnswer) {
 }
 
 // It finishes what it holds, though it gets nothing new.
-TEST(TrainingTakeoverTest, WhatADrainingWorkerHoldsIsWaitedFor) {
+TEST(TrainingTakeoverTest, StepsOfADrainingWorkerAreAwaited) {
   ScriptedCluster cluster({.ps = 2});
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);
@@ -178,7 +178,7 @@ TEST(TrainingTakeoverTest, TheEndIsStoredWithItsNumberOfSteps) {
 
 // A worker that has lost its coordinator finishes what it holds, and may leave before it finds the
 // next one.
-TEST(TrainingTakeoverTest, WhatIsAppliedAfterTheTakeoverIsKeptToo) {
+TEST(TrainingTakeoverTest, StepsAppliedAfterTheTakeoverAreKeptToo) {
   ScriptedCluster cluster({.ps = 2});
   TakeOverAfterTwoSteps(&cluster);
   for (auto& each : cluster.ps) each->applied.insert(2);
@@ -263,7 +263,7 @@ TEST(TrainingTakeoverTest, WhereNoneIsStoredOneIsDueAtOnce) {
   EXPECT_THAT(cluster.StoredSteps(), SizeIs(1));
 }
 
-TEST(TrainingTakeoverTest, WhatIsAppliedWhileItStopsIsKeptToo) {
+TEST(TrainingTakeoverTest, StepsAppliedWhileItStopsAreKeptToo) {
   ScriptedCluster cluster({});
   TakeOverAfterTwoSteps(&cluster);
   cluster.Advance(seconds(10));

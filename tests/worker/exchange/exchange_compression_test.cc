@@ -112,7 +112,7 @@ TEST_F(ExchangeCompressionTest, AStepThatComesToNothingTakesNoResidual) {
   EXPECT_EQ(second[1], second[0]);
 }
 
-TEST_F(ExchangeCompressionTest, WhatIsNoEncodingEndsTheWorker) {
+TEST_F(ExchangeCompressionTest, AnInvalidEncodingEndsTheWorker) {
   Connect();
   exchange_->PullAll([this] { events_.push_back("pulled"); });
   ExchangePeer::SendValues(ps(0), kTimeline, 0, 1, 0, model_.Filled(0, 0, 1));

@@ -239,7 +239,7 @@ TEST_F(ParameterExchangeTest, AStepThatComesToNothingIsPushedAsThatChunkByChunk)
 }
 
 // What a push would bring is not what the next step is computed from.
-TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
+TEST_F(ParameterExchangeTest, AWorkerThatPullsBeforeStepsPushesWithoutAPull) {
   Make({.pulls_below = 1'000'000});
   Connect();
   PullAll(0.5, 7);
@@ -260,7 +260,7 @@ TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
 }
 
 // At the end of a worker the transport may still be reading.
-TEST_F(ParameterExchangeTest, WhatIsBeingSentKeepsTheGradientsWhereTheyAre) {
+TEST_F(ParameterExchangeTest, GradientsStayInPlaceWhileTheyAreSent) {
   Connect();
   PullAll(0.5, 7);
   BeginStep();
@@ -389,7 +389,7 @@ TEST_F(ValuesCopiedAsideTest, TheStepIsAppliedWhenTheyAreThere) {
 }
 
 // When they come the next step may have begun to read.
-TEST_F(ValuesCopiedAsideTest, WhatAnswersOnceMoreIsNotCopied) {
+TEST_F(ValuesCopiedAsideTest, ARepeatedAnswerIsNotCopied) {
   for (const auto& [i, k] : chunks_) Acknowledge(i, k, 1);
   for (const auto& [i, k] : chunks_) Acknowledge(i, k, 2);
   Copy();
@@ -397,7 +397,7 @@ TEST_F(ValuesCopiedAsideTest, WhatAnswersOnceMoreIsNotCopied) {
   for (const auto& [i, k] : chunks_) ExpectChunk(i, k, 1);
 }
 
-TEST_F(ValuesCopiedAsideTest, WhatIsAnsweredIsNotPushedAgain) {
+TEST_F(ValuesCopiedAsideTest, AnAnsweredGradientIsNotPushedAgain) {
   const auto [i, k] = chunks_[0];
   Acknowledge(i, k, 1);
   Break(i);

@@ -133,7 +133,7 @@ TEST(PayloadCopiesTest, DropWaitsForEachThatIsRunning) {
   }
 }
 
-TEST(PayloadCopiesTest, WhatHasNotBegunWhenDroppedNeverDoes) {
+TEST(PayloadCopiesTest, ACopyDroppedBeforeItBeginsNeverBegins) {
   Event release;
   LoopWithThreads loop;
   PayloadCopies copies(&loop);

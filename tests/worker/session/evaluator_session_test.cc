@@ -181,7 +181,7 @@ TEST_F(EvaluatorSessionTest, AnotherOrderTakesThePlaceOfTheOneAtHand) {
 }
 
 // The next coordinator's numbers may be the same.
-TEST_F(EvaluatorSessionTest, WhatWasBegunIsVoidWithTheStream) {
+TEST_F(EvaluatorSessionTest, ABegunEvaluationIsVoidWithTheStream) {
   GetReady();
   Evaluate(1);
   ServeValues(3);
@@ -281,7 +281,7 @@ TEST_F(EvaluatorSessionTest, ACoordinatorThatDoesNotHearItIsNotWaitedFor) {
   ASSERT_TRUE(over_.has_value());
 }
 
-TEST_F(EvaluatorSessionTest, WhatIsWrongHereIsSaidAndEndsIt) {
+TEST_F(EvaluatorSessionTest, ALocalErrorIsReportedAndEndsIt) {
   Welcome();
   computer_.FinishPrepare(absl::NotFoundError("no such file: test.idx"));
   TakeReports();

@@ -107,7 +107,7 @@ TEST_F(WorkerSessionArrivalTest, AStepIsBegunOnTheFirstChunk) {
   EXPECT_THAT(computer_.missing_at_begin, IsEmpty());
 }
 
-TEST_F(WorkerSessionArrivalTest, WhoDoesNotBeginEarlyIsGivenTheStepWhenAllIsThere) {
+TEST_F(WorkerSessionArrivalTest, AStepThatDoesNotBeginEarlyBeginsWithAllValues) {
   computer_.begins_early = false;
   LeaseOfRound(6, 1, 6, 3);
   TakePulls();
@@ -262,7 +262,7 @@ TEST_F(WorkerSessionArrivalTest, SaysThatItWaits) {
   EXPECT_FALSE(reports[0].waiting().computing());
 }
 
-TEST_F(WorkerSessionArrivalTest, WhatItWaitsIsNoTimeOfComputing) {
+TEST_F(WorkerSessionArrivalTest, WaitingIsNoTimeOfComputing) {
   const auto phase = [this](const char* name) {
     return SampleValue(*session_, "shoal_worker_phase_seconds_total", {name});
   };

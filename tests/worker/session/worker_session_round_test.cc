@@ -131,7 +131,7 @@ TEST_F(WorkerSessionRoundTest, AfterARejectionTheValuesArePulledAnew) {
   EXPECT_THAT(asked_versions_, testing::AllOf(testing::Not(IsEmpty()), Each(6)));
 }
 
-TEST_F(WorkerSessionRoundTest, WhatWasInIsReportedOverALaterStream) {
+TEST_F(WorkerSessionRoundTest, AnAppliedStepIsReportedOverALaterStream) {
   GetReady();
   complete_below_ = 9;
   LeaseOfRound(8, 1, 6, 3);

@@ -191,7 +191,7 @@ TEST_F(WorkerSessionTest, AFileWhoseNameIsNotUtf8IsNamedInItsReason) {
   ExpectLeaving("a\\xff.png", true);
 }
 
-TEST_F(WorkerSessionTest, WhoComputesIsToldOfAnswersToPushes) {
+TEST_F(WorkerSessionTest, TheComputerIsToldOfAnswersToPushes) {
   StartStep(7);
   computer_.FinishChunks();
   EXPECT_EQ(computer_.arrived, 0);
@@ -330,7 +330,7 @@ TEST_F(WorkerSessionTest, SaysOnceThatTheCoordinatorIsBack) {
   EXPECT_THAT(log, Contains(HasSubstr("chief:1 after 3 s")).Times(1));
 }
 
-TEST_F(WorkerSessionTest, WhatIsReportedLaterIsForgottenWithItsTimeline) {
+TEST_F(WorkerSessionTest, ALateReportIsForgottenWithItsTimeline) {
   StartStep(7);
   LoseCoordinator();
   FinishStep();

@@ -10,7 +10,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
-TEST(WorkerStatsTest, WhatIsNeitherInputNorComputeIsPush) {
+TEST(WorkerStatsTest, TimeThatIsNeitherInputNorComputeIsPush) {
   WorkerStats stats;
   stats.StepDone(
       {.examples = 16, .input_wait_us = 2000000, .compute_us = 3000000, .batches_ready = 4},

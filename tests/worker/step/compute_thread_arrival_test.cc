@@ -201,7 +201,7 @@ TEST_F(ComputeThreadArrivalTest, NothingIsSaidOfAStepBeforeAllIsThere) {
 }
 
 // The loop brings what they would wait for; and a cancelled step says nothing of the next.
-TEST_F(ComputeThreadArrivalTest, WhatIsComputedOnTheLoopDoesNotBeginEarly) {
+TEST_F(ComputeThreadArrivalTest, AStepOnTheLoopDoesNotBeginEarly) {
   short_step_ = std::chrono::hours(1);
   create_runner_ = ModelRunner::Create;
   NewComputer(nullptr);

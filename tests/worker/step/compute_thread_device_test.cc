@@ -87,7 +87,7 @@ TEST_F(ComputeThreadDeviceTest, ABatchThatDoesNotFitEndsThePreparation) {
 }
 
 // A step has but the time of a lease, and a program may take longer to make.
-TEST_F(ComputeThreadDeviceTest, WhatStepsRunIsMadeBeforeTheFirst) {
+TEST_F(ComputeThreadDeviceTest, ProgramsAreMadeBeforeTheFirstStep) {
   for (const auto& [micro_batch_size, programs] :
        {std::pair<int64_t, std::vector<int64_t>>(0, {8, 16}), {12, {8, 4, 12}}, {5, {3, 5, 1}}}) {
     SCOPED_TRACE(micro_batch_size);

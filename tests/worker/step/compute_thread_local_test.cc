@@ -155,7 +155,7 @@ TEST_F(ComputeThreadLocalTest, FragmentsAreExchangedWhileTheStepIsComputed) {
 }
 
 // With next to no rate next to nothing is pushed, whatever the others do.
-TEST_F(ComputeThreadLocalTest, WhatOthersHaveComeToIsNoDifferenceOfThisWorker) {
+TEST_F(ComputeThreadLocalTest, ProgressOfOthersIsNoDifferenceOfThisWorker) {
   Job job = LocalJob();
   job.strategy.fragments = 3;
   job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1e-12}})";
@@ -173,7 +173,7 @@ TEST_F(ComputeThreadLocalTest, WhatOthersHaveComeToIsNoDifferenceOfThisWorker) {
 }
 
 // So does a momentum of the worker's own, of the strategy async.
-TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases) {
+TEST_F(ComputeThreadLocalTest, KeptValuesEndWithTheTimelineNotWithLeases) {
   Job with_momentum = small_.Load();
   with_momentum.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 0.01}})";
   with_momentum.strategy.worker_momentum = 0.9;

@@ -455,7 +455,7 @@ TEST_F(ComputeThreadTest, EndsWhileItComputes) {
 }
 
 // As an evaluator has it: the training data may be on other machines.
-TEST_F(ComputeThreadTest, WhatOnlyEvaluatesNeedsNoTrainingData) {
+TEST_F(ComputeThreadTest, AnEvaluatorNeedsNoTrainingData) {
   const Job job = small_.Load();
   ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
   const auto whole = Evaluate(0);

@@ -69,7 +69,7 @@ class InnerOptimizerTest : public testing::Test {
   std::optional<InnerOptimizer> inner_;
 };
 
-TEST_F(InnerOptimizerTest, WhatIsPushedIsHowFarTheValuesWentDown) {
+TEST_F(InnerOptimizerTest, APushIsTheDecreaseOfTheValues) {
   Make(R"({"class_name": "SGD", "config": {"learning_rate": 0.5}})");
   const std::vector<float> parameters = Random(), first = Random(), second = Random();
   std::vector<float> pushed = Step(parameters, {first, second});
@@ -101,7 +101,7 @@ TEST_F(InnerOptimizerTest, OneSampleDoesWhatThoseOfTheBatchesDoOneByOne) {
 
 // Of two chunks, the second of which is exchanged a batch later, while the answer to the first is
 // on its way. Others have moved both meanwhile.
-TEST_F(InnerOptimizerTest, WhatIsComputedWhileAnAnswerIsAwaitedIsInTheNextExchange) {
+TEST_F(InnerOptimizerTest, UpdatesDuringAnExchangeAreInTheNextOne) {
   Make(R"({"class_name": "SGD", "config": {"learning_rate": 0.5}})", R"("sgd")",
        /*by_chunks=*/true);
   const Chunk first = {.size = 2, .pieces = {{kKernel, 0, 0, 2}}};
@@ -192,7 +192,7 @@ TEST_F(InnerOptimizerTest, GradientsAndDifferencesAreClipped) {
   EXPECT_THAT(Part(twice, kKernel), Each(0.75f));
 }
 
-TEST_F(InnerOptimizerTest, WhatIsExcludedDoesNotDecay) {
+TEST_F(InnerOptimizerTest, ExcludedVariablesDoNotDecay) {
   const std::vector<float> ones(layout_.size, 1), zeros(layout_.size);
   Make(R"({"class_name": "SGD", "config": {"learning_rate": 1, "weight_decay": 0.25}})");
   EXPECT_FLOAT_EQ(Step(ones, {zeros})[0], 0.25);

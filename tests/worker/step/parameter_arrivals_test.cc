@@ -84,7 +84,7 @@ TEST_F(ParameterArrivalsTest, AVariableIsThereWithTheLastOfItsPieces) {
   }
 }
 
-TEST_F(ParameterArrivalsTest, WhatIsNotMissingIsNotWaitedFor) {
+TEST_F(ParameterArrivalsTest, PresentParametersAreNotAwaited) {
   ParameterArrivals arrivals(model_.shard_map, {{0, 0}});
   for (int variable = 0; variable < 3; ++variable) {
     if (HasPieceOf(variable, {0, 0})) continue;
@@ -95,7 +95,7 @@ TEST_F(ParameterArrivalsTest, WhatIsNotMissingIsNotWaitedFor) {
   EXPECT_TRUE(arrivals.AwaitAll().ok());
 }
 
-TEST_F(ParameterArrivalsTest, WhoeverWaitsHearsThatTheyDoNotCome) {
+TEST_F(ParameterArrivalsTest, WaitersHearThatParametersDoNotCome) {
   ParameterArrivals arrivals(model_.shard_map, all_);
   std::thread computes([&] { EXPECT_TRUE(absl::IsCancelled(arrivals.Await(0))); });
   arrivals.Cancel();

@@ -29,7 +29,7 @@ TEST(PrintableTest, BytesThatAreNotUtf8AreShown) {
   EXPECT_EQ(Printable("\xed\xa0\x80", 100), "\\xed\\xa0\\x80") << "half of UTF-16";
 }
 
-TEST(PrintableTest, WhatIsLongIsCut) {
+TEST(PrintableTest, ALongTextIsCut) {
   EXPECT_EQ(Printable("12345", 5), "12345");
   EXPECT_EQ(Printable("123456", 5), "12345... (1 bytes more)");
   EXPECT_EQ(Printable("1234ß", 5), "1234... (2 bytes more)") << "not in a character";

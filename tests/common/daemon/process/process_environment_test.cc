@@ -77,7 +77,7 @@ TEST(ProcessEnvironmentTest, StartsItselfAgainWithThePassivePolicy) {
   EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
-TEST(ProcessEnvironmentTest, WhatIsOpenedNextIsNoStandardDescriptor) {
+TEST(ProcessEnvironmentTest, TheNextFileGetsNoStandardDescriptor) {
   const pid_t child = fork();
   if (child == 0) {
     close(STDIN_FILENO);

@@ -22,7 +22,7 @@ TEST(KerasErrorsTest, NotAModel) {
               {"$.config.input_layers"});
 }
 
-TEST(KerasErrorsTest, Bombs) {
+TEST(KerasErrorsTest, DeepNestingIsRejected) {
   ExpectError(std::string(100000, '['), kInvalid, {});
   ExpectError(std::string(100000, '[') + std::string(100000, ']'), kInvalid, {"deep"});
   std::string objects;
@@ -66,7 +66,7 @@ TEST(KerasErrorsTest, LayersAndModels) {
                 {"/config/layers", "none", kInvalid, {"$.config.layers: "}}});
 }
 
-TEST(KerasErrorsTest, Inputs) {
+TEST(KerasErrorsTest, AWrongInputIsNamed) {
   ExpectErrors(
       Cnn(),
       {{"/config/layers/0/config/batch_shape",

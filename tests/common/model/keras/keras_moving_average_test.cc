@@ -53,7 +53,7 @@ TEST(KerasMovingAverageTest, AStepPushesTheStatisticsOfItsBatch) {
 }
 
 // As in Keras: it computes as in inference then, also while what is around it trains.
-TEST(KerasMovingAverageTest, WhatIsNotTrainableIsFrozen) {
+TEST(KerasMovingAverageTest, AnUntrainableLayerIsFrozen) {
   Json layer = BatchNormModel({{"trainable", false}});
   const TrainingGraph training = BuildClassifier(Parse(layer).graph);
   const std::map<std::string, int> at = Indices(training.graph);

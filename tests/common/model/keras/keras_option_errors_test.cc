@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(KerasOptionErrorsTest, Options) {
+TEST(KerasOptionErrorsTest, AWrongOptionIsNamed) {
   const std::string conv = "$.config.layers[1].config.";
   const std::string dense = "$.config.layers[5].config.";
   ExpectErrors(

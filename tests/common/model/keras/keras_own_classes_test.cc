@@ -117,7 +117,7 @@ TEST(KerasOwnClassesTest, AFunctionOfOnesOwnIsRejected) {
 }
 
 // The name alone stands in older files, and in those that people write.
-TEST(KerasOwnClassesTest, WhatKerasWritesOfItsOwnIsRead) {
+TEST(KerasOwnClassesTest, ClassesOfKerasAreRead) {
   const Json model = LayerNormModel();
   for (const Json& module : {Json("keras.layers"), Json("tensorflow.python.keras.layers")}) {
     Json of_keras = model;

@@ -25,7 +25,7 @@ const OpType& OpAt(const KerasModel& model, size_t node) {
   return dynamic_cast<const OpType&>(*model.graph.nodes().at(node).op);
 }
 
-TEST(KerasSequentialTest, Conv2D) {
+TEST(KerasSequentialTest, Conv2DIsReadWithItsOptions) {
   const KerasModel model = OnImages("Conv2D", {{"filters", 6},
                                                {"kernel_size", {3, 5}},
                                                {"strides", 2},
@@ -81,7 +81,7 @@ TEST(KerasSequentialTest, ShapesOfFlattenAndReshape) {
       (Shape{kBatch, 1}));
 }
 
-TEST(KerasSequentialTest, Dropout) {
+TEST(KerasSequentialTest, DropoutOfRateZeroHasNoOp) {
   const KerasModel model = Parse(SequentialJson(
       {nullptr, 4}, {LayerJson("Dropout", "one", {{"rate", 0.25}, {"seed", nullptr}}),
                      LayerJson("Dropout", "none", {{"rate", 0}}),

@@ -155,7 +155,7 @@ TEST_F(ComputeDeviceTest, AGpuThatIsAskedForByNameIsTakenAndMayBeShared) {
 }
 
 // The name of a socket has an end.
-TEST_F(ComputeDeviceTest, WhatCannotBeClaimedIsUsedAllTheSame) {
+TEST_F(ComputeDeviceTest, AGpuThatCannotBeClaimedIsStillUsed) {
   claims_ = std::string(200, 'x');
   const auto device = Choose("auto", Machine(1));
   ASSERT_TRUE(device.ok()) << device.status();
@@ -243,7 +243,7 @@ TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRejectedByName) {
               HasSubstr("names several devices; expected one"));
 }
 
-TEST_F(ComputeDeviceTest, WhoOnlyAsksWhetherAGpuIsHereClaimsNone) {
+TEST_F(ComputeDeviceTest, AskingWhetherAGpuIsHereClaimsNone) {
   int surveys = 0;
   const auto survey = [&surveys] {
     ++surveys;

@@ -235,7 +235,7 @@ TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
 
 // The second run of a program records what the first was given, and from then on it is played, with
 // other parameters, batches and steps, in any order that the events allow.
-TEST_F(DeviceBackendTest, WhatIsComputedIsRecordedOnceAndPlayed) {
+TEST_F(DeviceBackendTest, ARunIsRecordedOnceAndPlayed) {
   const Graph model = SmallModel();
   const auto reference = MakeReference(model);
   const size_t size = reference->layout().size;
@@ -275,7 +275,7 @@ TEST_F(DeviceBackendTest, WhatIsComputedIsRecordedOnceAndPlayed) {
   }
 }
 
-TEST_F(DeviceBackendTest, WhatLiesOnTheDeviceIsNoMemoryOfTheMachine) {
+TEST_F(DeviceBackendTest, DeviceMemoryIsNoMemoryOfTheMachine) {
   const auto runner = MakeRunner(Options(SmallModel()), 0);
   const auto memory = runner->MemoryOfBatch(3);
   ASSERT_TRUE(memory.ok()) << memory.status();
@@ -308,7 +308,7 @@ TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRejectedWithOneThatDoes) {
 }
 
 // They are computed in parts, too.
-TEST_F(DeviceBackendTest, WhatDoesNotFitIsRejectedInEachMode) {
+TEST_F(DeviceBackendTest, AModelThatDoesNotFitIsRejectedInEachMode) {
   using Compute = std::function<absl::Status(GraphRunner&, const Batch&)>;
   const std::vector<float> parameters = Parameters(*MakeReference(SmallModel()));
   const Compute evaluate = [&](GraphRunner& runner, const Batch& batch) {
@@ -334,7 +334,7 @@ TEST_F(DeviceBackendTest, WhatDoesNotFitIsRejectedInEachMode) {
 }
 
 // By who has used another one since.
-TEST_F(DeviceBackendTest, WhatIsOfADeviceIsGivenBackToIt) {
+TEST_F(DeviceBackendTest, ObjectsOfADeviceAreGivenBackToIt) {
   auto runner = MakeRunner(Options(SmallModel()), 0);
   const RandomBatch data(random_, SmallModel(), *kSparse, 3);
   const std::vector<float> parameters = Parameters(*runner);
@@ -511,7 +511,7 @@ TEST_F(DeviceBackendTest, AFailureLeavesNothingThatRuns) {
   EXPECT_TRUE(device_->idle());
 }
 
-TEST_F(DeviceBackendTest, WhatCannotBeRecordedIsGivenStepByStepWithAWord) {
+TEST_F(DeviceBackendTest, AnUnrecordableRunGoesStepByStepWithAWarning) {
   ModelBuilding model({kBatch, 2});
   const Graph graph = model.Dense(6).Dense(4).Build();
   const std::vector<float> x = {1, 2, 3, 4}, y = {3, 1};

@@ -49,7 +49,7 @@ class ArrivingParametersTest : public BackendSuite {
 };
 
 // Runs on a device are played from the third on where all is there, and go on to be.
-TEST_P(ArrivingParametersTest, WhatIsReadIsAwaitedOnce) {
+TEST_P(ArrivingParametersTest, EachReadParameterIsAwaitedOnce) {
   for (const int64_t micro_batch_size : {0, 2}) {
     GraphRunner::Options options = OptionsOf(SmallModel());
     options.micro_batch_size = micro_batch_size;
@@ -74,7 +74,7 @@ TEST_P(ArrivingParametersTest, WhatIsReadIsAwaitedOnce) {
   }
 }
 
-TEST_P(ArrivingParametersTest, WhatDoesNotComeEndsTheRun) {
+TEST_P(ArrivingParametersTest, MissingParametersEndTheRun) {
   const auto runner = MakeRunner(OptionsOf(SmallModel()));
   const ModelLayout& layout = runner->layout();
   const RandomBatch data(random_, SmallModel(), *kSparse, 5);

@@ -44,7 +44,7 @@ TEST_F(FittingBatchTest, ItIsNoneWhereNotOneFits) {
 }
 
 // Of memory that is rounded up, or shared out otherwise for some sizes, it fits and is near.
-TEST_F(FittingBatchTest, WhatIsFoundFits) {
+TEST_F(FittingBatchTest, TheFoundBatchFits) {
   const auto bytes_of = [](int64_t examples) {
     return (1000 + 7 * examples + (examples % 3) * 11) / 512 * 512 + 512;
   };

@@ -328,7 +328,7 @@ TEST(BatchSourceTest, TheNextStepIsSeenWhereItIsPrepared) {
 }
 
 // Who sees it reads it while others forget it, and its memory is none for other batches.
-TEST(BatchSourceTest, WhatIsSeenStaysThoughItIsForgotten) {
+TEST(BatchSourceTest, ASeenBatchStaysAfterItIsForgotten) {
   const auto dataset = std::make_shared<FakeDataset>(100);
   BatchSource::Options options = MakeOptions(dataset, 1, 1, /*shuffle=*/false);
   options.prefetch = 2;

@@ -137,7 +137,7 @@ TEST_F(DatasetTest, CountsThatDifferAreBothNamed) {
                                 {Path("images"), "3 examples", Path("labels"), "2 labels"}));
 }
 
-TEST_F(DatasetTest, WhatIsNoFileIsNamed) {
+TEST_F(DatasetTest, APathThatIsNoFileIsNamed) {
   Write("labels", Labels());
   const auto error = [&](const std::string& name) {
     return OpenDataset({.images = Path(name), .labels = Path("labels")}, {{.shape = {2, 2}}})

@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Places, CachedDatasetTest,
                          testing::Values(CachedDataset::Place::kMemory,
                                          CachedDataset::Place::kDisk));
 
-TEST(CachedDatasetTest, WhatHasNoRoomIsRejectedAtTheBeginning) {
+TEST(CachedDatasetTest, ADatasetWithoutRoomIsRejectedAtTheStart) {
   for (const auto place : {CachedDataset::Place::kMemory, CachedDataset::Place::kDisk}) {
     for (const uint64_t examples : {uint64_t{1} << 50, uint64_t{1} << 62}) {
       const auto made = CachedDataset::Make(std::make_unique<NumbersDataset>(examples), place);
@@ -249,7 +249,7 @@ TEST_F(FeaturesTest, NamesOnOneSideOnlyAreAllNamed) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(FeaturesTest, WhatIsNoIntegerIsNamed) {
+TEST_F(FeaturesTest, AValueThatIsNoIntegerIsNamed) {
   const auto dataset =
       Open({{"user", {1}, FeatureType::kInteger}, {"page", {2}, FeatureType::kInteger}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
@@ -269,7 +269,7 @@ TEST_F(FeaturesTest, WhatIsNoIntegerIsNamed) {
   EXPECT_FALSE(CheckValues(rows, std::vector<float>{-1, 0}).ok());
 }
 
-TEST_F(FeaturesTest, WhatIsNotFiniteIsNamed) {
+TEST_F(FeaturesTest, AValueThatIsNotFiniteIsNamed) {
   const Feature feature{"x", {3}};
   EXPECT_TRUE(CheckValues(feature, std::vector<float>{-3e38f, 0.5, 1e-40f}).ok());
   for (const float bad : {NAN, INFINITY, -INFINITY}) {

@@ -35,7 +35,7 @@ TEST(MemoryBudgetTest, NoMoreIsTakenThanThereIs) {
 }
 
 // A large piece would otherwise wait for as long as others take small ones.
-TEST(MemoryBudgetTest, WhoAsksForAllOfItComesToItsTurn) {
+TEST(MemoryBudgetTest, ARequestForAllOfItComesToItsTurn) {
   MemoryBudget budget(10);
   std::atomic<bool> done = false;
   std::vector<std::thread> others;

@@ -98,7 +98,7 @@ TEST(NpyFormatTest, ReadsOtherSpellingsOfTheDict) {
   EXPECT_EQ(header->shape, (Shape{7}));
 }
 
-TEST(NpyFormatTest, WhatIsNotReadIsRejectedByName) {
+TEST(NpyFormatTest, AnUnsupportedTypeIsRejectedByName) {
   const std::string fortran =
       NpyHeader(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4), }");
   EXPECT_EQ(CodeOf(fortran), absl::StatusCode::kUnimplemented);

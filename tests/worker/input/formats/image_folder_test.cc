@@ -174,7 +174,7 @@ TEST_F(ImageFolderTest, LinksInACircleAreBadConfiguration) {
               FailsWith(absl::StatusCode::kInvalidArgument, {Path("circle") + ": "}));
 }
 
-TEST_F(ImageFolderTest, WhatIsNoSuchFolderIsNamed) {
+TEST_F(ImageFolderTest, AnUnsuitableFolderIsNamed) {
   source_.paths = {Path("missing")};
   EXPECT_THAT(ErrorOfOpening(), FailsWith(absl::StatusCode::kNotFound, {Path("missing")}));
   source_.paths = {Path("set/a")};

@@ -218,7 +218,7 @@ TEST_F(TfRecordTest, ManySmallValuesTakeNoMemory) {
 }
 
 // Its key x has as many numbers as nobody wants, and its label could be read.
-TEST_F(TfRecordTest, WhatStandsInForADamagedExampleIsOfTheSameSubset) {
+TEST_F(TfRecordTest, ASubstituteForADamagedExampleIsOfItsSubset) {
   SendLogTo([](const std::string&, const LogFields&) {});
   source_.test_split = 0.3;
   source_.subset = "test";

@@ -40,7 +40,7 @@ TEST_F(ContactSheetTest, ValuesUpToOneAreStretched) {
   EXPECT_EQ(signed_values.pixels, (std::vector<uint8_t>{128, 191, 255, 0}));
 }
 
-TEST_F(ContactSheetTest, WhatIsNoPictureIsRejected) {
+TEST_F(ContactSheetTest, AnInputWithoutPicturesIsRejected) {
   const std::vector<float> values(8);
   EXPECT_THAT(std::string(DrawContactSheet(values, {8}).status().message()), HasSubstr("(8,)"));
   EXPECT_FALSE(DrawContactSheet(values, {2, 2, 2}).ok());

@@ -49,7 +49,7 @@ Trial Try(const ConvolutionGraph& graph) {
   return trial;
 }
 
-TEST(ConvolutionCheckTest, WhatIsComputedByTheGraphIsRight) {
+TEST(ConvolutionCheckTest, TheGraphComputesRightValues) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
   std::mt19937_64 random(seed);

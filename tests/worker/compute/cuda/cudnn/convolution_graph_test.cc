@@ -67,7 +67,7 @@ TEST(ConvolutionGraphTest, DilationReachesFurther) {
   EXPECT_THAT(graph.padding_after, ElementsAre(2, 3));
 }
 
-TEST(ConvolutionGraphTest, WhatFollowsIsComputedOfFloatsInNoMemory) {
+TEST(ConvolutionGraphTest, FollowingOpsReadFloatsThatAreNotStored) {
   const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEnding::kBiasAndRelu);
   ASSERT_EQ(graph.after.size(), 2u);
   const Pointwise &bias = graph.after[0], &relu = graph.after[1];

@@ -189,7 +189,7 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   EXPECT_EQ(again->config(), plan->config());
 }
 
-TEST_F(CudnnEnginesTest, WhatComputesSomethingElseIsNotTaken) {
+TEST_F(CudnnEnginesTest, AnEngineWithWrongResultsIsNotTaken) {
   const ConvolutionGraph graph = Layer(Pass::kForward);
   const SamplePlaces places(graph.written().elements());
   ConvolutionPlanner::Options options = Options();
@@ -219,7 +219,7 @@ TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
 
 // Whatever the file says: of an engine that is not there, and of one that a job without TF32 must
 // not have.
-TEST_F(CudnnEnginesTest, WhatIsKeptAndNotAllowedIsNotTaken) {
+TEST_F(CudnnEnginesTest, AKeptEngineThatIsNotAllowedIsNotTaken) {
   const ConvolutionGraph graph = Layer(Pass::kForward, ComputeDtype::kFloat32);
   const auto tf32 = Plan(graph, {.tf32 = true});
   ASSERT_TRUE(tf32.ok()) << tf32.status();

@@ -132,7 +132,7 @@ TEST_F(PlainConvolutionsTest, NothingIsMeasuredOfBatchesWhoseSizeAloneIsAsked) {
 }
 
 // By who has used another device since.
-TEST_F(PlainConvolutionsTest, WhatLibrariesHoldOfADeviceIsGivenBackToIt) {
+TEST_F(PlainConvolutionsTest, LibrariesGiveTheirDeviceObjectsBack) {
   auto device = std::make_unique<FakeDevice>(1);
   auto held = device->NewEvent();
   ASSERT_TRUE(held.ok());

@@ -189,7 +189,7 @@ TEST_P(NormalizationKernelsTest, AZeroGradientShowsWhatIsNotFinite) {
 
 // The result too, which has overflowed: its gradient is to be seen by the check for what is not
 // finite.
-TEST_P(NormalizationKernelsTest, WhatIsNotClampedPassesAnyGradient) {
+TEST_P(NormalizationKernelsTest, AnUnclampedValuePassesAnyGradient) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   for (const float y : {kInfinite, -kInfinite, std::nanf("")}) {
     EXPECT_TRUE(Clamp{}.Passes(y)) << y;

@@ -103,7 +103,7 @@ TEST_F(NcclSumsTest, EachRankBeginsOnItsOwnDevice) {
 }
 
 // A rank waits for another's part, whose GPU or link fails.
-TEST_F(NcclSumsTest, WhatFailsWhenASumWasTakenIsFoundByWhoWaitsForIt) {
+TEST_F(NcclSumsTest, AFailureOfATakenSumReachesItsWaiter) {
   const auto sums = Create({3, 1});
   ASSERT_TRUE(sums.ok()) << sums.status();
   std::vector<float> gradients = {1};

@@ -190,7 +190,7 @@ TEST_F(ChoiceTest, AnUnknownCachedChoiceIsMeasuredAgain) {
   EXPECT_EQ(compared(), 2);
 }
 
-TEST_F(ChoiceTest, WhatCannotBeMeasuredIsAProduct) {
+TEST_F(ChoiceTest, AnUnmeasurableConvolutionIsAProduct) {
   EXPECT_EQ(*TakesTheProduct({}, absl::ResourceExhaustedError("no memory")), true);
 }
 
@@ -200,7 +200,7 @@ TEST_F(ChoiceTest, NothingIsMeasuredForAnEvaluation) {
   EXPECT_EQ(measured_, 0);
 }
 
-TEST_F(ChoiceTest, WhatOthersDoNotComputeIsAProduct) {
+TEST_F(ChoiceTest, AConvolutionThatOthersLackIsAProduct) {
   EXPECT_EQ(*TakesTheProduct(absl::UnimplementedError("none"), 1.0), true);
 }
 
@@ -209,7 +209,7 @@ TEST_F(ChoiceTest, AnErrorOfOthersIsAnError) {
             absl::InternalError("lost"));
 }
 
-TEST_F(ChoiceTest, WhatNoProductComputesOthersDo) {
+TEST_F(ChoiceTest, OthersComputeAConvolutionThatIsNoProduct) {
   products_ = std::make_unique<NoProducts>();
   for (const bool trains : {false, true}) {
     EXPECT_EQ(*TakesTheProduct({}, 3.0, trains), false);
@@ -217,7 +217,7 @@ TEST_F(ChoiceTest, WhatNoProductComputesOthersDo) {
   }
 }
 
-TEST_F(ChoiceTest, WhatNobodyComputesIsUnimplemented) {
+TEST_F(ChoiceTest, AConvolutionThatNobodyComputesIsUnimplemented) {
   products_ = std::make_unique<NoProducts>();
   EXPECT_EQ(TakesTheProduct(absl::UnimplementedError("none"), 1.0).status(),
             absl::UnimplementedError("none"));

@@ -356,7 +356,7 @@ TEST_F(MirroredDevicesTest, AnErrorOfOneNamesItAndComesWhenAllHaveEnded) {
   }
 }
 
-TEST_F(MirroredDevicesTest, WhatIsWrongWithTheBatchIsSaidOfTheWholeBatch) {
+TEST_F(MirroredDevicesTest, AnErrorNamesPlacesOfTheWholeBatch) {
   const auto runner = Make();
   const RandomBatch data(random_, model_, *kSparse, 6);
   std::vector<float> parameters(runner->layout().size), gradients(parameters.size());
