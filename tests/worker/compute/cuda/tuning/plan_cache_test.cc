@@ -180,7 +180,7 @@ TEST_F(PlanCacheTest, SaysOnceThatItCannotBeWritten) {
   EXPECT_EQ(cache.Find(Key()), kChoice);
 }
 
-TEST_F(PlanCacheTest, AnUnreadableEntryIsNotUsed) {
+TEST_F(PlanCacheTest, AnUnreadableFileIsNotUsed) {
   PlanCache cache(directory_.path());
   EXPECT_THAT(cache.warning(), HasSubstr(directory_.path()));
   EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
