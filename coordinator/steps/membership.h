@@ -120,7 +120,7 @@ class Membership {
   std::map<int, Record> records_;
   std::optional<proto::WorkerOrder> job_done_;
   std::set<int> notified_;  // indices of workers that were sent job_done_
-  uint64_t went_ = 0;   // workers that have gone, those that came back included
+  uint64_t went_ = 0;       // workers that have gone, those that came back included
 };
 
 // "preparing", "up", "draining", "lost", "left".

@@ -168,7 +168,7 @@ void ControlService::Reject(const SessionPtr& session, uint64_t term, const std:
   rejected->set_term(term);
   *rejected->mutable_holder() = holder_.claimant();
   rejected->set_silent_ms(static_cast<uint64_t>((state_->loop->Now() - holder_.last_command()) /
-                                               std::chrono::milliseconds(1)));
+                                                std::chrono::milliseconds(1)));
   session->Send(reply);
 }
 

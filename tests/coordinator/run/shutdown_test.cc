@@ -27,9 +27,9 @@ class ShutdownTest : public RunPartsTest {
     checkpoint_ = WriteSmallCheckpoint(&store_, 1, 20);
   }
   void BeginToLead() {
-    lease_.Acquire({}, [](const absl::Status&) {});
+    parts_->lock->Acquire({}, [](const absl::Status&) {});
     loop_.RunUntilIdle();
-    ASSERT_TRUE(lease_.leading());
+    ASSERT_TRUE(parts_->lock->leading());
   }
   bool ModelIsThere() const {
     return std::filesystem::exists(RunPaths{directory_.path()}.model() + "/model.safetensors");
