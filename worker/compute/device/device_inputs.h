@@ -12,7 +12,7 @@
 #include "worker/compute/device/growing_device_memory.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/program/run_context.h"
-#include "worker/compute/runner/input_values.h"
+#include "worker/compute/program/input_values.h"
 
 namespace shoal {
 

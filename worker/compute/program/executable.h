@@ -11,8 +11,8 @@
 #include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program/arriving_parameters.h"
+#include "worker/compute/program/batch.h"
 #include "worker/compute/program/run_context.h"
-#include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 
