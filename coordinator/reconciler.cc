@@ -117,7 +117,8 @@ void Reconciler::LimitLeases() {
 // 7. Serve the workers.
 void Reconciler::Serve(Wakeup::Cause cause, const std::set<StepDispatcher::WorkerKey>& reported) {
   if (cause == Wakeup::Cause::kFacts) {
-    for (Worker* worker : parts_.membership->Ready()) parts_.scheduler->Offer(*worker);
+    // All of them: a worker that drains gives up its share.
+    for (const auto& [key, worker] : parts_.membership->workers()) parts_.scheduler->Offer(*worker);
   } else {
     for (const StepDispatcher::WorkerKey key : reported) {
       const auto worker = parts_.membership->workers().find(key);

@@ -217,7 +217,10 @@ std::string RunView::EvaluatorsPart() const {
 
 std::vector<std::string> RunView::Waiting() const {
   if (parts_.shutdown->phase() == Shutdown::Phase::kDismissingEvaluator)
-    return {EvaluatorsPart() + ": the job ends when the last checkpoint is evaluated"};
+    return {EvaluatorsPart() +
+            (parts_.shutdown->failure().empty()
+                 ? ": the job ends when the last checkpoint is evaluated"
+                 : ": the job has failed, and ends once the evaluator is told, within 5 s")};
   std::vector<std::string> lines = parts_.fleet->Waiting();
   const Time now = now_;
   if (const std::string holder = parts_.lock->Waiting(); !holder.empty()) lines.push_back(holder);
@@ -243,10 +246,10 @@ std::vector<std::string> RunView::Waiting() const {
   const bool is_final = parts_.drain->not_written_since().has_value() ||
                         (all_done && parts_.scheduler->steps().finished());
   if (!parts_.history->last_read().ok()) {
-    lines.push_back(absl::StrCat("the results of earlier epochs to be read (",
-                                 parts_.history->last_read().message(),
-                                 "), before which no checkpoint is written; retried every ",
-                                 WholeSeconds(CsvWriter::kRetryReadAfter), " s"));
+    lines.push_back(absl::StrCat(
+        "the results of earlier epochs to be read (", parts_.history->last_read().message(),
+        "); until then only a stop or a ps that leaves gets a checkpoint; retried every ",
+        WholeSeconds(CsvWriter::kRetryReadAfter), " s"));
   }
   if (all_done && !parts_.history->last_write().ok() && parts_.awaits_results()) {
     lines.push_back(absl::StrCat("the epoch's result to be written (",

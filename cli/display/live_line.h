@@ -21,7 +21,7 @@ std::string FormatProgressLine(const proto::StatusReply& status);
 // The same without the reason for a wait; empty if nothing is known yet.
 std::string FormatProgress(const proto::StatusReply& status);
 
-// Formats a checkpoint error: "the last checkpoint failed: disk full; the job goes on with
+// Formats a checkpoint error: "the last checkpoint failed: disk full; the job continues with
 // DIRECTORY and tries again". Requires last_error to be set.
 std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint);
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 
 namespace shoal {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/utf8.h"
+#include "common/base/text/utf8.h"
 #include "worker/compute/op_math/softmax_rows.h"
 
 // .npy (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), version 1.0:

@@ -59,8 +59,11 @@ void DrainCheckpoint::CloseEarly() {
     return options_.shutdown->Over(
         absl::CancelledError("stopped while the ps were being restored: " + *why));
   }
-  // While claiming it is not known yet what the ps hold: OnTimelineOpened asks again.
-  if (!look_for_steps || options_.fleet->phase() == PsFleet::Phase::kClaiming) return;
+  // While claiming, or while an abandoned timeline waits for its remedy, nobody knows yet what the
+  // ps hold: OnTimelineOpened asks again.
+  const PsFleet::Phase phase = options_.fleet->phase();
+  const bool abandoned = phase == PsFleet::Phase::kLeading && !options_.opened->has_value();
+  if (!look_for_steps || abandoned || phase == PsFleet::Phase::kClaiming) return;
   if (closing() && NothingToKeep()) Closed("there is nothing to keep");
 }
 

@@ -158,7 +158,7 @@ void CheckpointEvaluation::SendNext() {
 
 void CheckpointEvaluation::OnEvaluatorReady() {
   said_it_is_not_there_ = false;
-  if (dismissed_) return;  // the Welcome told it
+  if (dismissed_) return;  // EndJob told it
   SendNext();
   options_.wakeup->Raise();
 }

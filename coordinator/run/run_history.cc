@@ -59,7 +59,8 @@ void RunHistory::Read() {
 void RunHistory::OnRead(const Found& found) {
   if (last_read_.IsNewFailure(found.earlier.status())) {
     LogWarning(absl::StrCat(std::string(found.earlier.status().message()),
-                            "; retrying. No checkpoint is written before this file can be read"));
+                            "; retrying. Until this file can be read, only a stop or a ps that "
+                            "leaves gets a checkpoint"));
   }
   if (!found.earlier.ok()) return read_again_.Set(CsvWriter::kRetryReadAfter, [this] { Read(); });
   if (!found.earlier->damage.ok()) LogWarning(std::string(found.earlier->damage.message()));

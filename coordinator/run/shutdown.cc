@@ -119,10 +119,14 @@ void Shutdown::OnEvaluatorGone() {
 
 void Shutdown::OnStop() {
   if (phase_ != Phase::kDismissingEvaluator) return;
-  LogWarning(
-      "stopping without the evaluation of the last checkpoint; the job is done, and `shoal "
-      "evaluate " +
-      options_.paths.directory + "` computes it");
+  if (failure_.empty()) {
+    LogWarning(
+        "stopping without the evaluation of the last checkpoint; the job is done, and `shoal "
+        "evaluate " +
+        options_.paths.directory + "` computes it");
+  } else {
+    LogWarning("stopping before the evaluator was told of the failure");
+  }
   Over(*job_outcome_);
 }
 

@@ -124,8 +124,7 @@ void ControlService::OnCommand(const SessionPtr& session, const proto::ControlRe
 
 // --- The coordinator ---
 
-// Another run must not take the ps of a live run. A command of a higher term without a claim would
-// take them too.
+// Another run must not take the ps of a live run.
 bool ControlService::RejectForHolder(const SessionPtr& session,
                                      const proto::ControlRequest& request) {
   const proto::Claim& claim = request.claim();

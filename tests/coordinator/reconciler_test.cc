@@ -174,6 +174,16 @@ TEST_F(ReconcilerTest, AnAbandonedTimelineIsClaimedAgain) {
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading) << "it is adopted";
 }
 
+TEST_F(ReconcilerTest, APsThatLeavesAwaitsTheRemedyOfAnAbandonedTimeline) {
+  ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
+  DoneBelow(1);
+  timeline_->Abandon("a report was false", AbandonedTimeline::Remedy::kClaimAgain);
+  SendDeparting(1);
+  parts_->drain->OnPsDeparting(1);
+  Turn();
+  EXPECT_FALSE(ToldToStop(1)) << "nobody knows which steps it holds";
+}
+
 TEST_F(ReconcilerTest, AnAbandonedTimelineIsRestored) {
   ASSERT_NO_FATAL_FAILURE(Begin(MakeJob()));
   timeline_->Abandon("it does not fit the job", AbandonedTimeline::Remedy::kRestore);

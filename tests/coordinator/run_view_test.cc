@@ -75,7 +75,7 @@ TEST_F(RunViewTest, AHistoryThatCannotBeReadIsWaitedFor) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Train();
   std::filesystem::create_directory(RunPaths{directory_.path()}.history());
-  history_.ReadEarlier();
+  parts_->history->ReadEarlier();
   loop_.RunUntilIdle();
   EXPECT_THAT(View().Status().waiting(), ElementsAre(HasSubstr("/history.csv")));
 }

@@ -301,7 +301,7 @@ void ScriptedWorker::Report(uint64_t step, uint32_t examples) {
   stream_->Send(report);
 }
 
-void ScriptedWorker::ReportWasIn(uint64_t step) {
+void ScriptedWorker::ReportAlreadyApplied(uint64_t step) {
   proto::WorkerReport report;
   report.mutable_steps_done()->set_timeline(timeline);
   report.mutable_steps_done()->add_steps()->set_step(step);

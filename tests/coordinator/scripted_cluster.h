@@ -116,7 +116,7 @@ class ScriptedWorker {
   // The same, with the number of examples that the step has.
   void Report(uint64_t step) { Report(step, static_cast<uint32_t>(plan->Range(step).count)); }
   // Reports a step that every ps had already applied.
-  void ReportWasIn(uint64_t step);
+  void ReportAlreadyApplied(uint64_t step);
   // Reports the batch of the oldest evaluation order: its examples, `test_loss`, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);

@@ -239,7 +239,7 @@ void ComputeThread::NoteOverflow(uint64_t batch, double loss_scale) {
   }
   if (std::exchange(min_scale_overflowed_, true)) return;
   LogWarning(absl::StrCat(what,
-                          ", the least; overflows that follow at once are not logged. The model "
+                          ", the lowest one; further overflows in a row are not logged. The model "
                           "diverges, or has numbers beyond 65504: give its layers the policy "
                           "\"mixed_bfloat16\""));
 }

@@ -25,17 +25,17 @@ class MonitoringTest : public ::testing::Test {
   void RunLoop() {
     thread_ = std::thread([this] {
       loop_thread_ = std::this_thread::get_id();
-      loop_->Run();
+      node_->Run();
     });
   }
   void EndLoop() {
     if (!thread_.joinable()) return;
-    loop_->Post([this] { loop_->Stop(); });
+    node_->loop()->Post([this] { node_->loop()->Stop(); });
     thread_.join();
   }
   std::unique_ptr<Monitoring> Make(std::chrono::milliseconds patience = std::chrono::minutes(1)) {
     return std::make_unique<Monitoring>(
-        Monitoring::Options{.loop = loop_.get(),
+        Monitoring::Options{.loop = node_->loop(),
                             .collect =
                                 [this](MetricSamples* out) {
                                   EXPECT_EQ(std::this_thread::get_id(), loop_thread_);
@@ -47,7 +47,7 @@ class MonitoringTest : public ::testing::Test {
   }
 
   InProcessHub hub_;
-  const std::unique_ptr<InProcessHub::Node> loop_ = hub_.CreateNode();
+  const std::unique_ptr<InProcessHub::Node> node_ = hub_.CreateNode();
   std::thread thread_;
   std::thread::id loop_thread_;  // known to that thread
   int collected_ = 0;
@@ -121,7 +121,7 @@ TEST_F(MonitoringTest, ADiskThatHangsTakesOneScrapeOnly) {
   RunLoop();
   std::promise<void> disk_hangs, disk_answers;
   bool hangs = false;  // from the second scrape on
-  Monitoring monitoring({.loop = loop_.get(),
+  Monitoring monitoring({.loop = node_->loop(),
                          .collect = [](MetricSamples*) {},
                          .check_ready = [] { return absl::OkStatus(); },
                          .collect_off_loop =

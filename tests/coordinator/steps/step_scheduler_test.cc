@@ -28,24 +28,24 @@ class StepSchedulerTest : public testing::Test {
   StepSchedulerTest() {
     workers_.on_gone = [this](Worker& worker, const std::string& why) {
       gone_ = why;
-      handout_.Forget(worker);
+      scheduler_.Forget(worker);
     };
   }
   void Begin(uint64_t base = 0) {
-    handout_.Open({.timeline = kOpenTimeline, .total_steps = 100, .base = base});
-    handout_.Begin();
+    scheduler_.Open({.timeline = kOpenTimeline, .total_steps = 100, .base = base});
+    scheduler_.Begin();
   }
   void OfferAll() {
-    for (Worker* worker : workers_.membership()->Ready()) handout_.Offer(*worker);
-    handout_.ServeQueue();
+    for (Worker* worker : workers_.membership()->Ready()) scheduler_.Offer(*worker);
+    scheduler_.ServeQueue();
   }
   // It has reported the steps, each of which took so long; what follows.
   void Report(Worker& worker, const std::vector<uint64_t>& steps, Time each = milliseconds(200)) {
     loop_.Advance(each * steps.size());
-    handout_.OnReport(worker, static_cast<int>(steps.size()));
-    for (const uint64_t step : steps) EXPECT_TRUE(handout_.Done(worker, step));
-    handout_.Offer(worker);
-    handout_.ServeQueue();
+    scheduler_.OnReport(worker, static_cast<int>(steps.size()));
+    for (const uint64_t step : steps) EXPECT_TRUE(scheduler_.Done(worker, step));
+    scheduler_.Offer(worker);
+    scheduler_.ServeQueue();
   }
   static proto::Halted Halted(uint64_t begun_below) {
     proto::Halted halted;
@@ -57,11 +57,11 @@ class StepSchedulerTest : public testing::Test {
   FakeLoop loop_;
   JoinedWorkers workers_{&loop_};
   std::string gone_;
-  StepScheduler handout_{{.loop = &loop_,
-                          .membership = workers_.membership(),
-                          .window_steps = 64,
-                          .lease_timeout_seconds = 10,
-                          .speculate_after = 3}};
+  StepScheduler scheduler_{{.loop = &loop_,
+                            .membership = workers_.membership(),
+                            .window_steps = 64,
+                            .lease_timeout_seconds = 10,
+                            .speculate_after = 3}};
 };
 
 TEST_F(StepSchedulerTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThem) {
@@ -71,13 +71,13 @@ TEST_F(StepSchedulerTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThe
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
   EXPECT_THAT(workers_.Leases(1), ElementsAre(2, 3));
-  EXPECT_THAT(handout_.TakeLeased(), ElementsAre(0, 2));
-  EXPECT_THAT(handout_.TakeLeased(), IsEmpty());
+  EXPECT_THAT(scheduler_.TakeLeased(), ElementsAre(0, 2));
+  EXPECT_THAT(scheduler_.TakeLeased(), IsEmpty());
   Report(first, {0});
   EXPECT_THAT(workers_.Leases(0), ElementsAre(4));
-  EXPECT_FALSE(handout_.Done(first, 0)) << "once";
-  EXPECT_EQ(handout_.counters().steps_leased, 5u);
-  EXPECT_EQ(handout_.counters().steps_repeated, 1u);
+  EXPECT_FALSE(scheduler_.Done(first, 0)) << "once";
+  EXPECT_EQ(scheduler_.counters().steps_leased, 5u);
+  EXPECT_EQ(scheduler_.counters().steps_repeated, 1u);
 }
 
 TEST_F(StepSchedulerTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
@@ -86,12 +86,12 @@ TEST_F(StepSchedulerTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
   OfferAll();
   // The first report tells nothing: what came before it was no step.
   Report(worker, {0, 1}, milliseconds(10));
-  EXPECT_EQ(handout_.steps().held(worker.key), 2u);
+  EXPECT_EQ(scheduler_.steps().held(worker.key), 2u);
   // What is missing of 20 comes in portions of 5.
   for (int i = 0; i < 20; ++i) {
-    Report(worker, {handout_.steps().base()}, milliseconds(10));
+    Report(worker, {scheduler_.steps().base()}, milliseconds(10));
   }
-  EXPECT_THAT(handout_.steps().held(worker.key), AllOf(Gt(15), Le(20)));
+  EXPECT_THAT(scheduler_.steps().held(worker.key), AllOf(Gt(15), Le(20)));
 }
 
 TEST_F(StepSchedulerTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
@@ -103,25 +103,25 @@ TEST_F(StepSchedulerTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
   Report(second, {3});
   EXPECT_THAT(workers_.Leases(1), ElementsAre(2, 3, 4, 5)) << "400 ms are not three times 200";
   Report(second, {4});
-  EXPECT_EQ(handout_.leased_twice(), 0u);
+  EXPECT_EQ(scheduler_.leased_twice(), 0u);
   Report(second, {5});
-  EXPECT_EQ(handout_.leased_twice(), 1u);
-  EXPECT_TRUE(handout_.steps().Holds(second.key, 0));
-  handout_.Close();
-  EXPECT_EQ(handout_.leased_twice(), 1u) << "of all timelines";
+  EXPECT_EQ(scheduler_.leased_twice(), 1u);
+  EXPECT_TRUE(scheduler_.steps().Holds(second.key, 0));
+  scheduler_.Close();
+  EXPECT_EQ(scheduler_.leased_twice(), 1u) << "of all timelines";
 }
 
 // Rounds of 4 steps, in epochs of 10.
-class RoundHandoutTest : public StepSchedulerTest {
+class RoundSchedulerTest : public StepSchedulerTest {
  protected:
   void Begin(uint64_t base = 0, const std::vector<uint64_t>& done_after_base = {}) {
-    handout_.Open({.timeline = kOpenTimeline,
-                   .total_steps = 20,
-                   .base = base,
-                   .done_after_base = done_after_base,
-                   .rule = std::make_unique<RoundRule>(rounds_),
-                   .rounds = rounds_});
-    handout_.Begin();
+    scheduler_.Open({.timeline = kOpenTimeline,
+                     .total_steps = 20,
+                     .base = base,
+                     .done_after_base = done_after_base,
+                     .rule = std::make_unique<RoundRule>(rounds_),
+                     .rounds = rounds_});
+    scheduler_.Begin();
   }
 
   // It is known how long a step takes it.
@@ -135,7 +135,7 @@ class RoundHandoutTest : public StepSchedulerTest {
   const RoundPlan rounds_{StepPlan(10, 1, 2, 0), 4};
 };
 
-TEST_F(RoundHandoutTest, ALeaseSaysItsRound) {
+TEST_F(RoundSchedulerTest, ALeaseSaysItsRound) {
   Worker& worker = workers_.Join(0);
   Begin(8);
   OfferAll();
@@ -149,7 +149,7 @@ TEST_F(RoundHandoutTest, ALeaseSaysItsRound) {
   EXPECT_EQ(workers_.Orders(0)[0].lease().round().number(), 3u);
 }
 
-TEST_F(RoundHandoutTest, WorkersShareARoundAndWaitForItsEnd) {
+TEST_F(RoundSchedulerTest, WorkersShareARoundAndWaitForItsEnd) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
   Begin();
@@ -163,7 +163,7 @@ TEST_F(RoundHandoutTest, WorkersShareARoundAndWaitForItsEnd) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
 }
 
-TEST_F(RoundHandoutTest, AWorkerThatWaitedForARoundIsNotSlow) {
+TEST_F(RoundSchedulerTest, AWorkerThatWaitedForARoundIsNotSlow) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
   Begin();
@@ -171,7 +171,7 @@ TEST_F(RoundHandoutTest, AWorkerThatWaitedForARoundIsNotSlow) {
   Report(second, {2});
   Report(second, {3});
   EXPECT_EQ(second.step_seconds, 0.2);
-  const auto leased_twice = [&] { return handout_.steps().Holds(second.key, 0); };
+  const auto leased_twice = [&] { return scheduler_.steps().Holds(second.key, 0); };
   for (int i = 0; i < 2000 && !leased_twice(); ++i) loop_.Advance(milliseconds(1));
   ASSERT_TRUE(leased_twice());
   Report(second, {0});
@@ -180,7 +180,7 @@ TEST_F(RoundHandoutTest, AWorkerThatWaitedForARoundIsNotSlow) {
 }
 
 // Rounds of 4: 3 and 1 take 0.6 s with a worker of a third of the speed, 2 and 2 take 1.2 s.
-TEST_F(RoundHandoutTest, ASlowWorkerGetsWhatDoesNotHoldTheRoundUp) {
+TEST_F(RoundSchedulerTest, ASlowWorkerGetsWhatDoesNotHoldTheRoundUp) {
   Worker& slow = JoinOfPace(0, 0.6);
   Worker& fast = JoinOfPace(1, 0.2);
   Begin();
@@ -196,7 +196,7 @@ TEST_F(RoundHandoutTest, ASlowWorkerGetsWhatDoesNotHoldTheRoundUp) {
   EXPECT_THAT(workers_.Leases(1), ElementsAre(5, 6)) << "who was passed over kept its place";
 }
 
-TEST_F(RoundHandoutTest, ATooSlowWorkerIsTriedAgainAfterAWhile) {
+TEST_F(RoundSchedulerTest, ATooSlowWorkerIsTriedAgainAfterAWhile) {
   Worker& slow = JoinOfPace(0, 2.0);
   Worker& fast = JoinOfPace(1, 0.2);
   Begin();
@@ -214,7 +214,7 @@ TEST_F(RoundHandoutTest, ATooSlowWorkerIsTriedAgainAfterAWhile) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(7));
 }
 
-TEST_F(RoundHandoutTest, AWorkerThatStandsStillGetsNoneOfTheNextRound) {
+TEST_F(RoundSchedulerTest, AWorkerThatStandsStillGetsNoneOfTheNextRound) {
   Worker& stopped = workers_.Join(0);
   Worker& other = workers_.Join(1);
   Begin();
@@ -234,11 +234,11 @@ TEST_F(RoundHandoutTest, AWorkerThatStandsStillGetsNoneOfTheNextRound) {
   EXPECT_THAT(workers_.Leases(1), ElementsAre(4, 5));
   // It is there again, and has done in vain what it had.
   loop_.Advance(seconds(1));
-  handout_.OnReport(stopped, 2);
-  EXPECT_FALSE(handout_.Done(stopped, 0));
-  EXPECT_FALSE(handout_.Done(stopped, 1));
-  handout_.Offer(stopped);
-  handout_.ServeQueue();
+  scheduler_.OnReport(stopped, 2);
+  EXPECT_FALSE(scheduler_.Done(stopped, 0));
+  EXPECT_FALSE(scheduler_.Done(stopped, 1));
+  scheduler_.Offer(stopped);
+  scheduler_.ServeQueue();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
 }
 
@@ -253,32 +253,32 @@ TEST_F(StepSchedulerTest, OneStepThatTakesLongSaysLittleOfTheNext) {
   EXPECT_NEAR(worker.step_seconds, 0.26, 1e-9);
 }
 
-TEST_F(RoundHandoutTest, ACutWaitsForTheRestOfItsRound) {
+TEST_F(RoundSchedulerTest, ACutWaitsForTheRestOfItsRound) {
   Worker& worker = workers_.Join(0);
   Begin();
-  EXPECT_EQ(handout_.CutTarget(), 0u) << "nothing is leased";
+  EXPECT_EQ(scheduler_.CutTarget(), 0u) << "nothing is leased";
   OfferAll();
-  EXPECT_EQ(handout_.CutTarget(), 4u);
-  EXPECT_EQ(handout_.KeepableBelow(), 0u);
+  EXPECT_EQ(scheduler_.CutTarget(), 4u);
+  EXPECT_EQ(scheduler_.KeepableBelow(), 0u);
   Report(worker, {0, 1});
-  EXPECT_EQ(handout_.KeepableBelow(), 0u) << "no checkpoint has half a round";
+  EXPECT_EQ(scheduler_.KeepableBelow(), 0u) << "no checkpoint has half a round";
   Report(worker, {2, 3});
-  EXPECT_EQ(handout_.KeepableBelow(), 4u);
+  EXPECT_EQ(scheduler_.KeepableBelow(), 4u);
 }
 
-TEST_F(RoundHandoutTest, WhereNobodyIsLeftACutIsBeforeTheRoundThatIsNotWhole) {
+TEST_F(RoundSchedulerTest, WhereNobodyIsLeftACutIsBeforeTheRoundThatIsNotWhole) {
   Begin(5, {7});
-  EXPECT_EQ(handout_.CutTarget(), 4u);
+  EXPECT_EQ(scheduler_.CutTarget(), 4u);
   workers_.Join(0);
-  EXPECT_EQ(handout_.CutTarget(), 8u);
+  EXPECT_EQ(scheduler_.CutTarget(), 8u);
 }
 
 TEST_F(StepSchedulerTest, WorkersShareTheStepsThatTheRuleLetsOut) {
   workers_.Join(0);
   workers_.Join(1);
-  handout_.Open(
+  scheduler_.Open(
       {.timeline = kOpenTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
-  handout_.Begin();
+  scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0));
   EXPECT_THAT(workers_.Leases(1), ElementsAre(1));
@@ -287,9 +287,9 @@ TEST_F(StepSchedulerTest, WorkersShareTheStepsThatTheRuleLetsOut) {
 TEST_F(StepSchedulerTest, AStreamWithoutAHelloHasNoShare) {
   workers_.Join(0);
   workers_.Connect(1);
-  handout_.Open(
+  scheduler_.Open(
       {.timeline = kOpenTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
-  handout_.Begin();
+  scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
 }
@@ -298,9 +298,9 @@ TEST_F(StepSchedulerTest, AWorkerThatMayHaveNoStepsHasNoShare) {
   workers_.Join(0);
   workers_.Join(1).ready = false;
   workers_.Join(2).lost_timeline = true;
-  handout_.Open(
+  scheduler_.Open(
       {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
-  handout_.Begin();
+  scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
   EXPECT_THAT(workers_.Leases(2), IsEmpty());
@@ -309,9 +309,9 @@ TEST_F(StepSchedulerTest, AWorkerThatMayHaveNoStepsHasNoShare) {
 TEST_F(StepSchedulerTest, AWorkerThatDrainsGivesUpItsShare) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
-  handout_.Open(
+  scheduler_.Open(
       {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
-  handout_.Begin();
+  scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0));
   second.ready = false;
@@ -323,15 +323,15 @@ TEST_F(StepSchedulerTest, AWorkerThatDrainsGivesUpItsShare) {
 TEST_F(StepSchedulerTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
   Worker& worker = workers_.Join(0);
   OfferAll();
-  handout_.Open({.timeline = kOpenTimeline, .total_steps = 100});
+  scheduler_.Open({.timeline = kOpenTimeline, .total_steps = 100});
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
-  handout_.Begin();
+  scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
-  handout_.End();
+  scheduler_.End();
   Report(worker, {0, 1});
-  handout_.Close();
+  scheduler_.Close();
   Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
@@ -342,8 +342,8 @@ TEST_F(StepSchedulerTest, AWorkerUnreadyOrOffTheTimelineGetsNothing) {
   workers_.Join(1).lost_timeline = true;
   workers_.Join(2);
   Begin();
-  for (const auto& [key, worker] : workers_.membership()->workers()) handout_.Offer(*worker);
-  handout_.ServeQueue();
+  for (const auto& [key, worker] : workers_.membership()->workers()) scheduler_.Offer(*worker);
+  scheduler_.ServeQueue();
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
   EXPECT_THAT(workers_.Leases(1), IsEmpty());
   EXPECT_THAT(workers_.Leases(2), ElementsAre(0, 1));
@@ -356,7 +356,7 @@ TEST_F(StepSchedulerTest, WorkersTakeTurnsWhereThereAreTooFewSteps) {
   Begin();
   std::vector<std::vector<uint64_t>> got(2);
   for (uint64_t limit = 1; limit <= 4; ++limit) {
-    handout_.steps().set_limit(limit);
+    scheduler_.steps().set_limit(limit);
     OfferAll();
     for (int i : {0, 1}) {
       for (const uint64_t step : workers_.Leases(i)) got[i].push_back(step);
@@ -375,9 +375,9 @@ TEST_F(StepSchedulerTest, LostStepsAreLeasedAgain) {
   workers_.Join(1);
   OfferAll();
   EXPECT_THAT(workers_.Leases(1), ElementsAre(0, 1));
-  EXPECT_EQ(handout_.leased_again(), 2u);
-  handout_.Close();
-  EXPECT_EQ(handout_.leased_again(), 2u) << "of former timelines too";
+  EXPECT_EQ(scheduler_.leased_again(), 2u);
+  scheduler_.Close();
+  EXPECT_EQ(scheduler_.leased_again(), 2u) << "of former timelines too";
 }
 
 TEST_F(StepSchedulerTest, AWorkerOfTheTimelineKeepsItsSteps) {
@@ -389,10 +389,10 @@ TEST_F(StepSchedulerTest, AWorkerOfTheTimelineKeepsItsSteps) {
   hello.add_held_steps(0);
   Worker& stranger = workers_.Join(1, hello);
   Begin();
-  handout_.Hold(successor);
-  handout_.Hold(stranger);
-  EXPECT_TRUE(handout_.steps().Holds(successor.key, 1));
-  EXPECT_EQ(handout_.steps().held(stranger.key), 0u);
+  scheduler_.Hold(successor);
+  scheduler_.Hold(stranger);
+  EXPECT_TRUE(scheduler_.steps().Holds(successor.key, 1));
+  EXPECT_EQ(scheduler_.steps().held(stranger.key), 0u);
 }
 
 TEST_F(StepSchedulerTest, ASilentWorkerLosesItsStepsAndItsStream) {
@@ -400,12 +400,12 @@ TEST_F(StepSchedulerTest, ASilentWorkerLosesItsStepsAndItsStream) {
   Begin();
   OfferAll();
   loop_.Advance(seconds(9));
-  handout_.DropSilent(/*patient=*/false);
+  scheduler_.DropSilent(/*patient=*/false);
   EXPECT_THAT(gone_, IsEmpty());
   loop_.Advance(seconds(2));
-  handout_.DropSilent(/*patient=*/false);
+  scheduler_.DropSilent(/*patient=*/false);
   EXPECT_THAT(gone_, HasSubstr(" 10 s"));
-  EXPECT_EQ(handout_.counters().lease_expiries, 1u);
+  EXPECT_EQ(scheduler_.counters().lease_expiries, 1u);
   workers_.Join(1);
   OfferAll();
   EXPECT_THAT(workers_.Leases(1), ElementsAre(0, 1));
@@ -420,11 +420,11 @@ TEST_F(StepSchedulerTest, AComputingWorkerIsAwaitedOrToldOfTheField) {
   for (int i = 0; i < 3; ++i) {
     loop_.Advance(seconds(8));
     worker.waiting_at = loop_.Now();
-    handout_.DropSilent(/*patient=*/true);
+    scheduler_.DropSilent(/*patient=*/true);
   }
   EXPECT_THAT(gone_, IsEmpty());
   loop_.Advance(seconds(11));
-  handout_.DropSilent(/*patient=*/false);
+  scheduler_.DropSilent(/*patient=*/false);
   EXPECT_THAT(gone_, HasSubstr("$.strategy.lease_timeout_seconds"));
   EXPECT_EQ(workers_.membership()->records().at(0).expiries, 1u);
 }
@@ -432,7 +432,7 @@ TEST_F(StepSchedulerTest, AComputingWorkerIsAwaitedOrToldOfTheField) {
 TEST_F(StepSchedulerTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
   Worker& worker = workers_.Join(0);
   Begin();
-  handout_.BeginEvaluation(std::make_unique<Evaluation>(0, 13, 3, 0, seconds(10)));
+  scheduler_.BeginEvaluation(std::make_unique<Evaluation>(0, 13, 3, 0, seconds(10)));
   OfferAll();
   std::vector<uint64_t> batches, steps;
   for (const proto::WorkerOrder& order : workers_.Orders(0)) {
@@ -444,10 +444,10 @@ TEST_F(StepSchedulerTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
   }
   EXPECT_THAT(batches, ElementsAre(0, 1));
   EXPECT_THAT(steps, ElementsAre(0));
-  handout_.Release(worker);
-  EXPECT_EQ(handout_.evaluation()->batches().held(worker.key), 0u);
-  handout_.Close();
-  EXPECT_EQ(handout_.evaluation(), nullptr);
+  scheduler_.Release(worker);
+  EXPECT_EQ(scheduler_.evaluation()->batches().held(worker.key), 0u);
+  scheduler_.Close();
+  EXPECT_EQ(scheduler_.evaluation(), nullptr);
 }
 
 TEST_F(StepSchedulerTest, StepsNotBegunAreRevokedOnceAllHaveReported) {
@@ -457,18 +457,18 @@ TEST_F(StepSchedulerTest, StepsNotBegunAreRevokedOnceAllHaveReported) {
   OfferAll();
   workers_.Orders(0);
   workers_.Orders(1);
-  EXPECT_FALSE(handout_.Revoke());
-  EXPECT_TRUE(handout_.revoking());
+  EXPECT_FALSE(scheduler_.Revoke());
+  EXPECT_TRUE(scheduler_.revoking());
   const auto halts = workers_.Orders(0);
   ASSERT_EQ(halts.size(), 1u) << "once";
   EXPECT_EQ(halts[0].halt().timeline(), kOpenTimeline);
-  EXPECT_TRUE(handout_.OnHalted(first, Halted(1)));
-  EXPECT_FALSE(handout_.OnHalted(first, Halted(1))) << "again";
-  EXPECT_FALSE(handout_.Revoke());
-  EXPECT_TRUE(handout_.OnHalted(second, Halted(2)));
-  EXPECT_TRUE(handout_.Revoke());
-  EXPECT_FALSE(handout_.revoking());
-  EXPECT_EQ(handout_.steps().first_unleased(), 1u) << "only step 0 was begun";
+  EXPECT_TRUE(scheduler_.OnHalted(first, Halted(1)));
+  EXPECT_FALSE(scheduler_.OnHalted(first, Halted(1))) << "again";
+  EXPECT_FALSE(scheduler_.Revoke());
+  EXPECT_TRUE(scheduler_.OnHalted(second, Halted(2)));
+  EXPECT_TRUE(scheduler_.Revoke());
+  EXPECT_FALSE(scheduler_.revoking());
+  EXPECT_EQ(scheduler_.steps().first_unleased(), 1u) << "only step 0 was begun";
   const auto orders = workers_.Orders(0);
   ASSERT_EQ(orders.size(), 1u);
   EXPECT_EQ(orders[0].resume().below(), 1u);
@@ -478,19 +478,19 @@ TEST_F(StepSchedulerTest, AWorkerThatDoesNotReportKeepsItsSteps) {
   workers_.Join(0);
   Begin();
   OfferAll();
-  EXPECT_FALSE(handout_.Revoke());
+  EXPECT_FALSE(scheduler_.Revoke());
   loop_.Advance(seconds(1));
-  EXPECT_TRUE(handout_.Revoke());
-  EXPECT_EQ(handout_.steps().first_unleased(), 2u);
+  EXPECT_TRUE(scheduler_.Revoke());
+  EXPECT_EQ(scheduler_.steps().first_unleased(), 2u);
 }
 
 TEST_F(StepSchedulerTest, NobodyWaitsForAWorkerThatIsGone) {
   workers_.Join(0);
   Begin();
   OfferAll();
-  EXPECT_FALSE(handout_.Revoke());
+  EXPECT_FALSE(scheduler_.Revoke());
   workers_.Break(0);
-  EXPECT_TRUE(handout_.Revoke());
+  EXPECT_TRUE(scheduler_.Revoke());
 }
 
 // Its stream broke before it was told what it may do.
@@ -498,20 +498,20 @@ TEST_F(StepSchedulerTest, AReturningWorkerHearsWhatIsLeftAfterARevocation) {
   workers_.Join(0);
   Begin();
   OfferAll();
-  handout_.Revoke();
-  handout_.OnHalted(*workers_.Find(0), Halted(1));
-  ASSERT_TRUE(handout_.Revoke());
+  scheduler_.Revoke();
+  scheduler_.OnHalted(*workers_.Find(0), Halted(1));
+  ASSERT_TRUE(scheduler_.Revoke());
   workers_.Break(0);
   proto::WorkerHello hello;
   hello.set_timeline(kOpenTimeline);
   for (const uint64_t step : {0, 1}) hello.add_held_steps(step);
   Worker& again = workers_.Join(0, hello);
-  handout_.Hold(again);
+  scheduler_.Hold(again);
   const auto orders = workers_.Orders(0);
   ASSERT_EQ(orders.size(), 1u);
   EXPECT_EQ(orders[0].resume().below(), 1u);
-  EXPECT_TRUE(handout_.steps().Holds(again.key, 0));
-  EXPECT_FALSE(handout_.steps().Holds(again.key, 1));
+  EXPECT_TRUE(scheduler_.steps().Holds(again.key, 0));
+  EXPECT_FALSE(scheduler_.steps().Holds(again.key, 1));
 }
 
 }  // namespace

@@ -79,14 +79,14 @@ TEST(TrainingRoundsTest, AStepThatWasInIsDoneWithoutExamples) {
   EXPECT_EQ(cluster.run->dispatcher()->base(), 0u);
   for (const uint64_t step : {0, 1}) {
     cluster.ps[0]->applied.insert(step);
-    worker.ReportWasIn(step);
+    worker.ReportAlreadyApplied(step);
   }
   worker.leases.clear();
   cluster.Settle();
   EXPECT_EQ(worker.rejected, "");
   EXPECT_EQ(cluster.run->dispatcher()->base(), 4u);
   EXPECT_EQ(cluster.WorkerStatus(0).done(), 0u) << "it has computed none";
-  other.ReportWasIn(3);
+  other.ReportAlreadyApplied(3);
   cluster.Settle();
   EXPECT_EQ(other.rejected, "") << "also of one that is done";
   // The epoch's figures are of what was reported.
@@ -152,10 +152,10 @@ TEST(TrainingRoundsTest, AWorkerThatAwaitsAnUnpushedStepComputesIt) {
   }
 }
 
-TEST(TrainingRoundsTest, UnderAsyncNoStepWasIn) {
+TEST(TrainingRoundsTest, UnderAsyncNoStepIsAlreadyApplied) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
-  worker.ReportWasIn(0);
+  worker.ReportAlreadyApplied(0);
   cluster.Settle();
   EXPECT_THAT(worker.rejected, AllOf(HasSubstr("async"), HasSubstr("rounds")));
 }

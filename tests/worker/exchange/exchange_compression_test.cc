@@ -85,7 +85,7 @@ TEST_F(ExchangeCompressionTest, AfterABrokenStreamTheSameBytesAreSent) {
 }
 
 // What is left of the steps before it is added to the next that has a gradient.
-TEST_F(ExchangeCompressionTest, AStepThatComesToNothingTakesNoResidual) {
+TEST_F(ExchangeCompressionTest, AStepThatIsSkippedTakesNoResidual) {
   const auto [index, chunk] = PushedChunks().front();
   std::vector<std::string> second;
   for (const bool nothing_between : {false, true}) {

@@ -194,7 +194,7 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
 }
 
 // Again over another stream, too, and of this step alone.
-TEST_F(ParameterExchangeTest, AStepThatComesToNothingIsPushedAsThatChunkByChunk) {
+TEST_F(ParameterExchangeTest, AStepThatIsSkippedIsPushedAsThatChunkByChunk) {
   Connect();
   PullAll(0.5, 7);
   BeginStep();

@@ -62,7 +62,7 @@ class WorkerSessionArrivalTest : public WorkerSessionTest {
     computer_.Finish(absl::CancelledError("cancelled"));
     loop_.RunUntilIdle();
   }
-  std::vector<uint64_t> TakeWasIn() {
+  std::vector<uint64_t> TakeAlreadyApplied() {
     std::vector<uint64_t> steps;
     for (const proto::WorkerReport& report : TakeReports()) {
       for (const proto::StepDone& step : report.steps_done().steps()) {
@@ -123,7 +123,7 @@ TEST_F(WorkerSessionArrivalTest, ARejectedVersionDropsTheStep) {
   BeginEarly();
   loop_.Advance(seconds(2));
   ExchangePeer::RejectVersion(ps(1), kTimeline, 6);
-  EXPECT_THAT(TakeWasIn(), ElementsAre(6));
+  EXPECT_THAT(TakeAlreadyApplied(), ElementsAre(6));
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel step", "cancel prefetch"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_phase_seconds_total", {"pull"}), 2);
   LeaseOfRound(9, 1, 9, 3);

@@ -95,7 +95,7 @@ TEST_F(WorkerSessionTest, PushesAfterAHaltWhatIsNeeded) {
 }
 
 // What is known not to have a gradient is as much of a step.
-TEST_F(WorkerSessionTest, AHaltHoldsBackAStepThatComesToNothing) {
+TEST_F(WorkerSessionTest, AHaltHoldsBackAStepThatIsSkipped) {
   StartStep(7, 3);
   Halt();
   computer_.Finish(BatchOutcome{.examples = 16, .metric_sums = {8}, .skipped = true});

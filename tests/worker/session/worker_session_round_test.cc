@@ -156,7 +156,7 @@ TEST_F(WorkerSessionRoundTest, ANewTimelinePullsTheVersionAgain) {
   EXPECT_THAT(asked_versions_, testing::Not(IsEmpty()));
 }
 
-TEST_F(WorkerSessionRoundTest, ADrainingWorkerLeavesWhenAllItHoldsWasIn) {
+TEST_F(WorkerSessionRoundTest, ADrainingWorkerLeavesWhenAllItHoldsIsApplied) {
   GetReady();
   complete_below_ = 9;
   LeaseOfRound(7, 2, 6, 3);

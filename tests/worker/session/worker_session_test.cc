@@ -129,7 +129,7 @@ TEST_F(WorkerSessionTest, ParametersArePulledForStepsBelowPullsBelow) {
 // A quarter of what it holds at once, or what there is after a while.
 // Nothing of it was pushed while it was computed; it is closed all the same, on every ps, and its
 // examples count.
-TEST_F(WorkerSessionTest, AStepThatComesToNothingIsPushedAsThatToAllChunks) {
+TEST_F(WorkerSessionTest, AStepThatIsSkippedIsPushedAsThatToAllChunks) {
   StartStep(7, 2);
   TakeReports();
   computer_.Finish(

@@ -78,7 +78,7 @@ class ComputeThreadOverflowTest : public ComputeThreadTest {
   int times_forgotten_ = 0;
 };
 
-TEST_F(ComputeThreadOverflowTest, AStepThatOverflowsComesToNothing) {
+TEST_F(ComputeThreadOverflowTest, AStepThatOverflowsIsSkipped) {
   for (const char* optimizer :
        {R"("adam")", R"({"class_name": "SGD", "config": {"global_clipnorm": 0.5}})",
         R"({"class_name": "SGD", "config": {"clipnorm": 0.5}})"}) {
