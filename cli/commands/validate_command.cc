@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "cli/commands/command.h"
 #include "cli/flags/job_flags.h"
-#include "cli/validation/validation.h"
+#include "cli/validation/job_needs.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {

@@ -25,7 +25,7 @@
 #include "cli/train/resume_command.h"
 #include "cli/train/run_directory.h"
 #include "cli/train/supervisor.h"
-#include "cli/validation/validation.h"
+#include "cli/validation/job_needs.h"
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"

@@ -1,4 +1,4 @@
-#include "cli/validation/validation.h"
+#include "cli/validation/job_needs.h"
 
 #include <algorithm>
 #include <memory>
