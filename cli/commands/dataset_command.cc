@@ -15,7 +15,7 @@
 #include "cli/flags/trained_model_flags.h"
 #include "cli/reports/dataset_report.h"
 #include "cli/trained_model/data_source_guess.h"
-#include "cli/validation/job_needs.h"
+#include "cli/validation/validated_job.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
 #include "common/daemon/process/exit_code.h"

@@ -9,7 +9,10 @@
 #include "absl/strings/str_replace.h"
 #include "cli/commands/command.h"
 #include "cli/flags/job_flags.h"
+#include "cli/validation/found_data.h"
 #include "cli/validation/job_needs.h"
+#include "cli/validation/needs_text.h"
+#include "cli/validation/validated_job.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {

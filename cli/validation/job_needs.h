@@ -6,71 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/cluster/cluster_spec.h"
-#include "common/job/job.h"
+#include "cli/validation/validated_job.h"
 #include "common/memory/memory_needs.h"
-#include "common/model/keras_model.h"
-#include "common/model/loss.h"
 #include "worker/input/dataset/dataset.h"
 
 namespace shoal {
-
-// A valid cluster spec and a valid job.
-struct ValidatedJob {
-  std::optional<ClusterSpec> cluster;  // absent if not given
-  Job job;
-  std::vector<std::string> overridden;  // a line for each overridden field
-  KerasModel model;
-  std::string initial_weights;  // text of DescribeInitialWeights()
-};
-
-// Reads a cluster spec (like LoadClusterSpec(), but without a task), a job file and its model.
-// Reads no cluster spec if there is neither a file nor TF_CONFIG. Collects all errors of all files
-// in one status, a line each. Ignores data files. `overrides` are those of LoadJob().
-absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
-                                           const std::string& job_file,
-                                           const std::vector<JobOverride>& overrides = {});
-
-// Returns the model of a job. Requires that the job's optimizer can train it. Errors name the file
-// with the model: its own file, or `job_file`.
-absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_file);
-
-// Returns lines that list which variables begin with saved values, and which do not and why
-// (FindInitialWeights). Empty if the job names no initial weights. Errors name the file.
-absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasModel& model);
-
-// The part of the job's data that is on this machine: only the workers read all of it.
-struct FoundData {
-  std::optional<uint64_t> training_examples;
-  std::optional<uint64_t> test_examples;
-  DatasetMemory memory;      // of a worker, for the data
-  std::string missing;       // a line for each missing file
-  std::string not_read_all;  // a line for each file that was read only in part
-  std::string classes;       // text of DescribeClasses()
-};
-// Opens the data. Returns errors only for wrong files, not for missing ones.
-absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model);
-
-// Returns for example "3 classes: cat, dog, fish", with at most ten names. If the loss takes class
-// numbers, also reports the outputs of the model that have no class. Empty without names.
-std::string DescribeClasses(const std::vector<std::string>& names, const Loss& loss,
-                            const Shape& output);
-
-struct TaskCounts {
-  int ps = 1;
-  int workers = 1;
-};
-// Returns the memory of the coordinator, of each ps, and of one worker, in this order. `examples`
-// and `data` are those of NeedsOf.
-absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
-                                                       TaskCounts counts,
-                                                       std::optional<uint64_t> examples,
-                                                       const DatasetMemory& data = {});
-// Returns the sum for a machine that runs all of them. The programs share most of their memory, so
-// they count as memory that may be needed at times.
-absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& model,
-                                             TaskCounts counts, std::optional<uint64_t> examples,
-                                             const DatasetMemory& data = {});
 
 // The needs of a job on its cluster.
 struct JobNeeds {
@@ -110,10 +50,5 @@ struct JobNeeds {
 // have more chunks than the limit (chunk_limits.h).
 absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples,
                                  const DatasetMemory& data = {});
-
-// Formats the needs as lines for people. If the number of examples is unknown, a sentence replaces
-// the steps; `why_no_examples`, the error of opening the data, ends it.
-std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
-                      const std::string& why_no_examples);
 
 }  // namespace shoal

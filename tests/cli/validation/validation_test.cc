@@ -1,9 +1,12 @@
-#include "cli/validation/job_needs.h"
-
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/validation/found_data.h"
+#include "cli/validation/job_needs.h"
+#include "cli/validation/needs_text.h"
+#include "cli/validation/task_memory.h"
+#include "cli/validation/validated_job.h"
 #include "common/loss/keras_loss.h"
 #include "tests/common/job/job_files.h"
 
