@@ -37,6 +37,7 @@
 #include "common/job/job.h"
 #include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
+#include "common/model/keras_model.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "common/rpc/grpc/library_log.h"
 #include "common/run/history.h"
@@ -109,11 +110,10 @@ class Training {
     return ExitCodeOf(status);
   }
 
-  // Checks the model and the data as `shoal validate` does, before any process starts. Also checks
-  // that all processes together fit into the memory of this machine: one process alone would notice
-  // that late or never.
-  absl::Status CheckModelDataAndMemory() {
-    SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
+  // Checks the job's data for its model as `shoal validate` does, before any process starts. Also
+  // checks that all processes together fit into the memory of this machine: one process alone would
+  // notice that late or never.
+  absl::Status CheckDataAndMemory(const KerasModel& model) {
     SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(job_, model));
     if (!found.missing.empty()) return absl::NotFoundError(found.missing);
     if (!found.classes.empty()) console_.Print(found.classes);
@@ -163,9 +163,9 @@ class Training {
       return false;
     }
     SHOAL_RETURN_IF_ERROR(CheckDevice());
-    SHOAL_RETURN_IF_ERROR(CheckModelDataAndMemory());
+    SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
+    SHOAL_RETURN_IF_ERROR(CheckDataAndMemory(model));
     if (decision.state == RunDirectory::State::kFresh) {
-      SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
       SHOAL_ASSIGN_OR_RETURN(const std::string weights, DescribeInitialWeights(job_, model));
       if (!weights.empty()) console_.Print(std::string(absl::StripSuffix(weights, "\n")));
     }

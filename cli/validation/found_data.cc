@@ -33,8 +33,7 @@ std::string DescribeClasses(const std::vector<std::string>& names, const Loss& l
 }
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
-  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
-  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
+  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job, model));
   const std::shared_ptr<const KerasLoss>& loss = computed.loss;
   FoundData found;
   const auto check = [&](const DataSource& source, std::optional<uint64_t>* examples) {

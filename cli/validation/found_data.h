@@ -24,7 +24,7 @@ struct FoundData {
   std::string classes;       // text of DescribeClasses()
 };
 
-// Opens the data. Returns errors only for wrong files, not for missing ones.
+// Opens the data. `model` is the job's. Returns errors only for wrong files, not for missing ones.
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model);
 
 // Returns for example "3 classes: cat, dog, fish", with at most ten names. If the loss takes class

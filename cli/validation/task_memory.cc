@@ -17,9 +17,9 @@ namespace shoal {
 namespace {
 
 // Asks a runner for the memory of a batch, always one of the cpu backend.
-absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, uint64_t examples,
+absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model, uint64_t examples,
                                         const DatasetMemory& data, const ShardMap& shard_map) {
-  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
+  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job, model));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create(computed.RunnerOptions()));
   return WorkerMemoryOf(job, examples, data, shard_map, runner.get());
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
                                   : job.strategy.gradients_per_update));
   }
   SHOAL_ASSIGN_OR_RETURN(memory.emplace_back(),
-                         WorkerNeeds(job, examples.value_or(0), data, shard_map));
+                         WorkerNeeds(job, model, examples.value_or(0), data, shard_map));
   return memory;
 }
 

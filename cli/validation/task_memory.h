@@ -18,10 +18,10 @@ struct TaskCounts {
   int workers = 1;
 };
 
-// Returns the memory of the coordinator, of each ps, and of one worker, in this order. `examples`
-// is the size of the training set, absent if unknown. `data` is the part of a worker's memory that
-// the data sets take. kInvalidArgument: the variables have more chunks than the limit
-// (chunk_limits.h).
+// Returns the memory of the coordinator, of each ps, and of one worker, in this order. `model` is
+// the job's. `examples` is the size of the training set, absent if unknown. `data` is the part of a
+// worker's memory that the data sets take. kInvalidArgument: the variables have more chunks than
+// the limit (chunk_limits.h).
 absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
                                                        TaskCounts counts,
                                                        std::optional<uint64_t> examples,

@@ -1,5 +1,7 @@
 #include "worker/job/job_model.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/job/job_data.h"
@@ -29,8 +31,13 @@ absl::Status CheckClassWeights(const std::map<int64_t, double>& weights, const L
 }  // namespace
 
 absl::StatusOr<JobModel> JobModel::Of(const Job& job) {
+  SHOAL_ASSIGN_OR_RETURN(KerasModel model, ParseKerasModel(job.model_json));
+  return Of(job, std::move(model));
+}
+
+absl::StatusOr<JobModel> JobModel::Of(const Job& job, KerasModel model) {
   JobModel computed;
-  SHOAL_ASSIGN_OR_RETURN(computed.model, ParseKerasModel(job.model_json));
+  computed.model = std::move(model);
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(computed.model));
   SHOAL_ASSIGN_OR_RETURN(computed.loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(computed.metrics, MakeMetrics(job.metrics, job.weighted_metrics));

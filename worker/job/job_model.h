@@ -26,6 +26,8 @@ struct JobModel {
 
   // Errors name the part of the job that cannot be computed or does not fit the others.
   static absl::StatusOr<JobModel> Of(const Job& job);
+  // The same with the parsed model of the job, for callers that have it.
+  static absl::StatusOr<JobModel> Of(const Job& job, KerasModel model);
 
   // Options for its runner. The caller adds where and how it runs.
   ModelRunner::Options RunnerOptions() const;
