@@ -49,7 +49,7 @@ void AddModel(CLI::App* bench, Command* chosen) {
       "--tf32", options->bench.tf32,
       "On a GPU: multiply float32 with tensor cores, which read 19 bits of each number");
   model->add_flag("--deterministic", options->bench.deterministic,
-                  "On a GPU: as a worker computes under sync");
+                  "On a GPU: repeat a step with the same bits, as under sync");
   model->add_flag("--json", options->json, "As one line of JSON, with the times of all steps");
   model->footer(
       "The gradients of a batch, as a worker computes them, on made-up examples: no data is read, "

@@ -61,13 +61,13 @@ void AddInspect(CLI::App* dataset, Command* chosen) {
       ->required();
   inspect
       ->add_option("--format", options->format,
-                   "If the name does not tell: as \"format\" in a job file")
+                   "Format of the data, as \"format\" in a job file [from its name and content]")
       ->check(CLI::IsMember(DataFormatNames()));
   inspect->footer(
       "Reads everything: decodes pictures and compares checksums.\n\nExamples:\n"
       "  shoal dataset inspect flowers/\n"
       "  shoal dataset inspect train-00000.tfrecord\n"
-      "\nExit codes: 0 all of it can be read; 65 something is damaged.");
+      "\nExit codes: 0 all data is readable; 65 some data is damaged.");
   inspect->callback([=] { *chosen = [=] { return Inspect(*options); }; });
 }
 
