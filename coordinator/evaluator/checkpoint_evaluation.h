@@ -56,8 +56,8 @@ class CheckpointsInUse {
 // evaluations.csv. The evaluator needs only the test set: it requests the values, and the
 // coordinator reads them. It gets one checkpoint at a time.
 //
-//   idle ── one is there, an evaluator is up ──▶ handed out ── its sums have come ──▶ verifying
-//    ▲                                      (values, batches)                             │
+//   idle ── one is there, an evaluator is up ──▶ sent ── its sums have come ────────▶ verifying
+//    ▲                                     (values, batches)                              │
 //    └────── no headway, the evaluator is gone, it is damaged ────────────────────────────┤
 //    └─────────────────────── counted, once; the line is written meanwhile ───────────────┘
 //

@@ -96,7 +96,7 @@ def run(directory, workers, layers):
               f"the ps: {peak() / 2**20:.0f} MiB at most, of {most / 2**20:.0f}", flush=True)
         assert peak() <= most, f"the ps needed {peak()} bytes, more than {most:.0f}"
 
-        # An orderly stop has every step done that was leased; whoever takes over is told how many updates the
+        # An orderly stop completes every leased step; whoever takes over is told how many updates the
         # chunks have had.
         chief.signal(signal.SIGTERM)
         assert chief.wait(PATIENCE_SECONDS) == 143, chief.output()[-3000:]

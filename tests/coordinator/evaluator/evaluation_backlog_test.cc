@@ -25,7 +25,7 @@ StoredCheckpoint CheckpointAt(uint64_t step) {
 
 class EvaluationBacklogTest : public testing::Test {
  protected:
-  // In the order in which they are handed out, where each is evaluated.
+  // Returns the steps in the order in which they are sent, if each is evaluated.
   std::vector<uint64_t> Order(uint64_t not_from = 1000) {
     std::vector<uint64_t> steps;
     EvaluationBacklog left = backlog_;
