@@ -123,7 +123,7 @@ class ScriptedEvaluator {
 inline ScriptedCluster::Options WithTestSet() {
   return {.test_examples = kTestExamples, .checkpoint = R"({"every_steps": 5, "keep": 9})"};
 }
-inline ScriptedCluster::Options WithCallbacks() {
+inline ScriptedCluster::Options WithEarlyStopping() {
   return {.test_examples = kTestExamples,
           .callbacks = R"([{"class_name": "EarlyStopping", "config": {"patience": 2}}])",
           .checkpoint = R"({"keep": 2})",

@@ -299,7 +299,7 @@ TEST_F(StepSchedulerTest, AWorkerThatMayHaveNoStepsHasNoShare) {
   workers_.Join(1).ready = false;
   workers_.Join(2).lost_timeline = true;
   scheduler_.Open(
-      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+      {.timeline = kOpenTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
   scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
@@ -310,7 +310,7 @@ TEST_F(StepSchedulerTest, AWorkerThatDrainsGivesUpItsShare) {
   Worker& first = workers_.Join(0);
   Worker& second = workers_.Join(1);
   scheduler_.Open(
-      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+      {.timeline = kOpenTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
   scheduler_.Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0));

@@ -108,7 +108,7 @@ TEST(TrainingEvaluatorTest, WithoutOneWorkersEvaluateAsEver) {
 
 // Opening its data takes as long as it takes.
 TEST(TrainingEvaluatorTest, OneThatIsNotReadyIsNotWaitedFor) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   ScriptedEvaluator evaluator(&cluster);
   ScriptedWorker& worker = cluster.Join(0);
   FinishEpoch(&cluster, worker);
@@ -128,7 +128,7 @@ TEST(TrainingEvaluatorTest, TrainingDoesNotWaitWhereNothingIsDecided) {
 }
 
 TEST(TrainingEvaluatorTest, WhereTheResultDecidesTrainingWaitsForIt) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   ScriptedEvaluator evaluator(&cluster);
   evaluator.GetReady();
   ScriptedWorker& worker = cluster.Join(0);
@@ -151,7 +151,7 @@ TEST(TrainingEvaluatorTest, WhereTheResultDecidesTrainingWaitsForIt) {
 }
 
 TEST(TrainingEvaluatorTest, TheCheckpointThatTrainingAwaitsGoesFirst) {
-  ScriptedCluster::Options options = WithCallbacks();
+  ScriptedCluster::Options options = WithEarlyStopping();
   options.checkpoint = R"({"every_steps": 5, "keep": 9})";
   ScriptedCluster cluster(options);
   ScriptedEvaluator evaluator(&cluster);
@@ -167,7 +167,7 @@ TEST(TrainingEvaluatorTest, TheCheckpointThatTrainingAwaitsGoesFirst) {
 }
 
 TEST(TrainingEvaluatorTest, OneThatIsKilledIsReplacedAndNothingCountsTwice) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   auto first = std::make_unique<ScriptedEvaluator>(&cluster, 1);
   first->GetReady();
   ScriptedWorker& worker = cluster.Join(0);
@@ -192,7 +192,7 @@ TEST(TrainingEvaluatorTest, OneThatIsKilledIsReplacedAndNothingCountsTwice) {
 }
 
 TEST(TrainingEvaluatorTest, WorkersTakeOverFromOneThatDoesNotComeBack) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   ScriptedEvaluator evaluator(&cluster);
   evaluator.GetReady();
   ScriptedWorker& worker = cluster.Join(0);
@@ -208,7 +208,7 @@ TEST(TrainingEvaluatorTest, WorkersTakeOverFromOneThatDoesNotComeBack) {
 }
 
 TEST(TrainingEvaluatorTest, OneThatLeavesIsNotWaitedFor) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   ScriptedEvaluator evaluator(&cluster);
   evaluator.GetReady();
   ScriptedWorker& worker = cluster.Join(0);
@@ -220,7 +220,7 @@ TEST(TrainingEvaluatorTest, OneThatLeavesIsNotWaitedFor) {
 
 // A checkpoint at which every evaluator dies would else hold the training up for ever.
 TEST(TrainingEvaluatorTest, ACheckpointThatCrashesEvaluatorsGoesToWorkers) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   ScriptedWorker& worker = cluster.Join(0);
   std::vector<std::unique_ptr<ScriptedEvaluator>> evaluators;
   for (uint64_t i = 0; i < 3; ++i) {
@@ -236,7 +236,7 @@ TEST(TrainingEvaluatorTest, ACheckpointThatCrashesEvaluatorsGoesToWorkers) {
 }
 
 TEST(TrainingEvaluatorTest, OneThatGetsNoFurtherIsLetGo) {
-  ScriptedCluster cluster(WithCallbacks());
+  ScriptedCluster cluster(WithEarlyStopping());
   ScriptedEvaluator evaluator(&cluster);
   evaluator.GetReady();
   ScriptedWorker& worker = cluster.Join(0);

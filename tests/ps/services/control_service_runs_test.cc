@@ -100,7 +100,9 @@ TEST_F(ControlServiceRunsTest, AStrangersCommandsOfThePromisedTermAreRejected) {
   read_cut.set_term(kTerm);
   read_cut.mutable_read_cut()->set_cut_step(1);
   for (const bool claims : {false, true}) {
-    if (claims) EXPECT_TRUE(Ask(bob, ClaimOf("bob", kTerm, true)).has_claimed());
+    if (claims) {
+      EXPECT_TRUE(Ask(bob, ClaimOf("bob", kTerm, true)).has_claimed());
+    }
     for (const proto::ControlRequest& request :
          {Release(kTerm, 1), Fence(kTerm, kTerm, 9), Load(kTerm, job_.ResolvedText()), read_cut,
           Stop(kTerm)}) {
