@@ -133,6 +133,7 @@ void TrainingRun::MakeEvaluator() {
       .layout = &parts_.layout,
       .progress = &parts_.progress,
       .paths = parts_.paths,
+      .lock = parts_.lock.get(),
       .job_text = parts_.job_text,
       .usable = usable,
       .listed = parts_.options.lists_evaluator,
@@ -164,6 +165,7 @@ void TrainingRun::MakeCheckpoints() {
                                                                     .progress = &parts_.progress,
                                                                     .paths = parts_.paths,
                                                                     .callbacks = job.callbacks,
+                                                                    .lock = parts_.lock.get(),
                                                                     .wakeup = &wakeup_});
   parts_.checkpointer = std::make_unique<Checkpointer>(Checkpointer::Options{
       .loop = parts_.options.loop,

@@ -35,7 +35,8 @@ CheckpointEvaluation::CheckpointEvaluation(Options options)
             .path = options_.paths.evaluations(),
             .header = EvaluationsHeader(options_.progress->metric_names()),
             .lines = [this](uint64_t from) { return LinesFrom(from); },
-            .wakeup = options_.wakeup}) {}
+            .wakeup = options_.wakeup,
+            .lock = options_.lock}) {}
 
 // --- The checkpoints to evaluate ---
 

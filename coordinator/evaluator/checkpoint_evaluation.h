@@ -72,6 +72,7 @@ class CheckpointEvaluation {
     const CheckpointLayout* layout = nullptr;
     const Progress* progress = nullptr;  // for the names and values of metrics
     RunPaths paths;
+    const RunLock* lock = nullptr;  // see CsvWriter
     std::string job_text;
     absl::Status usable;      // see EvaluatorPeer::Options
     bool listed = false;      // the cluster spec lists an evaluator, so it is expected

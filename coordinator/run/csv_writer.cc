@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/log/logging.h"
 
 namespace shoal {
@@ -61,7 +62,11 @@ void CsvWriter::Write() {
   writing_ = from;
   scope_.Offload(
       Lane::kFiles,
-      [file = file_, from, lines = options_.lines(from)] { return file->Write(from, lines); },
+      [file = file_, from, lines = options_.lines(from),
+       check = options_.lock == nullptr ? nullptr : options_.lock->WriteCheck()]() -> absl::Status {
+        if (check != nullptr) SHOAL_RETURN_IF_ERROR(check());
+        return file->Write(from, lines);
+      },
       [this, from](const absl::Status& written) { OnWritten(from, written); });
 }
 

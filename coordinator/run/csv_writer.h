@@ -11,6 +11,7 @@
 #include "common/rpc/event_loop.h"
 #include "common/rpc/scope.h"
 #include "common/run/history.h"
+#include "coordinator/takeover/run_lock.h"
 #include "coordinator/wakeup.h"
 
 namespace shoal {
@@ -41,6 +42,8 @@ class CsvWriter {
     // Raised when no write is in flight any more: the newest one has succeeded, or failed and is
     // retried later.
     Wakeup* wakeup = nullptr;
+    // Each write fails if another coordinator has taken it; null: no other process writes.
+    const RunLock* lock = nullptr;
   };
   // The first write replaces the file.
   explicit CsvWriter(Options options);

@@ -24,7 +24,8 @@ RunHistory::RunHistory(Options options)
             .path = options_.paths.history(),
             .header = HistoryHeader(progress_.metric_names()),
             .lines = [this](uint64_t from) { return LinesFrom(from); },
-            .wakeup = options_.wakeup}) {
+            .wakeup = options_.wakeup,
+            .lock = options_.lock}) {
   csv_.Hold();
 }
 

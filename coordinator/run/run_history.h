@@ -34,6 +34,7 @@ class RunHistory {
     Progress* progress = nullptr;
     RunPaths paths;
     std::vector<Callback> callbacks;
+    const RunLock* lock = nullptr;  // see CsvWriter
     // Raised when the results of earlier coordinators are read, and when no write of history.csv is
     // in flight any more.
     Wakeup* wakeup = nullptr;

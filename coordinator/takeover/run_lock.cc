@@ -122,6 +122,17 @@ std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSys
 
 RunLock::RunLock(Options options) : options_(std::move(options)) {}
 
+std::function<absl::Status()> RunLock::WriteCheck() const {
+  // Without a file of its own, it leads because the disk takes none.
+  if (number_ == 0) return [] { return absl::OkStatus(); };
+  return [files = options_.files, directory = options_.directory, own = number_]() -> absl::Status {
+    SHOAL_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, Numbers(directory, files));
+    if (numbers.empty() || numbers.back() <= own) return absl::OkStatus();
+    return absl::AbortedError(
+        absl::StrCat("another coordinator has taken the lock ", PathOf(directory, numbers.back())));
+  };
+}
+
 void RunLock::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
   // The times from before a pause do not tell how long the holder has renewed its lease since.
   if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();

@@ -90,6 +90,11 @@ class RunLock {
   // True while this coordinator leads, as far as it knows.
   bool leading() const { return leading_; }
 
+  // Returns a check for work in Offload that is about to write a file which all coordinators of the
+  // run share: OK, or kAborted if another one has taken the lock. A coordinator that was stopped
+  // for a while does not know that yet. The check may outlive this; any thread.
+  std::function<absl::Status()> WriteCheck() const;
+
   // Describes what Acquire waits for, for console and status. Empty if it does not wait.
   std::string Waiting() const;
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
@@ -55,6 +57,33 @@ TEST_F(CsvWriterTest, WritesOneAtATimeWhatHasChanged) {
   EXPECT_EQ(writer_.owed_from(), std::nullopt);
   EXPECT_THAT(writer_.Owed(), IsEmpty());
   EXPECT_EQ(idle_, 1);
+}
+
+// It was stopped for a while, and does not know of its successor yet.
+TEST_F(CsvWriterTest, WritesNothingOnceAnotherCoordinatorHasTheLock) {
+  const std::string leases = directory_.path() + "/.lease";
+  RunLock lock({.loop = &loop_, .files = RealFileSystem(), .directory = leases});
+  CsvWriter writer({.loop = &loop_,
+                    .files = &disk_,
+                    .path = path_,
+                    .header = "header\n",
+                    .lines = [this](uint64_t from) { return LinesFrom(from); },
+                    .wakeup = &wakeup_,
+                    .lock = &lock});
+  lock.Acquire({}, [](const absl::Status&) {});
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(lock.leading());
+  lines_ = {"a"};
+  writer.Changed(0);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(FileContent(path_), "header\na\n");
+  ASSERT_TRUE(std::filesystem::copy_file(leases + "/1", leases + "/2"));
+  lines_.push_back("b");
+  writer.Changed(1);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(FileContent(path_), "header\na\n");
+  EXPECT_TRUE(absl::IsAborted(writer.last_write())) << writer.last_write();
+  EXPECT_THAT(writer.Owed(), HasSubstr(leases + "/2"));
 }
 
 TEST_F(CsvWriterTest, TriesAgainAfterAPauseUntilTheDiskTakesIt) {
