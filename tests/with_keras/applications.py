@@ -8,9 +8,12 @@ Weights drawn alone would show nothing: in float64 and in float32 a few of a mil
 behind fifty batch normalizations each of these changes gradients by a hundredth. So each channel of a BatchNormalization before a ReLU
 has its beta moved into the widest gap between the values that lie near the kink: then none does, and rounding is all that differs.
 """
+import os
 import pathlib
 import sys
 
+# XLA compiles for longer than it computes here.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
 import make_golden  # noqa: E402  first: it chooses Keras's backend and type
 import jax  # noqa: E402
