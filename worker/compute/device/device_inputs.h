@@ -11,8 +11,8 @@
 #include "worker/compute/device/device_move_kernels.h"
 #include "worker/compute/device/growing_device_memory.h"
 #include "worker/compute/plan/plan.h"
-#include "worker/compute/program/run_context.h"
 #include "worker/compute/program/input_values.h"
+#include "worker/compute/program/run_context.h"
 
 namespace shoal {
 
