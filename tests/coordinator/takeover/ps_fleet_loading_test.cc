@@ -76,6 +76,17 @@ TEST_F(PsFleetTest, LoadsTheNewestCheckpointWhereTheTimelinesDiffer) {
   EXPECT_EQ(opened_[0].checkpoint, newest.directory);
 }
 
+TEST_F(PsFleetTest, LoadsACheckpointWhereThePsAreInTwoTimelines) {
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40);
+  Start();
+  SendHello(0);
+  SendHello(1);
+  AnswerClaim(0, {.timeline = MakeTerm(2, 1), .base = 44});
+  AnswerClaim(1, {.timeline = MakeTerm(1, 1), .base = 44});
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  for (int i = 0; i < kPsCount; ++i) EXPECT_EQ(TakeLoad(i).load().checkpoint(), newest.directory);
+}
+
 // Or the next to be loaded would be that one again, and all since would be lost.
 TEST_F(PsFleetTest, ATimelineIsAboveThatOfACheckpointWhichAnotherWroteMeanwhile) {
   Start();
