@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// What the dispatcher promises, written down naively: every step's state in a map.
+// A naive model of the dispatcher: it keeps the state of every step.
 struct NaiveModel {
   uint64_t total, window, limit;
   std::set<uint64_t> done;
