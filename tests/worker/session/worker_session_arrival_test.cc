@@ -122,7 +122,7 @@ TEST_F(WorkerSessionArrivalTest, AStepThatDoesNotBeginEarlyBeginsWithAllValues) 
 TEST_F(WorkerSessionArrivalTest, ARejectedVersionDropsTheStep) {
   BeginEarly();
   loop_.Advance(seconds(2));
-  ExchangePeer::RejectVersion(ps(1), kTimeline, 6);
+  ExchangePeer::RejectVersion(ps(1), kSessionTimeline, 6);
   EXPECT_THAT(TakeAlreadyApplied(), ElementsAre(6));
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel step", "cancel prefetch"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_phase_seconds_total", {"pull"}), 2);
@@ -141,13 +141,14 @@ TEST_F(WorkerSessionArrivalTest, ARejectedVersionDropsTheStep) {
 
 TEST_F(WorkerSessionArrivalTest, ALostTimelineDropsIt) {
   BeginEarly();
-  ExchangePeer::Reject(ps(1), {.timeline = kTimeline}, kTimeline + 1, "another timeline");
+  ExchangePeer::Reject(ps(1), {.timeline = kSessionTimeline}, kSessionTimeline + 1,
+                       "another timeline");
   loop_.RunUntilIdle();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"));
   const auto reports = TakeReports();
   ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
-  Open(kTimeline + 1);
+  EXPECT_EQ(reports[0].timeline_lost().timeline(), kSessionTimeline);
+  Open(kSessionTimeline + 1);
   LeaseOfRound(6, 1, 6, 3);
   asked_.clear();
   EndCancelled();
@@ -181,7 +182,7 @@ TEST_F(WorkerSessionArrivalTest, ADrainDoesNotWaitForAPsForEver) {
 TEST_F(WorkerSessionArrivalTest, AStepCancelledAfterAHaltIsPulledAgain) {
   for (const bool of_round : {true, false}) {
     SCOPED_TRACE(of_round);
-    Open(of_round ? kTimeline + 1 : kTimeline);
+    Open(of_round ? kSessionTimeline + 1 : kSessionTimeline);
     asked_.clear();
     BeginEarly(of_round);
     proto::WorkerOrder order;
@@ -232,7 +233,7 @@ TEST_F(WorkerSessionArrivalTest, NoneIsBegunWhileGradientsAreStillSent) {
   SendAll();
   computer_.FinishChunks();
   computer_.Finish();
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   LeaseOfRound(6, 1, 6, 3);
   loop_.RunUntilIdle();
   // Both ps are asked for all that they have, as nobody looks at the pushes that lie there.

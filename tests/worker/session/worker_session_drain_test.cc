@@ -110,7 +110,7 @@ TEST_F(WorkerSessionTest, AHaltHoldsBackAStepThatIsSkipped) {
 
 TEST_F(WorkerSessionTest, HaltsForNobodyElse) {
   StartStep(7, 2);
-  Halt(kTimeline + 1);
+  Halt(kSessionTimeline + 1);
   FinishStep();
   EXPECT_TRUE(computer_.busy()) << "that was of another timeline";
   Lease(9, 2);
@@ -130,7 +130,7 @@ TEST_F(WorkerSessionTest, ATimelineThatIsOpenedAgainEndsAHalt) {
   FinishStep();
   EXPECT_FALSE(computer_.busy());
   proto::WorkerOrder order;
-  order.mutable_timeline_opened()->set_timeline(kTimeline);
+  order.mutable_timeline_opened()->set_timeline(kSessionTimeline);
   Order(order);
   ServePs();
   EXPECT_TRUE(computer_.busy()) << "8 is still its own";
@@ -141,9 +141,9 @@ TEST_F(WorkerSessionTest, AnotherTimelineDropsWhatAHaltHeldBack) {
   StartStep(7, 2);
   Halt();
   FinishStep();
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   ServePs();
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   ServePs();
   EXPECT_THAT(pushes_, IsEmpty());
 }
@@ -217,7 +217,7 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
   Reconnect();
   Welcome();
   ExpectDraining();
-  Open(kTimeline);
+  Open(kSessionTimeline);
   FinishStep();
   FinishStep();
   EXPECT_FALSE(coordinator().finished().has_value());
@@ -273,7 +273,7 @@ TEST_F(WorkerSessionTest, DrainsWhenTheTimelineOfTheStepAtHandIsLost) {
   SendNoLeaseFollows();
   computer_.FinishChunks();
   computer_.Finish();
-  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  ExchangePeer::Reject(ps(0), {kSessionTimeline}, 0, "ps 0 is empty");
   loop_.RunUntilIdle();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);

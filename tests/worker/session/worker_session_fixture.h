@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-inline constexpr uint64_t kTimeline = 70;
+inline constexpr uint64_t kSessionTimeline = 70;
 inline constexpr uint64_t kTotalSteps = 1000;  // of the job
 inline constexpr Time kDrainTimeout = std::chrono::seconds(8);
 
@@ -196,14 +196,14 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_lease()->mutable_round()->set_number(round_first / 3);
     Order(order);
   }
-  void Halt(uint64_t timeline = kTimeline) {
+  void Halt(uint64_t timeline = kSessionTimeline) {
     proto::WorkerOrder order;
     order.mutable_halt()->set_timeline(timeline);
     Order(order);
   }
   void Resume(uint64_t below) {
     proto::WorkerOrder order;
-    order.mutable_resume()->set_timeline(kTimeline);
+    order.mutable_resume()->set_timeline(kSessionTimeline);
     order.mutable_resume()->set_below(below);
     Order(order);
   }
@@ -211,7 +211,7 @@ class WorkerSessionTest : public testing::Test {
   uint64_t BegunBelow() {
     const auto reports = TakeReports();
     EXPECT_EQ(reports.size(), 1u);
-    EXPECT_EQ(reports.at(0).halted().timeline(), kTimeline);
+    EXPECT_EQ(reports.at(0).halted().timeline(), kSessionTimeline);
     return reports.at(0).halted().begun_below();
   }
   void OrderEvaluation(uint64_t cut_step, uint64_t batch) {
@@ -262,11 +262,11 @@ class WorkerSessionTest : public testing::Test {
                                model_.Filled(i, static_cast<int>(k), 1));
     }
   }
-  // Runs until the session waits for leases in kTimeline.
+  // Runs until the session waits for leases in kSessionTimeline.
   void GetReady() {
     Welcome();
     computer_.FinishPrepare();
-    Open(kTimeline);
+    Open(kSessionTimeline);
     ServePs();
     TakeReports();
     computer_.TakeCalls();
@@ -335,7 +335,7 @@ class WorkerSessionTest : public testing::Test {
   FakeLoop loop_;
   FakeNetwork network_{&loop_};
   FakeComputer computer_{&model_};
-  uint64_t timeline_ = kTimeline;
+  uint64_t timeline_ = kSessionTimeline;
   uint64_t held_cut_ = 0;
   uint64_t version_ = 0;
   uint64_t complete_below_ = 0;           // ps 1 keeps no older version

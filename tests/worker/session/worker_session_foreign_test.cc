@@ -39,11 +39,11 @@ TEST_F(ForeignCoordinatorTest, OrdersOfNoTimelineAreDropped) {
   order_all();
   computer_.FinishPrepare();
   order_all();
-  Open(kTimeline);
+  Open(kSessionTimeline);
   ServePs();
   computer_.TakeCalls();
   order_all();
-  timeline_ = kTimeline;
+  timeline_ = kSessionTimeline;
   Lease(7, 1);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("prefetch 7 1", "train 7")) << "it lives on";
@@ -138,7 +138,8 @@ TEST_F(ForeignCoordinatorTest, OneThatWelcomesAndBreaksIsNotTriedAtOnceForEver) 
 class ForeignOrdersTest : public WorkerSessionTest, public testing::WithParamInterface<int> {
  protected:
   uint64_t Number() {
-    const uint64_t numbers[] = {0, 1, 2, 13, kTimeline, kTotalSteps - 1, UINT32_MAX, UINT64_MAX};
+    const uint64_t numbers[] = {0,          1,         2, 13, kSessionTimeline, kTotalSteps - 1,
+                                UINT32_MAX, UINT64_MAX};
     return numbers[random_() % std::size(numbers)];
   }
   proto::WorkerOrder RandomOrder() {
@@ -203,7 +204,7 @@ TEST_P(ForeignOrdersTest, NeverStopIt) {
   LoseCoordinator();
   Reconnect();
   Welcome();
-  Open(kTimeline + 5);
+  Open(kSessionTimeline + 5);
   ServePs();
   Lease(3, 1);
   ServePs();

@@ -21,7 +21,7 @@ class WorkerSessionRoundTest : public WorkerSessionTest {
     std::vector<std::string> done;
     for (const proto::WorkerReport& report : TakeReports()) {
       for (const proto::StepDone& step : report.steps_done().steps()) {
-        EXPECT_EQ(report.steps_done().timeline(), kTimeline);
+        EXPECT_EQ(report.steps_done().timeline(), kSessionTimeline);
         done.push_back(
             absl::StrCat(step.step(), step.already_applied() ? " already applied" : " done"));
         if (!step.already_applied()) continue;
@@ -148,7 +148,7 @@ TEST_F(WorkerSessionRoundTest, ANewTimelinePullsTheVersionAgain) {
   LeaseOfRound(6, 1, 6, 3);
   ServePs();
   FinishStep();
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   ServePs();
   asked_versions_.clear();
   LeaseOfRound(6, 1, 6, 3);

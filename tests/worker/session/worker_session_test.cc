@@ -77,7 +77,7 @@ TEST_F(WorkerSessionTest, LeasePullTrainReport) {
   computer_.Finish();
   const auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
-  EXPECT_EQ(reports[0].steps_done().timeline(), kTimeline);
+  EXPECT_EQ(reports[0].steps_done().timeline(), kSessionTimeline);
   ASSERT_EQ(reports[0].steps_done().steps_size(), 1);
   const proto::StepDone& done = reports[0].steps_done().steps(0);
   EXPECT_EQ(done.step(), 7u);
@@ -201,10 +201,10 @@ TEST_F(WorkerSessionTest, TheComputerIsToldOfAnswersToPushes) {
 
 TEST_F(WorkerSessionTest, LeasesOfAnotherTimelineOrWithoutSenseAreDropped) {
   GetReady();
-  timeline_ = kTimeline + 1;
+  timeline_ = kSessionTimeline + 1;
   Lease(7, 2);
   OrderEvaluation(5, 0);
-  timeline_ = kTimeline;
+  timeline_ = kSessionTimeline;
   Lease(7, UINT64_MAX);
   Order(proto::WorkerOrder());
   ServePs();
@@ -244,14 +244,14 @@ TEST_F(WorkerSessionTest, WorksOnWithoutACoordinatorAndReportsLater) {
   Reconnect();
   auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
-  EXPECT_EQ(reports[0].hello().timeline(), kTimeline);
+  EXPECT_EQ(reports[0].hello().timeline(), kSessionTimeline);
   EXPECT_THAT(reports[0].hello().held_steps(), ElementsAre(8));
   Lease(30, 1);
   Welcome();
   reports = TakeReports();
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_TRUE(reports[0].has_ready());
-  EXPECT_EQ(reports[1].steps_done().timeline(), kTimeline);
+  EXPECT_EQ(reports[1].steps_done().timeline(), kSessionTimeline);
   ASSERT_EQ(reports[1].steps_done().steps_size(), 1);
   EXPECT_EQ(reports[1].steps_done().steps(0).step(), 7u);
   FinishStep();
@@ -337,7 +337,7 @@ TEST_F(WorkerSessionTest, ALateReportIsForgottenWithItsTimeline) {
   Reconnect();
   TakeReports();
   proto::WorkerOrder order;
-  order.mutable_timeline_opened()->set_timeline(kTimeline + 1);
+  order.mutable_timeline_opened()->set_timeline(kSessionTimeline + 1);
   Order(order);
   Welcome();
   const auto reports = TakeReports();

@@ -18,9 +18,9 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
   StartStep(7, 3);
   const int pushes_before = pushes_[7];
   proto::WorkerOrder order;
-  order.mutable_timeline_opened()->set_timeline(kTimeline + 1);
+  order.mutable_timeline_opened()->set_timeline(kSessionTimeline + 1);
   Order(order);
-  timeline_ = kTimeline + 1;
+  timeline_ = kSessionTimeline + 1;
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"));
   Lease(5, 1);
   ServePs();
@@ -34,7 +34,7 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
   FinishStep();
   const auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
-  EXPECT_EQ(reports[0].steps_done().timeline(), kTimeline + 1);
+  EXPECT_EQ(reports[0].steps_done().timeline(), kSessionTimeline + 1);
   EXPECT_EQ(reports[0].steps_done().steps(0).step(), 5u);
   EXPECT_THAT(TakeEvents(), ElementsAre("step 71 5"));
 }
@@ -42,16 +42,16 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
 TEST_F(WorkerSessionTest, ARejectionDropsEverythingAndIsReported) {
   StartStep(7, 3);
   computer_.FinishChunks();
-  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  ExchangePeer::Reject(ps(0), {kSessionTimeline}, 0, "ps 0 is empty");
   const auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
-  EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
+  EXPECT_EQ(reports[0].timeline_lost().timeline(), kSessionTimeline);
   computer_.Finish();
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("cancel all"))
       << "there is nothing to do until another is open";
   EXPECT_THAT(TakeEvents(), IsEmpty());
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   Lease(2, 1);
   const uint64_t pulls = pulls_;
   ServePs();
@@ -62,9 +62,9 @@ TEST_F(WorkerSessionTest, ARejectionDropsEverythingAndIsReported) {
 // The coordinator opens the same timeline again for a worker that was misled.
 TEST_F(WorkerSessionTest, TheSameTimelineMayBeOpenedAgain) {
   StartStep(7, 3);
-  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "an answer from before");
+  ExchangePeer::Reject(ps(0), {kSessionTimeline}, 0, "an answer from before");
   loop_.RunUntilIdle();
-  Open(kTimeline);
+  Open(kSessionTimeline);
   Lease(9, 1);
   ServePs();
   computer_.TakeCalls();
@@ -79,7 +79,7 @@ TEST_F(WorkerSessionTest, TheSameTimelineMayBeOpenedAgain) {
 
 TEST_F(WorkerSessionTest, TheTimelineItIsInOpenedAgainChangesNothing) {
   StartStep(7, 2);
-  Open(kTimeline);
+  Open(kSessionTimeline);
   EXPECT_THAT(computer_.TakeCalls(), IsEmpty());
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
@@ -88,11 +88,11 @@ TEST_F(WorkerSessionTest, TheTimelineItIsInOpenedAgainChangesNothing) {
 TEST_F(WorkerSessionTest, ATimelineLostWhilePulling) {
   GetReady();
   Lease(7, 1);
-  ExchangePeer::Reject(ps(1), {kTimeline}, 0, "ps 1 is empty");
+  ExchangePeer::Reject(ps(1), {kSessionTimeline}, 0, "ps 1 is empty");
   loop_.RunUntilIdle();
   ServePs();  // answers to the pull, too late
   EXPECT_THAT(computer_.TakeCalls(), Not(Contains("train 7")));
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   Lease(3, 1);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), Contains("train 3"));
@@ -119,7 +119,7 @@ TEST_F(WorkerSessionTest, EvaluatesBeforeItTrainsOn) {
   auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
   const proto::EvaluationDone& done = reports[0].evaluation_done();
-  EXPECT_EQ(done.timeline(), kTimeline);
+  EXPECT_EQ(done.timeline(), kSessionTimeline);
   EXPECT_EQ(done.cut_step(), 13u);
   EXPECT_EQ(done.batch(), 2u);
   EXPECT_EQ(done.examples(), 16u);
@@ -150,7 +150,7 @@ TEST_F(WorkerSessionTest, ATimelineLostWhilePullingACut) {
   GetReady();
   OrderEvaluation(13, 0);
   Lease(20, 1);
-  ExchangePeer::Reject(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  ExchangePeer::Reject(ps(0), {kSessionTimeline}, 0, "ps 0 is empty");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeReports(),
               ElementsAre(testing::Property(&proto::WorkerReport::has_timeline_lost, true)));
@@ -161,7 +161,7 @@ TEST_F(WorkerSessionTest, ATimelineLostWhilePullingACut) {
     }
   }
   computer_.TakeCalls();
-  Open(kTimeline + 1);
+  Open(kSessionTimeline + 1);
   Lease(3, 1);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), Contains("train 3"));

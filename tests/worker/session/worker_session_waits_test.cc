@@ -84,7 +84,7 @@ TEST_F(WorkerSessionTest, ReadyUnlessItOpensItsDataOrLeaves) {
   EXPECT_EQ(session_->CheckReady(), absl::UnavailableError("opening the job's data"));
   computer_.FinishPrepare();
   EXPECT_EQ(session_->CheckReady(), absl::OkStatus());
-  Open(kTimeline);
+  Open(kSessionTimeline);
   ServePs();
   Lease(7, 1);
   ServePs();
