@@ -1,11 +1,12 @@
 // Normalizations, and other sums along columns.
 
+#include "common/model/ops/batch_normalization.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "common/model/ops/activation.h"
-#include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/layer_normalization.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_normalization.h"

@@ -1,8 +1,9 @@
 // Ops that slide a window over images, resize them, or warp them.
 
+#include "common/model/ops/depthwise_conv2d.h"
+
 #include <algorithm>
 
-#include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/resize.h"
 #include "common/model/ops/warp.h"

@@ -1,13 +1,13 @@
 // Elementwise ops.
 
-#include "worker/compute/cuda/kernels/elements.h"
+#include "common/model/ops/rescale.h"
 
 #include "common/base/status_macros.h"
 #include "common/model/ops/activation.h"
-#include "common/model/ops/rescale.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/activation.h"
 #include "worker/compute/cuda/kernels/binary.h"
+#include "worker/compute/cuda/kernels/elements.h"
 #include "worker/compute/cuda/kernels/strided.h"
 
 namespace shoal::cuda {

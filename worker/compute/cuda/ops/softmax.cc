@@ -1,0 +1,47 @@
+#include "common/model/ops/softmax.h"
+
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/softmax.h"
+
+namespace shoal::cuda {
+
+absl::Status Softmax(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  const ComputeDtype kept = program.stored_dtype(index);
+  WithElement(kept, [&]<typename Element>(Element) {
+    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      AddKernel(
+          index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+          [=, kind = static_cast<const SoftmaxOp&>(*node.op).kind](const StepTensors& at) {
+            return SoftmaxKernel<Element, group>{kind, at.At<Element>(0), at.At<Element>(1),
+                                                 extents.rows, extents.columns};
+          },
+          program);
+    });
+  });
+  return absl::OkStatus();
+}
+
+absl::Status SoftmaxBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  const ComputeDtype kept = program.stored_dtype(index);
+  WithElement(kept, [&]<typename Element>(Element) {
+    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      AddKernel(
+          index,
+          {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
+           program.Output(node.outputs[0], kept)},
+          [=, kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind](const StepTensors& at) {
+            return SoftmaxBackwardKernel<Element, group>{
+                kind,         at.At<Element>(0), at.At<Element>(1), at.At<Element>(2),
+                extents.rows, extents.columns};
+          },
+          program);
+    });
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda
