@@ -1,5 +1,3 @@
-// Normalizations, and other sums along columns.
-
 #include "common/model/ops/batch_normalization.h"
 
 #include <algorithm>
@@ -7,19 +5,13 @@
 #include <vector>
 
 #include "common/model/ops/activation.h"
-#include "common/model/ops/layer_normalization.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_normalization.h"
-#include "worker/compute/cuda/kernels/bias.h"
 #include "worker/compute/cuda/kernels/column_moments.h"
-#include "worker/compute/cuda/kernels/layer_normalization.h"
+#include "worker/compute/cuda/ops/column_slices.h"
 
 namespace shoal::cuda {
 namespace {
-
-ColumnSlices SlicesOf(const MatrixExtents& extents, int width, const CudaProgram& program) {
-  return ColumnSlices(extents.rows, extents.columns / width, program.target().few_blocks());
-}
 
 // gamma / sqrt(variance + epsilon); `gamma` may be kNoValue.
 TensorId AddFactor(int index, ValueId variance, ValueId gamma, double epsilon,
@@ -245,112 +237,6 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
         program);
   };
   WithPacks(kept, columns, add);
-  return absl::OkStatus();
-}
-
-absl::Status LayerNormalization(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
-  const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
-  std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
-                                   program.Output(node.outputs[0], kept)};
-  for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
-  WithElement(kept, [&]<typename Element>(Element) {
-    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
-      AddKernel(
-          index, tensors,
-          [=, scale = op.scale, center = op.center,
-           epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-            return LayerNormalizationKernel<Element, group>{at.At<Element>(0),
-                                                            at.If(scale, 2),
-                                                            at.If(center, 2 + scale),
-                                                            at.At<Element>(1),
-                                                            extents.rows,
-                                                            extents.columns,
-                                                            epsilon};
-          },
-          program);
-    });
-  });
-  return absl::OkStatus();
-}
-
-absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
-  const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
-  const TensorId x = program.tensor(node.inputs[0], kept);
-  const TensorId dy = program.tensor(node.inputs[1], kept);
-  const TensorId row_mean = program.Scratch(extents.rows),
-                 row_factor = program.Scratch(extents.rows);
-  std::vector<TensorId> tensors = {x, dy, program.Output(node.outputs[0], kept), row_mean,
-                                   row_factor};
-  if (op.scale) tensors.push_back(program.tensor(node.inputs[2]));
-  WithElement(kept, [&]<typename Element>(Element) {
-    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
-      AddKernel(
-          index, tensors,
-          [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-            return LayerNormalizationBackwardKernel<Element, group>{at.At<Element>(0),
-                                                                    at.At<Element>(1),
-                                                                    at.If(scale, 5),
-                                                                    at.At<Element>(2),
-                                                                    at[3],
-                                                                    at[4],
-                                                                    extents.rows,
-                                                                    extents.columns,
-                                                                    epsilon};
-          },
-          program);
-    });
-  });
-  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    using Terms = LayerNormalizationTerms<Element, width>;
-    const ColumnSlices slices = SlicesOf(extents, width, program);
-    const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
-    AddKernel(
-        index, {x, dy, row_mean, row_factor, partial},
-        [=](const StepTensors& at) {
-          return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), at.At<Element>(1), at[2], at[3]}, slices, extents.columns, at[4]};
-        },
-        program);
-    AddKernel(
-        index, {partial, program.Output(node.outputs[1]), program.Output(node.outputs[2])},
-        [=](const StepTensors& at) {
-          return SumOfSlicesKernel<2>{at[0], slices.count, extents.columns, {at[1], at[2]}};
-        },
-        program);
-  };
-  WithPacks(kept, extents.columns, add);
-  return absl::OkStatus();
-}
-
-absl::Status BiasBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype type = program.read_dtype(index);
-  const TensorId dy = program.tensor(node.inputs[0], type);
-  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    const ColumnSlices slices = SlicesOf(extents, width, program);
-    const TensorId partial = program.Scratch(slices.count * extents.columns);
-    AddKernel(
-        index, {dy, partial},
-        [=](const StepTensors& at) {
-          return ColumnSumsKernel<BiasTerms<Element, width>>{
-              {at.At<Element>(0)}, slices, extents.columns, at[1]};
-        },
-        program);
-    AddKernel(
-        index, {partial, program.Output(node.outputs[0])},
-        [=](const StepTensors& at) {
-          return SumOfSlicesKernel<1>{at[0], slices.count, extents.columns, {at[1]}};
-        },
-        program);
-  };
-  WithPacks(type, extents.columns, add);
   return absl::OkStatus();
 }
 

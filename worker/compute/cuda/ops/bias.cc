@@ -1,0 +1,35 @@
+#include "common/model/ops/bias.h"
+
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/bias.h"
+#include "worker/compute/cuda/ops/column_slices.h"
+
+namespace shoal::cuda {
+
+absl::Status BiasBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  const ComputeDtype type = program.read_dtype(index);
+  const TensorId dy = program.tensor(node.inputs[0], type);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    const ColumnSlices slices = SlicesOf(extents, width, program);
+    const TensorId partial = program.Scratch(slices.count * extents.columns);
+    AddKernel(
+        index, {dy, partial},
+        [=](const StepTensors& at) {
+          return ColumnSumsKernel<BiasTerms<Element, width>>{
+              {at.At<Element>(0)}, slices, extents.columns, at[1]};
+        },
+        program);
+    AddKernel(
+        index, {partial, program.Output(node.outputs[0])},
+        [=](const StepTensors& at) {
+          return SumOfSlicesKernel<1>{at[0], slices.count, extents.columns, {at[1]}};
+        },
+        program);
+  };
+  WithPacks(type, extents.columns, add);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda
