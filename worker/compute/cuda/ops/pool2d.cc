@@ -1,0 +1,169 @@
+#include "common/model/ops/pool2d.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/pool2d.h"
+
+namespace shoal::cuda {
+namespace {
+
+// Extents of a pooling on images of shape `x`.
+struct PoolExtents {
+  PoolExtents(const Window& window, const Shape& x)
+      : window(window, x), batch(x[0]), channels(static_cast<int32_t>(x[3])) {}
+  SlidingWindow window;
+  int64_t batch;
+  int32_t channels;
+
+  Divisor by_packs(int width) const { return Divisor(channels / width); }
+};
+
+// Whether the program computes the gradient of the pooling with this output.
+bool HasPoolGradient(ValueId pooled, CudaProgram& program) {
+  const std::vector<int>& consumers = program.builder().plan().consumers(pooled);
+  return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
+    const Node& node = program.node(consumer);
+    return dynamic_cast<const Pool2DBackwardOp*>(node.op.get()) != nullptr &&
+           node.inputs[1] == pooled;
+  });
+}
+
+// (x, y)
+void AddMaxPool2D(int index, const PoolExtents& extents, ComputeDtype type,
+                  std::vector<TensorId> tensors, CudaProgram& program) {
+  const ValueId pooled = program.node(index).outputs[0];
+  const bool keeps_taps = HasPoolGradient(pooled, program);
+  WithTap(extents.window, [&]<typename Tap>(Tap) {
+    if (keeps_taps) {
+      tensors.push_back(program.Scratch<Tap>(program.count(pooled)));
+      program.SetTapsOf(pooled, tensors.back());
+    }
+    const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+      AddKernel(
+          index, tensors,
+          [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
+            return MaxPool2DKernel<Element, Tap, width>{extents.window,
+                                                        extents.batch,
+                                                        extents.channels,
+                                                        by_packs,
+                                                        at.At<Element>(0),
+                                                        at.At<Element>(1),
+                                                        keeps_taps ? at.At<Tap>(2) : nullptr};
+          },
+          program);
+    };
+    WithPacks(type, extents.channels, add);
+  });
+}
+
+// (taps, dy, dx)
+void AddMaxPool2DBackward(int index, const PoolExtents& extents, ComputeDtype type,
+                          const std::vector<TensorId>& tensors, CudaProgram& program) {
+  WithTap(extents.window, [&]<typename Tap>(Tap) {
+    const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+      AddKernel(
+          index, tensors,
+          [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
+            return MaxPool2DBackwardKernel<Element, Tap, width>{
+                extents.window, extents.batch,     extents.channels, by_packs,
+                at.At<Tap>(0),  at.At<Element>(1), at.At<Element>(2)};
+          },
+          program);
+    };
+    WithPacks(type, extents.channels, add);
+  });
+}
+
+}  // namespace
+
+absl::Status Pool2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Pool2DOp&>(*node.op);
+  const Shape x = program.shape(node.inputs[0]);
+  const ComputeDtype kept = program.stored_dtype(index);
+  const PoolExtents extents(op.window, x);
+  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
+                                         program.Output(node.outputs[0], kept)};
+  if (op.kind == Pool2DOp::Kind::kMax) {
+    AddMaxPool2D(index, extents, kept, tensors, program);
+    return absl::OkStatus();
+  }
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    AddKernel(
+        index, tensors,
+        [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
+          return AveragePool2DKernel<Element, width>{extents.window,    extents.batch,
+                                                     extents.channels,  by_packs,
+                                                     at.At<Element>(0), at.At<Element>(1)};
+        },
+        program);
+  };
+  WithPacks(kept, x[3], add);
+  return absl::OkStatus();
+}
+
+absl::Status Pool2DBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
+  const Shape x = program.shape(node.inputs[0]);
+  const ComputeDtype kept = program.stored_dtype(index);
+  const PoolExtents extents(op.window, x);
+  const TensorId dy = program.tensor(node.inputs[2], kept);
+  const TensorId dx = program.Output(node.outputs[0], kept);
+  if (op.kind == Pool2DOp::Kind::kMax) {
+    AddMaxPool2DBackward(index, extents, kept, {program.taps_of(node.inputs[1]), dy, dx}, program);
+    return absl::OkStatus();
+  }
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    AddKernel(
+        index, {dy, dx},
+        [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
+          return AveragePool2DBackwardKernel<Element, width>{extents.window,    extents.batch,
+                                                             extents.channels,  by_packs,
+                                                             at.At<Element>(0), at.At<Element>(1)};
+        },
+        program);
+  };
+  WithPacks(kept, x[3], add);
+  return absl::OkStatus();
+}
+
+absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape x = program.shape(node.inputs[0]);
+  const ComputeDtype kept = program.stored_dtype(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    AddKernel(
+        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+        [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
+         channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
+          return GlobalAveragePool2DKernel<Element, width>{batch, pixels, channels,
+                                                           at.At<Element>(0), at.At<Element>(1)};
+        },
+        program);
+  };
+  WithPacks(kept, x[3], add);
+  return absl::OkStatus();
+}
+
+absl::Status GlobalAveragePool2DBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape x = program.shape(node.outputs[0]);
+  const ComputeDtype kept = program.stored_dtype(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    AddKernel(
+        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+        [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
+         channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
+          return GlobalAveragePool2DBackwardKernel<Element, width>{
+              batch, pixels, channels, at.At<Element>(0), at.At<Element>(1)};
+        },
+        program);
+  };
+  WithPacks(kept, x[3], add);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda

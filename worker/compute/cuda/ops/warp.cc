@@ -1,0 +1,56 @@
+#include "common/model/ops/warp.h"
+
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/warp.h"
+
+namespace shoal::cuda {
+namespace {
+
+// Warps images of shape `x` to shape `y`, by `numbers` for each image.
+WarpExtents ExtentsOf(const WarpAttributes& attributes, const Shape& x, const Shape& y,
+                      const Shape& numbers) {
+  return {.attributes = attributes,
+          .batch = x[0],
+          .height = static_cast<int32_t>(x[1]),
+          .width = static_cast<int32_t>(x[2]),
+          .out_height = static_cast<int32_t>(y[1]),
+          .out_width = static_cast<int32_t>(y[2]),
+          .channels = static_cast<int32_t>(x[3]),
+          .numbers = static_cast<int32_t>(numbers[1])};
+}
+
+}  // namespace
+
+absl::Status Warp(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const WarpExtents extents =
+      ExtentsOf(static_cast<const WarpOp&>(*node.op).attributes, program.shape(node.inputs[0]),
+                program.shape(node.outputs[0]), program.shape(node.inputs[1]));
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return WarpKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status WarpBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const WarpExtents extents = ExtentsOf(
+      static_cast<const WarpBackwardOp&>(*node.op).attributes, program.shape(node.outputs[0]),
+      program.shape(node.inputs[0]), program.shape(node.inputs[1]));
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return WarpBackwardKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda
