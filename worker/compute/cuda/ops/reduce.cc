@@ -3,6 +3,8 @@
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/reduce.h"
+#include "worker/compute/cuda/kernels/strided.h"
+#include "worker/compute/cuda/ops/strided_move.h"
 
 namespace shoal::cuda {
 namespace {
@@ -69,5 +71,29 @@ absl::Status Reduce(int index, CudaProgram& program) {
 absl::Status SumTo(int index, CudaProgram& program) { return Reduce<SumReduction>(index, program); }
 
 absl::Status MaxTo(int index, CudaProgram& program) { return Reduce<MaxReduction>(index, program); }
+
+absl::Status BroadcastLike(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape shape = program.shape(node.outputs[0]);
+  Move move = MoveOf(index, program);
+  move.count = ElementCount(shape);
+  SHOAL_ASSIGN_OR_RETURN(move.from_axes, RepeatedAxes(program.shape(node.inputs[0]), shape));
+  SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(shape, shape));
+  AddMove(index, move, program);
+  return absl::OkStatus();
+}
+
+absl::Status MeanGradient(int index, CudaProgram& program) {
+  const ValueId output = program.node(index).outputs[0];
+  const float share = 1.0f / static_cast<float>(program.shape(output)[0]);
+  const int64_t count = program.count(output);
+  AddKernel(
+      index, {program.Output(output)},
+      [=](const StepTensors& at) {
+        return FillKernel<float, 1>{share, at[0], count};
+      },
+      program);
+  return absl::OkStatus();
+}
 
 }  // namespace shoal::cuda

@@ -1,0 +1,39 @@
+#include "common/model/ops/dropout.h"
+
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/elements.h"
+
+namespace shoal::cuda {
+namespace {
+
+template <typename DropoutOpType>
+absl::Status ApplyDropout(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  if (!program.builder().training()) {
+    program.Bind(node.outputs[0], node.inputs[0]);
+    return absl::OkStatus();
+  }
+  const auto& op = static_cast<const DropoutOpType&>(*node.op);
+  const int64_t count = program.count(node.outputs[0]);
+  const int64_t example_size = count / program.shape(node.outputs[0])[0];
+  AddKernel(
+      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      [=, layer_seed = op.layer_seed, rate = op.rate, groups = op.groups](const StepTensors& at) {
+        return DropoutKernel{at.context(), layer_seed, rate,  groups,
+                             example_size, at[0],      at[1], count};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Dropout(int index, CudaProgram& program) {
+  return ApplyDropout<DropoutOp>(index, program);
+}
+
+absl::Status DropoutBackward(int index, CudaProgram& program) {
+  return ApplyDropout<DropoutBackwardOp>(index, program);
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,12 @@
+#include "worker/compute/cuda/cuda_program.h"
+
+namespace shoal::cuda {
+
+absl::Status ModeSwitch(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const ValueId input = node.inputs[program.builder().training() ? 0 : 1];
+  program.Bind(node.outputs[0], input);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda

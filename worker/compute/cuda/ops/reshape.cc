@@ -1,0 +1,11 @@
+#include "worker/compute/cuda/cuda_program.h"
+
+namespace shoal::cuda {
+
+absl::Status Reshape(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  program.Bind(node.outputs[0], node.inputs[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <type_traits>
+
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/binary.h"
+
+namespace shoal::cuda {
+
+// y = a `kind` b, all of the same shape and of type Element.
+template <BinaryOp::Kind kind, typename Element>
+void AddBinary(int index, TensorId a, TensorId b, TensorId y, int64_t count, CudaProgram& program) {
+  WithWidth<Element>(count, [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index, {a, b, y},
+        [=](const StepTensors& at) {
+          return BinaryKernel<kind, Element, width>{at.At<Element>(0), at.At<Element>(1), count,
+                                                    at.At<Element>(2)};
+        },
+        program);
+  });
+}
+
+}  // namespace shoal::cuda

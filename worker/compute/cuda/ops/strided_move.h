@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/kernels/strided.h"
+
+namespace shoal::cuda {
+
+// Copies the elements that `from_axes` visits, from index `from_first` on, to the places that
+// `to_axes` visits. Both tensors have one type.
+struct Move {
+  ComputeDtype type;
+  TensorId from, to;
+  int64_t from_first = 0, to_first = 0;
+  StridedAxes from_axes, to_axes;
+  int64_t count = 0;
+};
+
+// Appends the step that makes `move` for node `index`.
+void AddMove(int index, const Move& move, CudaProgram& program);
+
+// A move from a node's first input to its output.
+Move MoveOf(int index, CudaProgram& program);
+
+}  // namespace shoal::cuda
