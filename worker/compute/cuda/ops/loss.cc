@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "worker/compute/cuda/kernel_step.h"
-#include "worker/compute/cuda/kernels/cross_entropy.h"
 #include "worker/compute/cuda/kernels/elements.h"
+#include "worker/compute/cuda/kernels/loss.h"
 #include "worker/compute/op_math/loss_functions.h"
 
 namespace shoal::cuda {

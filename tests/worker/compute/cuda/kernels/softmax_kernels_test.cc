@@ -1,7 +1,7 @@
 #include "common/model/ops/loss.h"
 #include "common/model/ops/softmax.h"
 #include "tests/worker/compute/cuda/kernels/kernel_test.h"
-#include "worker/compute/cuda/kernels/cross_entropy.h"
+#include "worker/compute/cuda/kernels/loss.h"
 #include "worker/compute/cuda/kernels/softmax.h"
 
 namespace shoal::cuda {
