@@ -3,6 +3,7 @@
 #include "common/model/ops/binary.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
+#include "worker/compute/cuda/kernels/strided.h"
 #include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cuda {
@@ -23,6 +24,22 @@ struct BinaryKernel {
     const Pack<width> other = Load<width>(b + at);
     for (int i = 0; i < width; ++i) pack[i] = shoal::Binary<kind>(pack[i], other[i]);
     Store(pack, y + at);
+  }
+};
+
+// BinaryOp of tensors with repeated values.
+template <BinaryOp::Kind kind>
+struct RepeatedBinaryKernel {
+  const float* a;
+  StridedAxes a_axes;
+  const float* b;
+  StridedAxes b_axes;
+  float* y;
+  int64_t count;
+
+  int64_t items() const { return count; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    y[item] = shoal::Binary<kind>(a[a_axes.Offset(item)], b[b_axes.Offset(item)]);
   }
 };
 

@@ -152,4 +152,36 @@ struct ExampleLossKernel {
   }
 };
 
+// LossOp of the mean squared error, one loss per row.
+struct SquaredErrorKernel {
+  const float* prediction;
+  const float* target;
+  float* loss;
+  int64_t rows;
+  int64_t columns;
+
+  int64_t items() const { return rows; }
+  SHOAL_HOST_DEVICE void operator()(int32_t row) const {
+    double sum = 0;
+    for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+      const double difference = double{prediction[i]} - target[i];
+      sum += difference * difference;
+    }
+    loss[row] = static_cast<float>(sum / columns);
+  }
+};
+
+struct SquaredErrorBackwardKernel {
+  const float* prediction;
+  const float* target;
+  float* gradient;
+  double scale;  // factor of a difference
+  int64_t count;
+
+  int64_t items() const { return count; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    gradient[item] = static_cast<float>(scale * (double{prediction[item]} - target[item]));
+  }
+};
+
 }  // namespace shoal::cuda

@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "common/model/ops/binary.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/strided.h"
+#include "worker/compute/op_math/elementwise_functions.h"
 
 // SumToOp and MaxToOp. A block, or a part of it, reduces the elements of one result. For a result
 // of very many elements several blocks reduce a slice each, and ReduceSlicesKernel reduces their

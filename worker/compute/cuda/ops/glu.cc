@@ -1,7 +1,7 @@
 #include "common/model/ops/glu.h"
 
 #include "worker/compute/cuda/kernel_step.h"
-#include "worker/compute/cuda/kernels/elements.h"
+#include "worker/compute/cuda/kernels/glu.h"
 
 namespace shoal::cuda {
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "worker/compute/cuda/kernel_step.h"
-#include "worker/compute/cuda/kernels/elements.h"
 #include "worker/compute/cuda/kernels/loss.h"
 #include "worker/compute/op_math/loss_functions.h"
 

@@ -4,6 +4,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/pad.h"
 #include "worker/compute/cuda/kernels/strided.h"
 #include "worker/compute/cuda/ops/strided_move.h"
 

@@ -1,7 +1,7 @@
 #include "common/model/ops/random_uniform.h"
 
 #include "worker/compute/cuda/kernel_step.h"
-#include "worker/compute/cuda/kernels/elements.h"
+#include "worker/compute/cuda/kernels/random_uniform.h"
 
 namespace shoal::cuda {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "worker/compute/cuda/kernel_step.h"
-#include "worker/compute/cuda/kernels/elements.h"
+#include "worker/compute/cuda/kernels/rescale.h"
 
 namespace shoal::cuda {
 

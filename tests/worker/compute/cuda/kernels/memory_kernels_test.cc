@@ -9,6 +9,7 @@
 #include "worker/compute/cuda/kernels/add_part.h"
 #include "worker/compute/cuda/kernels/gather.h"
 #include "worker/compute/cuda/kernels/gradient_check.h"
+#include "worker/compute/cuda/kernels/pad.h"
 #include "worker/compute/cuda/kernels/rescale.h"
 #include "worker/compute/cuda/kernels/strided.h"
 
