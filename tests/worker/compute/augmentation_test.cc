@@ -127,7 +127,7 @@ std::vector<std::string> ComputedOps(PlanMode mode) {
   EXPECT_TRUE(training.ok()) << training.status();
   const Plan plan(*training, mode, 2);
   std::vector<std::string> ops;
-  for (const int node : plan.nodes()) ops.push_back(training->graph.nodes()[node].op->type());
+  for (const Node& node : plan.nodes()) ops.push_back(node.op->type());
   return ops;
 }
 

@@ -99,6 +99,9 @@ struct NamedOpCase {
   bool jumps_inside = false;
 };
 std::vector<NamedOpCase> OpCases();
+// Returns a case for each fused op (plan/fused_ops.h): the ops of a model that it computes. They
+// compute one by one where a backend has no kernel for the fused op.
+std::vector<NamedOpCase> FusedOpCases();
 // Returns chains and blocks of ops as in models. On a backend with its own layouts, their layouts
 // differ.
 std::vector<NamedOpCase> OpBlockCases();

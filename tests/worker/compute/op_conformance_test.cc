@@ -23,6 +23,7 @@
 #include "tests/worker/compute/op_case.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/backend/backends.h"
+#include "worker/compute/plan/passes/passes.h"
 #include "worker/compute/plan/plan.h"
 
 namespace shoal {
@@ -204,6 +205,13 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpConformanceTest,
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
                          });
 
+INSTANTIATE_TEST_SUITE_P(Fused, OpConformanceTest,
+                         ::testing::Combine(::testing::ValuesIn(SuiteBackends()),
+                                            ::testing::ValuesIn(FusedOpCases())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+                         });
+
 INSTANTIATE_TEST_SUITE_P(Blocks, OpConformanceTest,
                          ::testing::Combine(::testing::ValuesIn(SuiteBackends()),
                                             ::testing::ValuesIn(OpBlockCases())),
@@ -282,27 +290,39 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpReducedPrecisionTest,
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
                          });
 
-// In few draws, so that no op hangs on luck.
+// The ops that a backend computes for the case, by Op::type(): those of the training graph, and
+// those that the passes make of them.
+std::set<std::string> OpsOf(const NamedOpCase& named, uint64_t seed, const Backend& backend) {
+  OpCase test_case(seed, /*small=*/true);
+  named.build(test_case);
+  const TrainingGraph training = test_case.BuildTraining();
+  std::set<std::string> types;
+  for (const Node& node : training.graph.nodes()) types.insert(node.op->type());
+  for (const PlanMode mode : {PlanMode::kPredict, PlanMode::kTrain}) {
+    Plan plan(training, mode, /*examples=*/1);
+    RunPasses([&](const Node& node) { return backend.Supports(node); }, plan);
+    for (const Node& node : plan.nodes()) types.insert(node.op->type());
+  }
+  return types;
+}
+
+// In few draws, so that no op depends on luck.
 TEST(OpCasesTest, EveryOpOfEveryBackendHasOne) {
-  std::set<std::string> tested;
   const uint64_t first_seed = TestSeed();
   SCOPED_TRACE(SeedText(first_seed));
-  for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
-    for (const NamedOpCase& named : OpCases()) {
-      OpCase test_case(seed, /*small=*/true);
-      named.build(test_case);
-      const TrainingGraph training = test_case.BuildTraining();
-      for (const Node& node : training.graph.nodes()) tested.insert(node.op->type());
-    }
-  }
   for (const std::string& name : SuiteBackends()) {
     if (!CheckDevice(name).ok()) continue;
     const auto backend = CreateSuiteBackend(name);
     ASSERT_TRUE(backend.ok()) << backend.status();
-    for (const std::string& type : MissingOps(name)) {
-      EXPECT_FALSE((*backend)->op_types().contains(type)) << type << " has a kernel of " << name;
+    std::set<std::string> tested;
+    for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
+      for (const NamedOpCase& named : OpCases()) tested.merge(OpsOf(named, seed, **backend));
+      for (const NamedOpCase& named : FusedOpCases()) tested.merge(OpsOf(named, seed, **backend));
     }
-    for (const std::string& type : (*backend)->op_types()) {
+    for (const std::string& type : MissingOps(name)) {
+      EXPECT_FALSE(KernelsOf(name).contains(type)) << type << " has a kernel of " << name;
+    }
+    for (const std::string& type : KernelsOf(name)) {
       EXPECT_TRUE(tested.contains(type))
           << "the " << name << " backend has a kernel for " << type
           << ", which no case of tests/worker/compute/op_cases.cc reaches";

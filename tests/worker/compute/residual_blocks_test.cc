@@ -101,7 +101,7 @@ void ResidualBlocksTest::ExpectTheReferences(int64_t micro_batch_size) {
   ASSERT_TRUE(wanted.ok()) << wanted.status();
   auto backend = CreateSuiteBackend(GetParam());
   ASSERT_TRUE(backend.ok()) << backend.status();
-  const std::set<ComputeDtype> types = (*backend)->compute_dtypes();
+  const std::set<ComputeDtype> types = ComputeDtypesOf(**backend);
   for (const ComputeDtype type : types) {
     SCOPED_TRACE(NameOf(type));
     const auto runner = MakeRunner(type, micro_batch_size, *CreateSuiteBackend(GetParam()));

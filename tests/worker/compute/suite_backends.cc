@@ -1,5 +1,6 @@
 #include "tests/worker/compute/suite_backends.h"
 
+#include "common/model/ops/dense.h"
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
@@ -34,6 +35,36 @@ std::vector<std::string> ReducedPrecisionBackends() {
   std::vector<std::string> names = SuiteBackends();
   std::erase_if(names, [](const std::string& name) { return !name.starts_with("cuda"); });
   return names;
+}
+
+std::set<ComputeDtype> ComputeDtypesOf(const Backend& backend) {
+  std::set<ComputeDtype> dtypes;
+  for (const ComputeDtype dtype :
+       {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
+    if (backend.Supports({.op = std::make_shared<DenseOp>(), .compute_dtype = dtype}))
+      dtypes.insert(dtype);
+  }
+  return dtypes;
+}
+
+std::set<std::string> KernelsOf(const std::string& name) {
+#define KERNEL(TYPE) #TYPE,
+#define FUSED(TYPE, FACTORY) #TYPE,
+  if (name == "cpu") {
+    return {
+#include "worker/compute/cpu/kernel_list.inc"
+    };
+  }
+  if (name.starts_with("cuda")) {
+    return {
+#include "worker/compute/cuda/kernel_list.inc"
+    };
+  }
+  return {
+#include "worker/compute/reference/kernel_list.inc"
+  };
+#undef FUSED
+#undef KERNEL
 }
 
 std::set<std::string> MissingOps(const std::string& /*name*/) { return {}; }

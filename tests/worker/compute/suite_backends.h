@@ -21,6 +21,12 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& n
 // Returns those that compute in bfloat16 and float16 if a model requests it.
 std::vector<std::string> ReducedPrecisionBackends();
 
+// Returns the dtypes in which the backend computes products of matrices.
+std::set<ComputeDtype> ComputeDtypesOf(const Backend& backend);
+
+// Returns the ops that the backend has kernels for, fused ones too, by Op::type().
+std::set<std::string> KernelsOf(const std::string& name);
+
 // Returns the ops without a kernel in the backend. Tests fail for a listed op that has a kernel, so
 // the lists can only shrink.
 std::set<std::string> MissingOps(const std::string& name);

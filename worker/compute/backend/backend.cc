@@ -1,10 +1,13 @@
 #include "worker/compute/backend/backend.h"
 
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "worker/compute/plan/passes/passes.h"
 
 namespace shoal {
 namespace {
@@ -26,11 +29,16 @@ std::string Describe(const std::string& what, const std::set<std::string>& layer
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Executable>> Backend::Compile(Plan plan) {
+  RunPasses([this](const Node& node) { return Supports(node); }, plan);
+  return CompileNodes(std::move(plan));
+}
+
 absl::Status CheckKernels(const Backend& backend, const Graph& graph) {
-  const std::set<std::string> known = backend.op_types();
   std::map<std::string, std::set<std::string>> missing;
-  for (const Node& node : graph.nodes()) {
-    if (!known.contains(node.op->type())) missing[node.op->type()].insert(node.layer);
+  for (Node node : graph.nodes()) {
+    node.compute_dtype = ComputeDtype::kFloat32;
+    if (!backend.Supports(node)) missing[node.op->type()].insert(node.layer);
   }
   if (missing.empty()) return absl::OkStatus();
   std::vector<std::string> described;
@@ -42,10 +50,10 @@ absl::Status CheckKernels(const Backend& backend, const Graph& graph) {
 }
 
 std::string DescribePrecision(const Backend& backend, const Graph& model) {
-  const std::set<ComputeDtype> known = backend.compute_dtypes();
   std::map<ComputeDtype, std::set<std::string>> missing;
   for (const Node& node : model.nodes()) {
-    if (!known.contains(node.compute_dtype)) missing[node.compute_dtype].insert(node.layer);
+    if (node.compute_dtype == ComputeDtype::kFloat32 || backend.Supports(node)) continue;
+    missing[node.compute_dtype].insert(node.layer);
   }
   if (missing.empty()) return "";
   std::vector<std::string> described;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 
@@ -25,21 +24,19 @@ class Backend {
   // The name for messages, such as "cpu".
   virtual std::string name() const = 0;
 
-  // The ops that the backend has kernels for, by Op::type().
-  virtual std::set<std::string> op_types() const = 0;
+  // Whether the backend has a kernel for the node: for its op, and in its compute dtype. A node of
+  // a dtype that it lacks is computed in float32. A node of a fused op comes into plans only where
+  // the backend has a kernel for it (plan/passes). The programs of a backend with float16 divide
+  // the gradients by TrainingGraph::loss_scale, if the graph has one, and report whether they are
+  // finite (ProgramBuilder::SetGradientCheck).
+  virtual bool Supports(const Node& node) const = 0;
 
-  // The precisions that the backend computes in if a model asks for them; any other it computes in
-  // float32. The programs of a backend with float16 divide the gradients by
-  // TrainingGraph::loss_scale, if the graph has one, and report whether they are finite
-  // (ProgramBuilder::SetGradientCheck).
-  virtual std::set<ComputeDtype> compute_dtypes() const { return {ComputeDtype::kFloat32}; }
+  // Whether the backend computes RewriteModel(model) in place of a model. The reference computes
+  // each node as the model has it.
+  virtual bool rewrites_models() const { return true; }
 
-  // Returns an equivalent model that this backend computes faster: same inputs, variables and
-  // outputs.
-  virtual absl::StatusOr<Graph> Rewrite(const Graph& model) const { return model; }
-
-  // Makes a plan ready to run. Requires CheckKernels of its graph to be OK.
-  virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) = 0;
+  // Makes a plan ready to run, after all passes. Requires CheckKernels of its graph to be OK.
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan);
 
   // Whether its executables run in the memory of this machine rather than in a device's own.
   virtual bool runs_in_machine_memory() const { return true; }
@@ -68,6 +65,10 @@ class Backend {
   // For tests: fills the memory that runs share with not-a-number: all of it, and at least
   // `size_bytes`. A run must write to that memory before it reads it.
   virtual absl::Status Poison(int64_t size_bytes) = 0;
+
+ protected:
+  // Makes a plan ready to run whose nodes are final.
+  virtual absl::StatusOr<std::unique_ptr<Executable>> CompileNodes(Plan plan) = 0;
 };
 
 // kUnimplemented if `backend` lacks a kernel for some ops of `graph`: names each op, with the

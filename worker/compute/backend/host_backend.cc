@@ -80,7 +80,7 @@ class HostExecutable : public Executable {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Executable>> HostBackend::Compile(Plan plan) {
+absl::StatusOr<std::unique_ptr<Executable>> HostBackend::CompileNodes(Plan plan) {
   const HostMoveKernels moves;
   ProgramBuilder builder(plan, moves);
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));

@@ -16,10 +16,10 @@ namespace shoal {
 // turn.
 class HostBackend : public Backend {
  public:
-  absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   absl::Status Poison(int64_t size_bytes) final;
 
  protected:
+  absl::StatusOr<std::unique_ptr<Executable>> CompileNodes(Plan plan) final;
   // Adds the steps for all of builder.plan().nodes(). Requires CheckKernels of the graph to be OK.
   // At the end the prediction must lie row-major.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;

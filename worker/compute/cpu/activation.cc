@@ -7,6 +7,7 @@
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/operands.h"
 #include "worker/compute/op_math/activation_functions.h"
+#include "worker/compute/plan/plain_relu.h"
 
 namespace shoal::cpu {
 namespace {
@@ -86,8 +87,7 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
 
 }  // namespace
 
-absl::Status Activation(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status Activation(const Node& node, CpuProgram& program) {
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
   const bool zeros_stay = eltwise.has_value() || Activate(attributes, 0.0f) == 0;
@@ -108,7 +108,7 @@ absl::Status Activation(int index, CpuProgram& program) {
   }
   const auto run = [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
     if (IsPlainRelu(attributes)) {
-      ReluLoop(data[0] + begin, UpperBound(attributes), end - begin, data[1] + begin);
+      ReluLoop(data[0] + begin, UpperBound(attributes.max_value), end - begin, data[1] + begin);
       return;
     }
     for (int64_t i = begin; i < end; ++i) data[1][i] = Activate(attributes, data[0][i]);
@@ -117,19 +117,19 @@ absl::Status Activation(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ActivationBackward(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
   const ActivationAttributes attributes =
       static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ValueId x = node.inputs[0], y = node.inputs[1], dy = node.inputs[2];
   if (IsPlainRelu(attributes)) {
-    // Uses y, because x may not be in memory: the layer before may compute y directly (fusions.h).
+    // Uses y, because x may not be in memory: the layer before may compute y directly
+    // (plan/passes).
     const Operands operands = AlignOperands({dy, y}, node.outputs[0], true, program);
     AddLoopStep(
         operands.count, kElementGrain, operands.tensors,
         [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
-          ReluBackwardLoop(data[1] + begin, data[0] + begin, UpperBound(attributes), end - begin,
-                           data[2] + begin);
+          ReluBackwardLoop(data[1] + begin, data[0] + begin, UpperBound(attributes.max_value),
+                           end - begin, data[2] + begin);
         },
         program);
     return absl::OkStatus();
@@ -158,44 +158,36 @@ absl::Status ActivationBackward(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-float UpperBound(const ActivationAttributes& attributes) {
-  return attributes.max_value < 0 ? std::numeric_limits<float>::quiet_NaN()
-                                  : static_cast<float>(attributes.max_value);
+float UpperBound(double max_value) {
+  return max_value < 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(max_value);
 }
 
-ReluBounds FusedReluBounds(int index, const CpuProgram& program) {
-  const int relu = program.fusions().relu[index];
+ReluBounds FusedReluBounds(const Node& node) {
+  const FusedRelu* const relu = FindFusedRelu(*node.op);
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-  if (relu < 0) return {kNone, kNone};
-  const auto& op = static_cast<const ActivationOp&>(*program.graph().nodes()[relu].op);
-  return {0, UpperBound(op.attributes)};
+  if (relu == nullptr) return {kNone, kNone};
+  return {0, UpperBound(relu->max_value)};
 }
 
-ValueId FusedOutput(int index, const CpuProgram& program) {
-  const int relu = program.fusions().relu[index];
-  return program.graph().nodes()[relu >= 0 ? relu : index].outputs[0];
-}
-
-void AddFusedRelu(int index, TensorId y, int64_t size_bytes, CpuProgram& program) {
-  const int relu = program.fusions().relu[index];
-  if (relu < 0) return;
-  const auto& op = static_cast<const ActivationOp&>(*program.graph().nodes()[relu].op);
+void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgram& program) {
+  const FusedRelu* const relu = FindFusedRelu(*node.op);
+  if (relu == nullptr) return;
   AddLoopStep(
       size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y},
-      [max_value = UpperBound(op.attributes)](const RunContext&, float* const* data, int64_t begin,
-                                              int64_t end) {
+      [max_value = UpperBound(relu->max_value)](const RunContext&, float* const* data,
+                                                int64_t begin, int64_t end) {
         ReluInPlaceLoop(max_value, end - begin, data[0] + begin);
       },
       program);
 }
 
-TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, TensorId dy,
-                         int64_t size_bytes, CpuProgram& program) {
+TensorId AddReluBackward(const FusedRelu& relu, TensorId y, TensorId dy, int64_t size_bytes,
+                         CpuProgram& program) {
   const TensorId dx = program.builder().AddTensor(size_bytes);
   AddLoopStep(
       size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y, dy, dx},
-      [max_value = UpperBound(attributes)](const RunContext&, float* const* data, int64_t begin,
-                                           int64_t end) {
+      [max_value = UpperBound(relu.max_value)](const RunContext&, float* const* data, int64_t begin,
+                                               int64_t end) {
         ReluBackwardLoop(data[0] + begin, data[1] + begin, max_value, end - begin, data[2] + begin);
       },
       program);

@@ -2,30 +2,28 @@
 
 #include <cstdint>
 
-#include "common/model/ops/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cpu {
 
-// The output value of the node at `index`: its own, or that of its fused ReLU.
-ValueId FusedOutput(int index, const CpuProgram& program);
-// Appends the fused ReLU of the node at `index`, if any, on the node's result `y` of any layout.
+// Appends the fused ReLU of a node, if any, on the node's result `y` of any layout.
 // Zeros of padding stay zero. oneDNN could apply it in registers, but would turn not-a-number into
 // 0.
-void AddFusedRelu(int index, TensorId y, int64_t size_bytes, CpuProgram& program);
+void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgram& program);
 
 // The bounds of the fused ReLU's values. Without one, they are not-a-number, which bounds nothing.
 struct ReluBounds {
   float least;
   float most;
 };
-ReluBounds FusedReluBounds(int index, const CpuProgram& program);
-// The max value of a ReLU; not-a-number if it has none.
-float UpperBound(const ActivationAttributes& attributes);
+ReluBounds FusedReluBounds(const Node& node);
+// The max value of a ReLU; not-a-number if it has none: `max_value` < 0.
+float UpperBound(double max_value);
 
 // Appends the gradient of a plain ReLU (IsPlainRelu), computed from its result `y`, and returns its
 // tensor. All three tensors have the same layout and `size_bytes`. Zeros of padding stay zero.
-TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, TensorId dy,
-                         int64_t size_bytes, CpuProgram& program);
+TensorId AddReluBackward(const FusedRelu& relu, TensorId y, TensorId dy, int64_t size_bytes,
+                         CpuProgram& program);
 
 }  // namespace shoal::cpu

@@ -21,12 +21,11 @@ SHOAL_VECTORIZED void BoundedSumLoop(const float* a, const float* b, ReluBounds 
 
 }  // namespace
 
-absl::Status Add(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
-  const Operands operands = AlignOperands(node.inputs, FusedOutput(index, program), true, program);
+absl::Status Add(const Node& node, CpuProgram& program) {
+  const Operands operands = AlignOperands(node.inputs, node.outputs[0], true, program);
   AddLoopStep(
       operands.count, kElementGrain, operands.tensors,
-      [inputs = node.inputs.size(), bounds = FusedReluBounds(index, program)](
+      [inputs = node.inputs.size(), bounds = FusedReluBounds(node)](
           const RunContext&, float* const* data, int64_t begin, int64_t end) {
         float* sum = data[inputs] + begin;
         const float* partial = data[0] + begin;

@@ -7,6 +7,7 @@
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/channel_rows.h"
 #include "worker/compute/cpu/loop_kernel.h"
+#include "worker/compute/plan/fused_ops.h"
 
 // Forward computes the moments of each unit, then mean and variance, then y. Backward computes
 // sums, then the table of each channel, then dx. A fused ReLU needs no pass of its own. Forward
@@ -216,9 +217,8 @@ ParameterPlaces AddParameters(const Parameters& parameters, std::vector<TensorId
 
 }  // namespace
 
-absl::Status BatchNormalization(int index, CpuProgram& program) {
+absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const bool of_batch = builder.training() && !op.frozen;
   const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], program);
@@ -263,10 +263,9 @@ absl::Status BatchNormalization(int index, CpuProgram& program) {
         }
       },
       program);
-  const ReluBounds bounds = FusedReluBounds(index, program);
+  const ReluBounds bounds = FusedReluBounds(node);
   AddLoopStep(
-      rows.units(), rows.grain(),
-      {x, table, ChannelRows::Out(FusedOutput(index, program), layout, program)},
+      rows.units(), rows.grain(), {x, table, ChannelRows::Out(node.outputs[0], layout, program)},
       [rows, bounds](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         const ChannelTable from(data[1], rows);
         for (int64_t i = begin; i < end; ++i) {
@@ -280,26 +279,18 @@ absl::Status BatchNormalization(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
+absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const std::vector<Node>& nodes = program.graph().nodes();
-  const Node& node = nodes[index];
-  const auto& op = static_cast<const BatchNormalizationBackwardOp&>(*node.op);
-  const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
+  const auto op = AsFused(static_cast<const BatchNormalizationBackwardOp&>(*node.op));
   Parameters parameters;
-  if (op.scale) parameters.gamma = node.inputs[4];
-  ValueId dy = node.inputs[1];
-  float most = 0;
-  if (cut_off.relu_gradient >= 0) {
-    const Node& relu = nodes[cut_off.relu_gradient];
-    dy = relu.inputs[2];
-    most = UpperBound(static_cast<const ActivationBackwardOp&>(*relu.op).attributes);
-    parameters.beta = ParametersOf(nodes[cut_off.normalization]).beta;
-  }
+  if (op.scale) parameters.gamma = node.inputs[op.gamma()];
+  if (op.center) parameters.beta = node.inputs[op.beta()];
+  const bool relu = op.relu.has_value();
+  const float most = relu ? UpperBound(op.relu->max_value) : 0;
   const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], program);
   const ChannelRows rows(builder.shape(node.inputs[0]), layout);
   const TensorId x = ChannelRows::In(node.inputs[0], layout, program);
-  const TensorId gradient = ChannelRows::In(dy, layout, program);
+  const TensorId gradient = ChannelRows::In(node.inputs[1], layout, program);
   const TensorId table = builder.AddTensor(ChannelTable::SizeBytes(rows));
   const TensorId sums = builder.AddTensor(UnitSumsBytes(rows));
   std::vector<TensorId> tensors = {table, program.RowMajor(node.inputs[2]),
@@ -321,7 +312,6 @@ absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
         }
       },
       program);
-  const bool relu = cut_off.relu_gradient >= 0;
   const auto inputs_of = [rows, most](float* const* data, const ChannelRows::Unit& unit) {
     const ChannelTable table(data[2], rows);
     return GradientInputs{.x = data[0] + unit.place,

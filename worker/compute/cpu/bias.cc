@@ -15,9 +15,8 @@ SHOAL_VECTORIZED void AddRows(const float* dy, int64_t rows, int64_t stride, int
 
 }  // namespace
 
-absl::Status BiasBackward(int index, CpuProgram& program) {
+absl::Status BiasBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   AddLoopStep(
       columns, std::max<int64_t>(16, kElementGrain / rows),

@@ -26,9 +26,8 @@ auto LoopOf(const Repetition& repetition) {
 
 }  // namespace
 
-absl::Status Binary(int index, CpuProgram& program) {
+absl::Status Binary(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Repetition repetition(builder.shape(node.outputs[0]),
                               {builder.shape(node.inputs[0]), builder.shape(node.inputs[1])});
   const std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),

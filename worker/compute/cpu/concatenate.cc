@@ -7,9 +7,8 @@
 
 namespace shoal::cpu {
 
-absl::Status Concatenate(int index, CpuProgram& program) {
+absl::Status Concatenate(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
   const Shape shape = builder.shape(node.outputs[0]);
   const int64_t outer = ElementCount(Shape(shape.begin(), shape.begin() + axis));

@@ -61,14 +61,13 @@ dnnl::convolution_forward::primitive_desc Forward(const ConvolutionGeometry& g, 
 
 }  // namespace
 
-absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgram& program) {
+absl::Status AddConvolution(const Node& node, const Convolution& convolution, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
                                      builder.shape(node.outputs[0]));
   const bool bias = node.inputs.size() == 3;
   const auto pd = Forward(geometry, bias, program.engine());
-  const TensorId y = program.ImageOutput(FusedOutput(index, program), pd.dst_desc());
+  const TensorId y = program.ImageOutput(node.outputs[0], pd.dst_desc());
   std::vector<CpuProgram::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_WEIGHTS,
@@ -78,14 +77,13 @@ absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgra
       {DNNL_ARG_DST, y, pd.dst_desc()}};
   if (bias) arguments.push_back({DNNL_ARG_BIAS, program.RowMajor(node.inputs[2]), pd.bias_desc()});
   program.AddPrimitive(dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
-  AddFusedRelu(index, y, pd.dst_desc().get_size(), program);
+  AddFusedRelu(node, y, pd.dst_desc().get_size(), program);
   return absl::OkStatus();
 }
 
-absl::Status AddConvolutionBackwardData(int index, const Convolution& convolution,
+absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& convolution,
                                         CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const ConvolutionGeometry geometry(convolution, builder.shape(node.outputs[0]),
                                      builder.shape(node.inputs[0]));
   const auto forward = Forward(geometry, false, program.engine());
@@ -105,18 +103,17 @@ absl::Status AddConvolutionBackwardData(int index, const Convolution& convolutio
   return absl::OkStatus();
 }
 
-absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolution,
+absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& convolution,
                                            CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
-  const int bias_node = program.fusions().bias_gradient[index];
+  const bool bias = node.outputs.size() == 2;
   const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
                                      builder.shape(node.inputs[1]));
-  const auto forward = Forward(geometry, bias_node >= 0, program.engine());
+  const auto forward = Forward(geometry, bias, program.engine());
   const dnnl::convolution_backward_weights::desc desc(
       dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel,
-      bias_node >= 0 ? geometry.bias : memory::desc(), geometry.y, geometry.strides,
-      geometry.dilates, geometry.padding_before, geometry.padding_after);
+      bias ? geometry.bias : memory::desc(), geometry.y, geometry.strides, geometry.dilates,
+      geometry.padding_before, geometry.padding_after);
   const dnnl::convolution_backward_weights::primitive_desc pd(desc, CpuProgram::Attributes(),
                                                               program.engine(), forward);
   const memory::desc gradient_desc = pd.diff_weights_desc();
@@ -127,9 +124,8 @@ absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolu
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_DIFF_DST, program.ImageIn(node.inputs[1], pd.diff_dst_desc()), pd.diff_dst_desc()},
       {DNNL_ARG_DIFF_WEIGHTS, computed, gradient_desc}};
-  if (bias_node >= 0) {
-    const ValueId bias = builder.graph().nodes()[bias_node].outputs[0];
-    arguments.push_back({DNNL_ARG_DIFF_BIAS, builder.Output(bias), pd.diff_bias_desc()});
+  if (bias) {
+    arguments.push_back({DNNL_ARG_DIFF_BIAS, builder.Output(node.outputs[1]), pd.diff_bias_desc()});
   }
   program.AddPrimitive(dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
                        std::move(arguments));
@@ -139,23 +135,21 @@ absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolu
   return absl::OkStatus();
 }
 
-absl::Status Conv2D(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status Conv2D(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const Conv2DOp&>(*node.op);
-  return AddConvolution(index, {op.window, op.groups, program.builder().shape(node.inputs[1])},
+  return AddConvolution(node, {op.window, op.groups, program.builder().shape(node.inputs[1])},
                         program);
 }
 
-absl::Status Conv2DBackwardData(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status Conv2DBackwardData(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   return AddConvolutionBackwardData(
-      index, {op.window, op.groups, program.builder().shape(node.inputs[1])}, program);
+      node, {op.window, op.groups, program.builder().shape(node.inputs[1])}, program);
 }
 
-absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
-  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*program.graph().nodes()[index].op);
-  return AddConvolutionBackwardWeights(index, {op.window, op.groups, op.kernel_shape}, program);
+absl::Status Conv2DBackwardWeights(const Node& node, CpuProgram& program) {
+  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
+  return AddConvolutionBackwardWeights(node, {op.window, op.groups, op.kernel_shape}, program);
 }
 
 }  // namespace shoal::cpu

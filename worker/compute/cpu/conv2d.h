@@ -18,10 +18,10 @@ struct Convolution {
 
 // Add the steps of the node at `index`. Its inputs and outputs are those of the ops in
 // ops/conv2d.h.
-absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgram& program);
-absl::Status AddConvolutionBackwardData(int index, const Convolution& convolution,
+absl::Status AddConvolution(const Node& node, const Convolution& convolution, CpuProgram& program);
+absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& convolution,
                                         CpuProgram& program);
-absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolution,
+absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& convolution,
                                            CpuProgram& program);
 
 }  // namespace shoal::cpu

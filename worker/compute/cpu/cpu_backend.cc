@@ -3,16 +3,13 @@
 #include <omp.h>
 
 #include <map>
-#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/backend/host_backend.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/plan/folded_padding.h"
-#include "worker/compute/plan/fusions.h"
-#include "worker/compute/plan/unused_borders.h"
+#include "worker/compute/plan/fused_ops.h"
 
 namespace shoal {
 namespace cpu {
@@ -22,7 +19,9 @@ namespace {
 const std::map<std::string, StepFactory>& Factories() {
   static const auto& factories = *new std::map<std::string, StepFactory>{
 #define KERNEL(TYPE) {#TYPE, TYPE},
+#define FUSED(TYPE, FACTORY) {#TYPE, FACTORY},
 #include "worker/compute/cpu/kernel_list.inc"
+#undef FUSED
 #undef KERNEL
   };
   return factories;
@@ -32,15 +31,11 @@ class CpuBackend : public HostBackend {
  public:
   std::string name() const override { return "cpu"; }
 
-  std::set<std::string> op_types() const override {
-    std::set<std::string> types;
-    for (const auto& [type, kernel] : Factories()) types.insert(type);
-    return types;
-  }
-
-  absl::StatusOr<Graph> Rewrite(const Graph& model) const override {
-    SHOAL_ASSIGN_OR_RETURN(const Graph cropped, CropUnusedBorders(model));
-    return FoldPadding(cropped);
+  bool Supports(const Node& node) const override {
+    if (node.compute_dtype != ComputeDtype::kFloat32) return false;
+    const auto* fused = dynamic_cast<const BatchNormalizationBackwardFusedOp*>(node.op.get());
+    if (fused != nullptr && (fused->has_total() || fused->has_dbias)) return false;
+    return Factories().contains(node.op->type());
   }
 
   void UseThreads(int threads) const override { omp_set_num_threads(threads); }
@@ -56,17 +51,13 @@ class CpuBackend : public HostBackend {
 
  private:
   absl::Status AddStepsOrThrow(ProgramBuilder& builder) const {
-    const Graph& graph = builder.graph();
-    const Fusions fusions = FindFusions(builder.plan());
     // Measured at a few dozen rows: oneDNN's matrix products are faster with AVX-512, OpenBLAS's
     // without it.
     const bool prefer_onednn_matmul = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
-    CpuProgram program(&builder, &fusions, engine_, prefer_onednn_matmul);
-    for (const int index : builder.plan().nodes()) {
-      if (fusions.absorbed[index]) continue;
-      const Node& node = graph.nodes()[index];
-      builder.BeginWork(node.op->type());
-      SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
+    CpuProgram program(&builder, engine_, prefer_onednn_matmul);
+    for (const Node& node : builder.plan().nodes()) {
+      builder.BeginWork(ModelTypeOf(*node.op));
+      SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(node, program));
     }
     // The caller reads the prediction in row-major order.
     const ValueId prediction = builder.plan().training_graph().prediction;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "worker/compute/plan/fusions.h"
 #include "worker/compute/program/program_builder.h"
 
 namespace shoal::cpu {
@@ -44,17 +43,13 @@ class CpuProgram {
   // this takes longer than the arithmetic.
   static constexpr int64_t kSmallMatmul = 1 << 16;
 
-  CpuProgram(ProgramBuilder* builder, const Fusions* fusions, const dnnl::engine& engine,
-             bool prefer_onednn_matmul)
+  CpuProgram(ProgramBuilder* builder, const dnnl::engine& engine, bool prefer_onednn_matmul)
       : builder_(*builder),
-        fusions_(*fusions),
         engine_(engine),
         stream_(engine),
         prefer_onednn_matmul_(prefer_onednn_matmul) {}
 
   ProgramBuilder& builder() { return builder_; }
-  const Graph& graph() const { return builder_.graph(); }
-  const Fusions& fusions() const { return fusions_; }
   const dnnl::engine& engine() const { return engine_; }
   // Whether oneDNN multiplies matrices with this number of products here, instead of OpenBLAS.
   bool prefer_onednn_matmul(int64_t products) const {
@@ -100,7 +95,6 @@ class CpuProgram {
   };
 
   ProgramBuilder& builder_;
-  const Fusions& fusions_;
   const dnnl::engine engine_;
   const dnnl::stream stream_;
   const bool prefer_onednn_matmul_;  // for large matrices
@@ -109,11 +103,13 @@ class CpuProgram {
 };
 
 // Adds the steps of a node.
-using StepFactory = absl::Status (*)(int node_index, CpuProgram& program);
+using StepFactory = absl::Status (*)(const Node& node, CpuProgram& program);
 
 // Each is in the file of the op's family.
-#define KERNEL(TYPE) absl::Status TYPE(int node_index, CpuProgram& program);
+#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CpuProgram& program);
+#define FUSED(TYPE, FACTORY)
 #include "worker/compute/cpu/kernel_list.inc"
+#undef FUSED
 #undef KERNEL
 
 }  // namespace shoal::cpu

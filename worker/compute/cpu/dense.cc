@@ -63,15 +63,14 @@ class TransposedProductKernel : public Kernel {
 
 }  // namespace
 
-absl::Status Dense(int index, CpuProgram& program) {
+absl::Status Dense(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1])[1];
   const bool bias = node.inputs.size() == 3;
   const TensorId x = program.RowMajor(node.inputs[0]);
   const TensorId kernel = program.RowMajor(node.inputs[1]);
-  const TensorId y = builder.Output(FusedOutput(index, program));
+  const TensorId y = builder.Output(node.outputs[0]);
   const int64_t y_bytes = m * n * static_cast<int64_t>(sizeof(float));
   if (!program.prefer_onednn_matmul(m * n * k)) {
     const BlasKernel::Product product = {.bias = bias, .m = m, .n = n, .k = k};
@@ -79,7 +78,7 @@ absl::Status Dense(int index, CpuProgram& program) {
     if (bias) tensors.push_back(program.RowMajor(node.inputs[2]));
     tensors.push_back(y);
     builder.AddStep(std::make_unique<BlasKernel>(product), std::move(tensors));
-    AddFusedRelu(index, y, y_bytes, program);
+    AddFusedRelu(node, y, y_bytes, program);
     return absl::OkStatus();
   }
   const memory::desc x_desc = Matrix(m, k, memory::format_tag::ab);
@@ -93,13 +92,12 @@ absl::Status Dense(int index, CpuProgram& program) {
                                                  {DNNL_ARG_DST, y, y_desc}};
   if (bias) arguments.push_back({DNNL_ARG_BIAS, program.RowMajor(node.inputs[2]), bias_desc});
   program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(arguments));
-  AddFusedRelu(index, y, y_bytes, program);
+  AddFusedRelu(node, y, y_bytes, program);
   return absl::OkStatus();
 }
 
-absl::Status DenseBackwardData(int index, CpuProgram& program) {
+absl::Status DenseBackwardData(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const auto [m, n] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t k = builder.shape(node.inputs[1])[0];
   const TensorId dy = program.RowMajor(node.inputs[0]);
@@ -122,9 +120,8 @@ absl::Status DenseBackwardData(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status DenseBackwardWeights(int index, CpuProgram& program) {
+absl::Status DenseBackwardWeights(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1]).back();
   const TensorId x = program.RowMajor(node.inputs[0]);

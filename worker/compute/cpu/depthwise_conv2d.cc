@@ -14,24 +14,21 @@ Convolution AsGroups(const Window& window, const Shape& kernel) {
 
 }  // namespace
 
-absl::Status DepthwiseConv2D(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status DepthwiseConv2D(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const DepthwiseConv2DOp&>(*node.op);
-  return AddConvolution(index, AsGroups(op.window, program.builder().shape(node.inputs[1])),
+  return AddConvolution(node, AsGroups(op.window, program.builder().shape(node.inputs[1])),
                         program);
 }
 
-absl::Status DepthwiseConv2DBackwardData(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status DepthwiseConv2DBackwardData(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op);
   return AddConvolutionBackwardData(
-      index, AsGroups(op.window, program.builder().shape(node.inputs[1])), program);
+      node, AsGroups(op.window, program.builder().shape(node.inputs[1])), program);
 }
 
-absl::Status DepthwiseConv2DBackwardWeights(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const DepthwiseConv2DBackwardWeightsOp&>(*node.op);
-  return AddConvolutionBackwardWeights(index, AsGroups(op.window, op.kernel_shape), program);
+  return AddConvolutionBackwardWeights(node, AsGroups(op.window, op.kernel_shape), program);
 }
 
 }  // namespace shoal::cpu

@@ -20,8 +20,7 @@ void GroupedDropoutLoop(DropoutMask mask, DropoutGroups groups, int64_t first, c
 // The mask depends on the position in the row-major tensor of the whole batch. Backward computes
 // the same product.
 template <typename DropoutOpType>
-absl::Status AddDropoutStep(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status AddDropoutStep(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const DropoutOpType&>(*node.op);
   ProgramBuilder& builder = program.builder();
   const TensorId x = program.RowMajor(node.inputs[0]);
@@ -50,12 +49,12 @@ absl::Status AddDropoutStep(int index, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status Dropout(int index, CpuProgram& program) {
-  return AddDropoutStep<DropoutOp>(index, program);
+absl::Status Dropout(const Node& node, CpuProgram& program) {
+  return AddDropoutStep<DropoutOp>(node, program);
 }
 
-absl::Status DropoutBackward(int index, CpuProgram& program) {
-  return AddDropoutStep<DropoutBackwardOp>(index, program);
+absl::Status DropoutBackward(const Node& node, CpuProgram& program) {
+  return AddDropoutStep<DropoutBackwardOp>(node, program);
 }
 
 }  // namespace shoal::cpu

@@ -6,9 +6,8 @@
 
 namespace shoal::cpu {
 
-absl::Status Gather(int index, CpuProgram& program) {
+absl::Status Gather(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   AddLoopStep(
       ElementCount(builder.shape(node.inputs[1])), std::max<int64_t>(1, kElementGrain / columns),
@@ -32,9 +31,8 @@ absl::Status Gather(int index, CpuProgram& program) {
 
 // Each thread handles some rows of the table, so no two threads add to the same row. It scans all
 // ids, which costs little compared with clearing the rows.
-absl::Status GatherBackward(int index, CpuProgram& program) {
+absl::Status GatherBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   const int64_t ids = ElementCount(builder.shape(node.inputs[0]));
   AddLoopStep(

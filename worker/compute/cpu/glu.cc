@@ -10,9 +10,8 @@ float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace
 
-absl::Status Glu(int index, CpuProgram& program) {
+absl::Status Glu(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto [rows, half] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, std::max<int64_t>(1, kElementGrain / half),
@@ -27,9 +26,8 @@ absl::Status Glu(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GluBackward(int index, CpuProgram& program) {
+absl::Status GluBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto [rows, half] = CpuProgram::ExtentsOf(builder.shape(node.inputs[1]));
   AddLoopStep(
       rows, std::max<int64_t>(1, kElementGrain / half),

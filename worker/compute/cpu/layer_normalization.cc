@@ -88,9 +88,8 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, kElementGrain / 
 
 }  // namespace
 
-absl::Status LayerNormalization(int index, CpuProgram& program) {
+absl::Status LayerNormalization(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
@@ -112,9 +111,8 @@ absl::Status LayerNormalization(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LayerNormalizationBackward(int index, CpuProgram& program) {
+absl::Status LayerNormalizationBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const TensorId x = program.RowMajor(node.inputs[0]), dy = program.RowMajor(node.inputs[1]);

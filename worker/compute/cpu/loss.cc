@@ -13,9 +13,8 @@ constexpr int64_t kLossRowGrain = 64;
 
 }  // namespace
 
-absl::Status Loss(int index, CpuProgram& program) {
+absl::Status Loss(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const LossAttributes attributes = static_cast<const LossOp&>(*node.op).attributes;
   const Shape shape = builder.shape(node.inputs[0]);
   const int64_t length = LossRowLength(shape);
@@ -39,9 +38,8 @@ absl::Status Loss(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LossBackward(int index, CpuProgram& program) {
+absl::Status LossBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const auto& op = static_cast<const LossBackwardOp&>(*node.op);
   const Shape shape = builder.shape(node.inputs[0]);
   const int64_t length = LossRowLength(shape);

@@ -2,9 +2,8 @@
 
 namespace shoal::cpu {
 
-absl::Status ModeSwitch(int index, CpuProgram& program) {
+absl::Status ModeSwitch(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   builder.Bind(node.outputs[0], builder.tensor(node.inputs[builder.training() ? 0 : 1]));
   return absl::OkStatus();
 }

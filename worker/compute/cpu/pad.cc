@@ -73,9 +73,8 @@ int64_t PaddedRowGrain(int64_t row) { return std::max<int64_t>(1, kElementGrain 
 
 }  // namespace
 
-absl::Status Pad(int index, CpuProgram& program) {
+absl::Status Pad(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const Box box(builder.shape(node.inputs[0]), builder.shape(node.outputs[0]),
                 static_cast<const PadOp&>(*node.op).margins);
   AddLoopStep(
@@ -99,9 +98,8 @@ absl::Status Pad(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Crop(int index, CpuProgram& program) {
+absl::Status Crop(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const Box box(builder.shape(node.outputs[0]), builder.shape(node.inputs[0]),
                 static_cast<const CropOp&>(*node.op).margins);
   AddLoopStep(

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/model/ops/activation.h"
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/plan/fused_ops.h"
+#include "worker/compute/plan/fusion.h"
 
 namespace shoal::cpu {
 namespace {
@@ -54,10 +55,10 @@ dnnl::pooling_v2_backward::primitive_desc Backward(
 
 // Whether a node of the program needs the pooling's workspace for a gradient.
 bool HasGradient(CpuProgram& program, ValueId pooled) {
-  const std::vector<Node>& nodes = program.graph().nodes();
-  const std::vector<int>& consumers = program.builder().plan().consumers(pooled);
+  const Plan& plan = program.builder().plan();
+  const std::vector<int>& consumers = plan.consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
-    return dynamic_cast<const Pool2DBackwardOp*>(nodes[consumer].op.get()) != nullptr;
+    return OpAt<Pool2DBackwardOp>(plan, consumer) != nullptr;
   });
 }
 
@@ -66,16 +67,14 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
-// The layout of the image that the layer of node `index` averages in the forward pass. Its gradient
-// uses the same layout.
-memory::desc AveragedImage(int index, CpuProgram& program) {
-  const std::vector<Node>& nodes = program.graph().nodes();
-  const Shape shape = program.builder().shape(nodes[index].outputs[0]);
-  for (const int other : program.builder().plan().nodes()) {
-    const bool forward =
-        dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
-    if (!forward || nodes[other].layer != nodes[index].layer) continue;
-    const ValueId image = nodes[other].inputs[0];
+// The layout of the image that the layer of `node`, a gradient, averages in the forward pass. Its
+// gradient uses the same layout.
+memory::desc AveragedImage(const Node& node, CpuProgram& program) {
+  const Shape shape = program.builder().shape(node.outputs[0]);
+  for (const Node& other : program.builder().plan().nodes()) {
+    const bool forward = dynamic_cast<const GlobalAveragePool2DOp*>(other.op.get()) != nullptr;
+    if (!forward || other.layer != node.layer) continue;
+    const ValueId image = other.inputs[0];
     if (program.builder().shape(image) == shape) return program.ImageDesc(image);
   }
   return CpuProgram::RowMajorImage(shape);
@@ -83,9 +82,8 @@ memory::desc AveragedImage(int index, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status Pool2D(int index, CpuProgram& program) {
+absl::Status Pool2D(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const ValueId x = node.inputs[0], y = node.outputs[0];
   const PoolGeometry geometry(op.window, builder.shape(x), builder.shape(y));
@@ -104,23 +102,20 @@ absl::Status Pool2D(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Pool2DBackward(int index, CpuProgram& program) {
+absl::Status Pool2DBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const std::vector<Node>& nodes = builder.graph().nodes();
-  const Node& node = nodes[index];
   const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
   const ValueId y = node.inputs[1], dy = node.inputs[2];
-  const int relu_node = program.fusions().relu_gradient[index];
-  const ValueId dx = nodes[relu_node >= 0 ? relu_node : index].outputs[0];
+  const auto* const fused = dynamic_cast<const MaxPool2DBackwardReluOp*>(&op);
+  const ValueId dx = node.outputs[0];
   const CpuProgram::Pooling& pooling = program.poolings().at(y);
   const PoolGeometry geometry(op.window, builder.shape(dx), builder.shape(dy));
   const auto pd =
       Backward(program, op.kind, geometry, builder.shape(dx), builder.shape(dy), pooling.forward);
   TensorId pooled_gradient = program.ImageIn(dy, pd.diff_dst_desc());
-  if (relu_node >= 0) {
-    const auto& relu = static_cast<const ActivationBackwardOp&>(*nodes[relu_node].op);
+  if (fused != nullptr) {
     const TensorId pooled = program.ImageIn(y, pd.diff_dst_desc());
-    pooled_gradient = AddReluBackward(relu.attributes, pooled, pooled_gradient,
+    pooled_gradient = AddReluBackward(fused->relu, pooled, pooled_gradient,
                                       pd.diff_dst_desc().get_size(), program);
   }
   std::vector<CpuProgram::Argument> arguments = {
@@ -133,9 +128,8 @@ absl::Status Pool2DBackward(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
+absl::Status GlobalAveragePool2D(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Shape x_shape = builder.shape(node.inputs[0]);
   const Shape y_shape = PooledShape(x_shape);
   const auto pd = Forward(program, false, Pool2DOp::Kind::kAverage,
@@ -152,14 +146,13 @@ absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
+absl::Status GlobalAveragePool2DBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Shape x_shape = builder.shape(node.outputs[0]);
   const Shape y_shape = PooledShape(x_shape);
   const PoolGeometry geometry(WholeImage(x_shape), x_shape, y_shape);
   const auto forward = Forward(program, true, Pool2DOp::Kind::kAverage, geometry,
-                               AveragedImage(index, program), CpuProgram::AnyImage(y_shape));
+                               AveragedImage(node, program), CpuProgram::AnyImage(y_shape));
   const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
   const TensorId dy = program.Reordered(program.RowMajor(node.inputs[0]),
                                         CpuProgram::RowMajorImage(y_shape), pd.diff_dst_desc());

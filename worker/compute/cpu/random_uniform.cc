@@ -5,9 +5,8 @@
 
 namespace shoal::cpu {
 
-absl::Status RandomUniform(int index, CpuProgram& program) {
+absl::Status RandomUniform(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const Shape y = builder.shape(node.outputs[0]);
   AddLoopStep(
       ElementCount(y), kElementGrain, {builder.Output(node.outputs[0])},

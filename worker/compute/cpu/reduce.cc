@@ -56,9 +56,8 @@ class ReduceKernel : public Kernel {
 };
 
 template <typename Reduction>
-absl::Status Reduce(int index, CpuProgram& program) {
+absl::Status Reduce(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Shape x = builder.shape(node.inputs[0]), y = builder.shape(node.outputs[0]);
   builder.AddStep(std::make_unique<ReduceKernel<Reduction>>(Repetition(x, {x, y}), ElementCount(y)),
                   {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])});
@@ -67,13 +66,12 @@ absl::Status Reduce(int index, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status SumTo(int index, CpuProgram& program) { return Reduce<Sum>(index, program); }
+absl::Status SumTo(const Node& node, CpuProgram& program) { return Reduce<Sum>(node, program); }
 
-absl::Status MaxTo(int index, CpuProgram& program) { return Reduce<Largest>(index, program); }
+absl::Status MaxTo(const Node& node, CpuProgram& program) { return Reduce<Largest>(node, program); }
 
-absl::Status BroadcastLike(int index, CpuProgram& program) {
+absl::Status BroadcastLike(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Repetition repetition(builder.shape(node.outputs[0]), {builder.shape(node.inputs[0])});
   AddLoopStep(
       repetition.rows(), std::max<int64_t>(1, kElementGrain / repetition.columns()),
@@ -94,12 +92,11 @@ absl::Status BroadcastLike(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status MeanGradient(int index, CpuProgram& program) {
+absl::Status MeanGradient(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Shape shape = builder.shape(builder.graph().nodes()[index].outputs[0]);
+  const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
-      ElementCount(shape), kElementGrain,
-      {builder.Output(builder.graph().nodes()[index].outputs[0])},
+      ElementCount(shape), kElementGrain, {builder.Output(node.outputs[0])},
       [share = 1.0f / static_cast<float>(shape[0])](const RunContext&, float* const* data,
                                                     int64_t begin, int64_t end) {
         std::fill(data[0] + begin, data[0] + end, share);

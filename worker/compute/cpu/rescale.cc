@@ -19,9 +19,8 @@ SHOAL_VECTORIZED void RescaleLoop(const float* x, const float* scale, const floa
 
 }  // namespace
 
-absl::Status Rescale(int index, CpuProgram& program) {
+absl::Status Rescale(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto& op = static_cast<const RescaleOp&>(*node.op);
   const Shape shape = builder.shape(node.outputs[0]);
   // One factor for all elements equals rows of any length with equal factors.

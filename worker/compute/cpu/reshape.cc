@@ -2,8 +2,7 @@
 
 namespace shoal::cpu {
 
-absl::Status Reshape(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
+absl::Status Reshape(const Node& node, CpuProgram& program) {
   program.builder().Bind(node.outputs[0], program.RowMajor(node.inputs[0]));
   return absl::OkStatus();
 }

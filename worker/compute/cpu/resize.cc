@@ -15,9 +15,8 @@ SHOAL_VECTORIZED void AddScaled(const float* from, float weight, int64_t count, 
 
 }  // namespace
 
-absl::Status Resize(int index, CpuProgram& program) {
+absl::Status Resize(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto interpolation = static_cast<const ResizeOp&>(*node.op).interpolation;
   const Shape x = builder.shape(node.inputs[0]), y = builder.shape(node.outputs[0]);
   AddLoopStep(
@@ -47,9 +46,8 @@ absl::Status Resize(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ResizeBackward(int index, CpuProgram& program) {
+absl::Status ResizeBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto interpolation = static_cast<const ResizeBackwardOp&>(*node.op).interpolation;
   const Shape x = builder.shape(node.outputs[0]), y = builder.shape(node.inputs[0]);
   AddLoopStep(

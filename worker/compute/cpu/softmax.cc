@@ -11,9 +11,8 @@ constexpr int64_t kRowGrain = 64;
 
 }  // namespace
 
-absl::Status Softmax(int index, CpuProgram& program) {
+absl::Status Softmax(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
       ElementCount(shape) / shape.back(), kRowGrain,
@@ -28,9 +27,8 @@ absl::Status Softmax(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SoftmaxBackward(int index, CpuProgram& program) {
+absl::Status SoftmaxBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
       ElementCount(shape) / shape.back(), kRowGrain,

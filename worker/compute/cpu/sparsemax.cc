@@ -46,9 +46,8 @@ class Thresholds {
 
 }  // namespace
 
-absl::Status Sparsemax(int index, CpuProgram& program) {
+absl::Status Sparsemax(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, kSparsemaxRowGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
@@ -68,9 +67,8 @@ absl::Status Sparsemax(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SparsemaxBackward(int index, CpuProgram& program) {
+absl::Status SparsemaxBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, kSparsemaxRowGrain,

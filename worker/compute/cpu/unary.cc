@@ -4,9 +4,8 @@
 #include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cpu {
-absl::Status Unary(int index, CpuProgram& program) {
+absl::Status Unary(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
   AddLoopStep(
       ElementCount(builder.shape(node.outputs[0])), kElementGrain,
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},

@@ -59,9 +59,8 @@ class ImageSources {
 
 }  // namespace
 
-absl::Status Warp(int index, CpuProgram& program) {
+absl::Status Warp(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const Shape x = builder.shape(node.inputs[0]), y = builder.shape(node.outputs[0]);
   const int64_t count = builder.shape(node.inputs[1])[1];
   AddLoopStep(
@@ -90,9 +89,8 @@ absl::Status Warp(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status WarpBackward(int index, CpuProgram& program) {
+absl::Status WarpBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
   const Shape x = builder.shape(node.outputs[0]), y = builder.shape(node.inputs[0]);
   const int64_t count = builder.shape(node.inputs[1])[1];
   AddLoopStep(

@@ -7,8 +7,7 @@
 #include "worker/compute/cuda/gradient_check.h"
 #include "worker/compute/cuda/ops/moves.h"
 #include "worker/compute/cuda/ops/sums.h"
-#include "worker/compute/plan/folded_padding.h"
-#include "worker/compute/plan/unused_borders.h"
+#include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {
 namespace {
@@ -17,7 +16,9 @@ namespace {
 const std::map<std::string, StepFactory>& Factories() {
   static const auto& factories = *new std::map<std::string, StepFactory>{
 #define KERNEL(TYPE) {#TYPE, TYPE},
+#define FUSED(TYPE, FACTORY) {#TYPE, FACTORY},
 #include "worker/compute/cuda/kernel_list.inc"
+#undef FUSED
 #undef KERNEL
   };
   return factories;
@@ -50,25 +51,22 @@ void CudaBackend::WarnOfPlainSums(const NodeName& node, const absl::Status& why)
                            std::string(why.message())));
 }
 
-std::set<std::string> CudaBackend::op_types() const {
-  std::set<std::string> types;
-  for (const auto& [type, kernel] : Factories()) types.insert(type);
-  return types;
-}
-
-absl::StatusOr<Graph> CudaBackend::Rewrite(const Graph& model) const {
-  SHOAL_ASSIGN_OR_RETURN(const Graph cropped, CropUnusedBorders(model));
-  return FoldPadding(cropped);
+bool CudaBackend::Supports(const Node& node) const {
+  // cuDNN has fast engines for a bias followed by a ReLU without a maximum. (cuBLASLt has such an
+  // epilogue, too, but does not document its result for not-a-number.)
+  if (const auto* fused = dynamic_cast<const Conv2DReluOp*>(node.op.get());
+      fused != nullptr && (node.inputs.size() != 3 || fused->relu.max_value >= 0)) {
+    return false;
+  }
+  return Factories().contains(node.op->type());
 }
 
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
-  CudaProgram program(&builder, target_, FindCudaFusions(builder.plan()));
-  for (const int index : builder.plan().nodes()) {
-    if (program.fusions().absorbed[index]) continue;
-    const Node& node = builder.graph().nodes()[index];
-    builder.BeginWork(node.op->type());
-    program.BeginNode(index);
-    SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
+  CudaProgram program(&builder, target_);
+  for (const Node& node : builder.plan().nodes()) {
+    builder.BeginWork(ModelTypeOf(*node.op));
+    program.BeginNode(node);
+    SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(node, program));
   }
   AddSums(program);
   if (builder.plan().trains() && builder.plan().training_graph().loss_scale != kNoValue) {

@@ -36,11 +36,7 @@ class CudaBackend : public DeviceBackend {
   ~CudaBackend() override { UseThreads(1); }
 
   std::string name() const override { return "cuda"; }
-  std::set<std::string> op_types() const override;
-  std::set<ComputeDtype> compute_dtypes() const override {
-    return {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16};
-  }
-  absl::StatusOr<Graph> Rewrite(const Graph& model) const override;
+  bool Supports(const Node& node) const override;
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override;

@@ -28,15 +28,14 @@ ComputeDtype CudaProgram::type_of(TensorId tensor) const {
   return found == types_.end() ? kFloat32 : found->second;
 }
 
-ComputeDtype CudaProgram::read_dtype(int index) const {
-  const Node& of = node(index);
+ComputeDtype CudaProgram::read_dtype(const Node& node) const {
   // Whole numbers such as ids stay exact under every policy: they need more than 8 bits.
-  if (builder_.graph().value(of.outputs[0]).whole_numbers.has_value()) return kFloat32;
-  return of.compute_dtype;
+  if (builder_.graph().value(node.outputs[0]).whole_numbers.has_value()) return kFloat32;
+  return node.compute_dtype;
 }
 
-ComputeDtype CudaProgram::stored_dtype(int index) const {
-  return leaves(node(index).outputs[0]) ? kFloat32 : read_dtype(index);
+ComputeDtype CudaProgram::stored_dtype(const Node& node) const {
+  return leaves(node.outputs[0]) ? kFloat32 : read_dtype(node);
 }
 
 TensorId CudaProgram::ScratchOf(ComputeDtype type, int64_t count) {
@@ -59,7 +58,7 @@ TensorId CudaProgram::tensor(ValueId value, ComputeDtype type) {
     WithElement(kept_type, [&]<typename From>(From) {
       WithElement(type, [&]<typename To>(To) {
         AddKernel(
-            current_, {kept, copy},
+            *current_, {kept, copy},
             [=](const StepTensors& at) {
               return CastKernel<From, To, width>{at.At<From>(0), at.At<To>(1), size};
             },
@@ -76,14 +75,6 @@ TensorId CudaProgram::Output(ValueId value, ComputeDtype type) {
   const TensorId tensor = ScratchOf(type, count(value));
   builder_.Bind(value, tensor);
   return tensor;
-}
-
-TensorId CudaProgram::FusedOutput(int index, ComputeDtype type) {
-  const int relu = fusions_.relu[index];
-  if (relu < 0) return Output(node(index).outputs[0], type);
-  const TensorId output = Output(node(relu).outputs[0], type);
-  Bind(node(index).outputs[0], node(relu).outputs[0]);
-  return output;
 }
 
 void CudaProgram::Bind(ValueId value, ValueId other) {

@@ -13,7 +13,7 @@
 #include "worker/compute/cuda/ops/convolutions.h"
 #include "worker/compute/cuda/ops/matrix_products.h"
 #include "worker/compute/cuda/with_element.h"
-#include "worker/compute/plan/fusions.h"
+#include "worker/compute/plan/fused_ops.h"
 #include "worker/compute/program/program_builder.h"
 
 namespace shoal::cuda {
@@ -42,25 +42,21 @@ struct ComputeTarget {
 // Not thread-safe.
 class CudaProgram {
  public:
-  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target, Fusions fusions)
-      : builder_(*builder), target_(target), fusions_(std::move(fusions)) {}
+  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target)
+      : builder_(*builder), target_(target) {}
 
   ProgramBuilder& builder() { return builder_; }
   const ComputeTarget& target() const { return target_; }
-  const Node& node(int index) const { return builder_.graph().nodes()[index]; }
-  NodeName name(int index) const {
-    return {.op = node(index).op->type(), .layer = node(index).layer};
+  static NodeName name(const Node& node) {
+    return {.op = ModelTypeOf(*node.op), .layer = node.layer};
   }
 
-  // The fusions of the nodes; see FindCudaFusions.
-  const Fusions& fusions() const { return fusions_; }
-
-  // Assigns the following steps to this node.
-  void BeginNode(int index) { current_ = index; }
+  // Assigns the following conversions to this node of the plan.
+  void BeginNode(const Node& node) { current_ = &node; }
   // The type that the node's kernels read best, by its layer's dtype policy.
-  ComputeDtype read_dtype(int index) const;
+  ComputeDtype read_dtype(const Node& node) const;
   // The type to store the first output in: as read_dtype, but float32 if the caller reads it.
-  ComputeDtype stored_dtype(int index) const;
+  ComputeDtype stored_dtype(const Node& node) const;
 
   Shape shape(ValueId value) const { return builder_.shape(value); }
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }
@@ -68,9 +64,6 @@ class CudaProgram {
   TensorId tensor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
   // A tensor for a value that is about to be computed; float32 if the caller reads it.
   TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
-  // A tensor for the node's first output, or, with a fused ReLU, for the ReLU's output. The only
-  // other reader of the ReLU's input is the ReLU's gradient, which can use the result instead.
-  TensorId FusedOutput(int index, ComputeDtype type);
   // Places `value` where `other` lies, in the same type.
   void Bind(ValueId value, ValueId other);
   // Memory for `count` numbers, live from the first to the last step that uses it.
@@ -105,8 +98,7 @@ class CudaProgram {
 
   ProgramBuilder& builder_;
   const ComputeTarget& target_;
-  const Fusions fusions_;
-  int current_ = -1;
+  const Node* current_ = nullptr;
   std::map<TensorId, ComputeDtype> types_;                        // all other tensors are float32
   std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // conversions, by type
   std::map<std::pair<ValueId, ComputeDtype>, TensorId> filters_;
@@ -129,22 +121,13 @@ struct MatrixExtents {
   int64_t rows, columns;
 };
 
-// Returns the plan's fusions that the kernels here support:
-//
-// - after a convolution with a bias: a ReLU without a maximum;
-// - after a normalization: a ReLU and its gradient;
-// - after a normalization: the sum with a residual branch, its ReLU, the gradient of that ReLU, and
-//   the sum of two gradients before that one;
-// - before a normalization: the gradient of a bias.
-//
-// Except for the last, the nodes must have one compute dtype.
-Fusions FindCudaFusions(const Plan& plan);
-
 // Adds the steps of a node.
-using StepFactory = absl::Status (*)(int node_index, CudaProgram& program);
+using StepFactory = absl::Status (*)(const Node& node, CudaProgram& program);
 
-#define KERNEL(TYPE) absl::Status TYPE(int node_index, CudaProgram& program);
+#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CudaProgram& program);
+#define FUSED(TYPE, FACTORY)
 #include "worker/compute/cuda/kernel_list.inc"
+#undef FUSED
 #undef KERNEL
 
 }  // namespace shoal::cuda

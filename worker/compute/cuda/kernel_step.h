@@ -18,6 +18,26 @@
 
 namespace shoal::cuda {
 
+// The place of a tensor among those of a step, and the type of its elements. None by default.
+template <typename Element>
+struct TensorHandle {
+  int place = -1;
+};
+
+// Collects the tensors of a step that is about to be added.
+class TensorList {
+ public:
+  template <typename Element = float>
+  TensorHandle<Element> Add(TensorId tensor) {
+    tensors_.push_back(tensor);
+    return {static_cast<int>(tensors_.size()) - 1};
+  }
+  std::vector<TensorId> Take() && { return std::move(tensors_); }
+
+ private:
+  std::vector<TensorId> tensors_;
+};
+
 // A step's tensors at run time, in the order of AddStep.
 class StepTensors {
  public:
@@ -26,6 +46,11 @@ class StepTensors {
 
   // The context in the device's memory.
   const RunContext* context() const { return context_; }
+  // The address of the tensor; null for none.
+  template <typename Element>
+  Element* operator[](TensorHandle<Element> handle) const {
+    return handle.place < 0 ? nullptr : At<Element>(handle.place);
+  }
   float* operator[](int i) const { return At<float>(i); }
   // Returns tensor i, or null if `there` is false.
   float* If(bool there, int i) const { return there ? At<float>(i) : nullptr; }
@@ -71,8 +96,8 @@ void AddKernel(const NodeName& name, std::vector<TensorId> tensors, Make make,
       std::move(tensors));
 }
 template <typename Make>
-void AddKernel(int node_index, std::vector<TensorId> tensors, Make make, CudaProgram& program) {
-  AddKernel(program.name(node_index), std::move(tensors), std::move(make), program);
+void AddKernel(const Node& node, std::vector<TensorId> tensors, Make make, CudaProgram& program) {
+  AddKernel(CudaProgram::name(node), std::move(tensors), std::move(make), program);
 }
 
 }  // namespace shoal::cuda

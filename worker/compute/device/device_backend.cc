@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
+absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::CompileNodes(Plan plan) {
   ProgramBuilder builder(plan, moves());
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
   Program program = std::move(builder).Build();

@@ -35,7 +35,6 @@ class DeviceBackend : public Backend {
     device_->Finish();
   }
 
-  absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   bool runs_in_machine_memory() const final { return false; }
   bool sums_parts() const final { return true; }
   absl::StatusOr<int64_t> DeviceBytes(bool trains) const final;
@@ -45,6 +44,7 @@ class DeviceBackend : public Backend {
   void UseThreads(int) const final { device_->UseOnThisThread(); }
 
  protected:
+  absl::StatusOr<std::unique_ptr<Executable>> CompileNodes(Plan plan) final;
   // As for HostBackend.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
   // The device's kernels.

@@ -38,8 +38,7 @@ int64_t MultiplyAdds(const Node& node, const Plan& plan) {
 
 std::map<std::string, OpWork> WorkByOp(const Plan& plan) {
   std::map<std::string, OpWork> work;
-  for (const int index : plan.nodes()) {
-    const Node& node = plan.graph().nodes()[index];
+  for (const Node& node : plan.nodes()) {
     OpWork& of_op = work[node.op->type()];
     of_op.multiply_adds += MultiplyAdds(node, plan);
     for (size_t i = 0; i < node.inputs.size(); ++i) {

@@ -12,12 +12,11 @@ Plan::Plan(const TrainingGraph& training, PlanMode mode, int64_t examples,
       mode_(mode),
       examples_(examples),
       metrics_(std::move(metrics)),
-      use_(use),
-      consumers_(training.graph.values().size()) {
-  SelectNodes();
+      use_(use) {
+  SetNodes(SelectNodes());
 }
 
-void Plan::SelectNodes() {
+std::vector<Node> Plan::SelectNodes() const {
   const std::vector<Node>& nodes = graph().nodes();
   std::vector<ValueId> results = {training_->prediction};
   if (has_loss()) results.push_back(training_->loss_per_example);
@@ -30,19 +29,32 @@ void Plan::SelectNodes() {
     if (result != kNoValue) wanted[result] = true;
   }
   // Walk backwards, from the wanted values to the nodes that they depend on.
-  for (int i = static_cast<int>(nodes.size()) - 1; i >= 0; --i) {
-    const std::vector<ValueId>& outputs = nodes[i].outputs;
-    if (std::none_of(outputs.begin(), outputs.end(), [&](ValueId v) { return wanted[v]; }))
+  std::vector<Node> selected;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    if (std::none_of(node->outputs.begin(), node->outputs.end(),
+                     [&](ValueId v) { return wanted[v]; }))
       continue;
-    nodes_.push_back(i);
-    for (size_t k = 0; k < nodes[i].inputs.size(); ++k) {
-      if (!nodes[i].op->Reads(static_cast<int>(k), training())) continue;
-      wanted[nodes[i].inputs[k]] = true;
-      consumers_[nodes[i].inputs[k]].push_back(i);
+    selected.push_back(*node);
+    for (size_t i = 0; i < node->inputs.size(); ++i) {
+      if (node->op->Reads(static_cast<int>(i), training())) wanted[node->inputs[i]] = true;
     }
   }
-  std::reverse(nodes_.begin(), nodes_.end());
-  for (std::vector<int>& consumers : consumers_) std::reverse(consumers.begin(), consumers.end());
+  std::reverse(selected.begin(), selected.end());
+  return selected;
+}
+
+void Plan::SetNodes(std::vector<Node> nodes) {
+  nodes_ = std::move(nodes);
+  consumers_.assign(graph().values().size(), {});
+  producers_.assign(graph().values().size(), -1);
+  for (int index = 0; index < static_cast<int>(nodes_.size()); ++index) {
+    const Node& node = nodes_[index];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.op->Reads(static_cast<int>(i), training()))
+        consumers_[node.inputs[i]].push_back(index);
+    }
+    for (const ValueId output : node.outputs) producers_[output] = index;
+  }
 }
 
 bool Plan::wanted_outside(ValueId value) const {

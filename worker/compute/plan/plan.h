@@ -26,9 +26,10 @@ struct PlanUse {
   bool size_only = false;  // only its memory size is needed; it never runs
 };
 
-// The device-independent part of compilation: the nodes of a training graph to compute in one mode
-// with batches of one size. A backend chooses kernels afterwards. Constant once made; the graph
-// must outlive it.
+// The device-independent part of compilation: the nodes to compute in one mode with batches of one
+// size. It begins with nodes of a training graph; passes then put nodes in the place of others
+// (passes.h). A backend gets the final nodes and chooses a kernel for each. The training graph must
+// outlive it. Thread-safe when constant.
 class Plan {
  public:
   // `metrics` are those to sum up in addition to the loss.
@@ -36,6 +37,7 @@ class Plan {
        std::vector<std::shared_ptr<const Metric>> metrics = {}, PlanUse use = {});
 
   const TrainingGraph& training_graph() const { return *training_; }
+  // The graph whose inputs, variables and values are those of the plan. Its nodes are not.
   const Graph& graph() const { return training_->graph; }
   // The offset of each variable in the caller's parameters and gradients.
   const ModelLayout& layout() const { return layout_; }
@@ -55,17 +57,23 @@ class Plan {
   // Whether layers with two modes (dropout, batch normalization) use the training mode.
   bool training() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kPredictTraining; }
 
-  // Indices of the nodes to compute, in order: all nodes that the values for the caller depend on.
-  const std::vector<int>& nodes() const { return nodes_; }
-  // The readers of `value` among nodes().
+  // The nodes to compute, in order: all that the values for the caller depend on.
+  const std::vector<Node>& nodes() const { return nodes_; }
+  // The indices of the nodes that read `value`, in order. A node is named once for each input.
   const std::vector<int>& consumers(ValueId value) const { return consumers_[value]; }
+  // The index of the node that computes `value`; -1: none does.
+  int producer(ValueId value) const { return producers_[value]; }
   // Whether the caller reads `value` after the run, or it is a variable's gradient.
   bool wanted_outside(ValueId value) const;
   // Shape of a value with the batch size in place of kBatch.
   Shape shape(ValueId value) const;
 
+  // Replaces the nodes. They compute the same values for the caller, in an order in which each
+  // reads what is computed before it.
+  void SetNodes(std::vector<Node> nodes);
+
  private:
-  void SelectNodes();
+  std::vector<Node> SelectNodes() const;
 
   const TrainingGraph* training_;
   ModelLayout layout_;
@@ -73,8 +81,9 @@ class Plan {
   int64_t examples_;
   std::vector<std::shared_ptr<const Metric>> metrics_;
   PlanUse use_;
-  std::vector<int> nodes_;
+  std::vector<Node> nodes_;
   std::vector<std::vector<int>> consumers_;  // by value
+  std::vector<int> producers_;               // by value
 };
 
 }  // namespace shoal

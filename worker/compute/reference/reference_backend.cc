@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -75,12 +74,8 @@ class ReferenceBackend : public HostBackend {
  public:
   std::string name() const override { return "reference"; }
 
-  std::set<std::string> op_types() const override {
-    std::set<std::string> types;
-    for (const auto& [type, kernel] : Kernels()) types.insert(type);
-    return types;
-  }
-
+  bool Supports(const Node& node) const override { return ReferenceSupports(node); }
+  bool rewrites_models() const override { return false; }
   void UseThreads(int) const override {}
 
  protected:
@@ -93,9 +88,13 @@ class ReferenceBackend : public HostBackend {
 }  // namespace
 }  // namespace reference
 
+bool ReferenceSupports(const Node& node) {
+  return node.compute_dtype == ComputeDtype::kFloat32 &&
+         reference::Kernels().contains(node.op->type());
+}
+
 void AddReferenceSteps(ProgramBuilder& builder) {
-  for (const int index : builder.plan().nodes()) {
-    const Node& node = builder.graph().nodes()[index];
+  for (const Node& node : builder.plan().nodes()) {
     builder.BeginWork(node.op->type());
     auto kernel = std::make_unique<reference::ReferenceKernel>(
         reference::Kernels().at(node.op->type()), node, builder);

@@ -11,6 +11,8 @@ namespace shoal {
 // backends with it.
 std::unique_ptr<Backend> CreateReferenceBackend();
 
+// Whether the reference has a kernel for the node.
+bool ReferenceSupports(const Node& node);
 // Adds the steps of all of builder.plan().nodes() with those kernels: for another backend, if they
 // can compute in the memory of its device.
 void AddReferenceSteps(ProgramBuilder& builder);

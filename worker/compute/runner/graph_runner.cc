@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/format_bytes.h"
+#include "worker/compute/plan/passes/passes.h"
 #include "worker/compute/runner/fitting_batch.h"
 #include "worker/compute/runner/labels.h"
 #include "worker/compute/runner/micro_batches.h"
@@ -22,9 +23,9 @@ constexpr int64_t kShareOfPrograms = 64;
 
 bool ComputesInFloat16(const Backend& backend, const Graph& model) {
   const std::vector<Node>& nodes = model.nodes();
-  return backend.compute_dtypes().contains(ComputeDtype::kFloat16) &&
-         std::any_of(nodes.begin(), nodes.end(),
-                     [](const Node& node) { return node.compute_dtype == ComputeDtype::kFloat16; });
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    return node.compute_dtype == ComputeDtype::kFloat16 && backend.Supports(node);
+  });
 }
 
 // The inputs of a training graph begin with these, in this order.
@@ -61,7 +62,9 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
     return absl::InvalidArgumentError(
         absl::StrCat("a model runs on at least one thread, not on ", options.threads));
   }
-  SHOAL_ASSIGN_OR_RETURN(options.model, backend->Rewrite(options.model));
+  if (backend->rewrites_models()) {
+    SHOAL_ASSIGN_OR_RETURN(options.model, RewriteModel(options.model));
+  }
   SHOAL_ASSIGN_OR_RETURN(
       TrainingGraph training,
       BuildTrainingGraph(options.model, *options.loss,

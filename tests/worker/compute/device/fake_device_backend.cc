@@ -72,9 +72,7 @@ FakeDeviceBackend::FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t
 
 FakeDeviceBackend::~FakeDeviceBackend() = default;
 
-std::set<std::string> FakeDeviceBackend::op_types() const {
-  return CreateReferenceBackend()->op_types();
-}
+bool FakeDeviceBackend::Supports(const Node& node) const { return ReferenceSupports(node); }
 
 int FakeDeviceBackend::copies() const { return moves_->copies; }
 int FakeDeviceBackend::zeros() const { return moves_->zeros; }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "tests/worker/compute/device/fake_device.h"
@@ -19,7 +18,8 @@ class FakeDeviceBackend : public DeviceBackend {
   ~FakeDeviceBackend() override;
 
   std::string name() const override { return "fake_device"; }
-  std::set<std::string> op_types() const override;
+  bool Supports(const Node& node) const override;
+  bool rewrites_models() const override { return false; }
 
   // Returns how many kernels the program builders have requested.
   int copies() const;

@@ -1,4 +1,4 @@
-#include "worker/compute/plan/folded_padding.h"
+#include "worker/compute/plan/passes/folded_padding.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include "tests/common/model/test_models.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/suite_backends.h"
+#include "worker/compute/plan/passes/passes.h"
 
 namespace shoal {
 namespace {
@@ -160,7 +161,8 @@ TEST(FoldPaddingTest, IsTakenByTheBackendsThatAreToBeFast) {
     SCOPED_TRACE(name);
     const auto backend = CreateSuiteBackend(name);
     ASSERT_TRUE(backend.ok()) << backend.status();
-    const auto rewritten = (*backend)->Rewrite(model.Build());
+    EXPECT_TRUE((*backend)->rewrites_models());
+    const auto rewritten = RewriteModel(model.Build());
     ASSERT_TRUE(rewritten.ok()) << rewritten.status();
     ExpectZeros<Conv2DOp>(*rewritten);
   }

@@ -1,4 +1,4 @@
-#include "worker/compute/plan/unused_borders.h"
+#include "worker/compute/plan/passes/unused_borders.h"
 
 #include <gtest/gtest.h>
 

@@ -225,7 +225,7 @@ TEST_P(GraphRunnerTest, ComputesNearlyTheSameUnderADtypePolicy) {
   };
   const auto backend = CreateSuiteBackend(GetParam());
   ASSERT_TRUE(backend.ok()) << backend.status();
-  const std::set<ComputeDtype> known = (*backend)->compute_dtypes();
+  const std::set<ComputeDtype> known = ComputeDtypesOf(**backend);
   for (const ComputeDtype type : {ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
     SCOPED_TRACE(NameOf(type));
     if (!known.contains(type)) {  // in float32
@@ -579,7 +579,7 @@ TEST_P(GraphRunnerTest, SaysWhichLayersItComputesInFloat32) {
   EXPECT_EQ(DescribePrecision(**backend, graph), "");
   for (const char* layer : {"a", "b", "c", "d", "b"}) add(layer, ComputeDtype::kBfloat16);
   add("e", ComputeDtype::kFloat16);
-  const bool knows_them = (*backend)->compute_dtypes().size() == 3;
+  const bool knows_them = ComputeDtypesOf(**backend).size() == 3;
   const std::string said = DescribePrecision(**backend, graph);
   if (knows_them) {
     EXPECT_EQ(said, "");

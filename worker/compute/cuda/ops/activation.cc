@@ -5,14 +5,13 @@
 
 namespace shoal::cuda {
 
-absl::Status Activation(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Activation(const Node& node, CudaProgram& program) {
   const int64_t count = program.count(node.outputs[0]);
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+        node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [=](const StepTensors& at) {
           return ActivationKernel<Element, width>{at.At<Element>(0), at.At<Element>(1), count,
                                                   attributes};
@@ -23,14 +22,13 @@ absl::Status Activation(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ActivationBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status ActivationBackward(const Node& node, CudaProgram& program) {
   const int64_t count = program.count(node.outputs[0]);
   const auto attributes = static_cast<const ActivationBackwardOp&>(*node.op).attributes;
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index,
+        node,
         {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
          program.tensor(node.inputs[2], kept), program.Output(node.outputs[0], kept)},
         [=](const StepTensors& at) {

@@ -1,20 +1,20 @@
 #include "common/model/ops/batch_normalization.h"
 
-#include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "common/model/ops/activation.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_normalization.h"
 #include "worker/compute/cuda/kernels/column_moments.h"
 #include "worker/compute/cuda/ops/column_slices.h"
+#include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {
 namespace {
 
 // gamma / sqrt(variance + epsilon); `gamma` may be kNoValue.
-TensorId AddFactor(int index, ValueId variance, ValueId gamma, double epsilon,
+TensorId AddFactor(const Node& node, ValueId variance, ValueId gamma, double epsilon,
                    CudaProgram& program) {
   TensorId& factor = program.normalization_factor(variance, gamma, epsilon);
   if (factor >= 0) return factor;
@@ -24,7 +24,7 @@ TensorId AddFactor(int index, ValueId variance, ValueId gamma, double epsilon,
   std::vector<TensorId> tensors = {program.tensor(variance), factor};
   if (scale) tensors.push_back(program.tensor(gamma));
   AddKernel(
-      index, std::move(tensors),
+      node, std::move(tensors),
       [=, epsilon = static_cast<float>(epsilon)](const StepTensors& at) {
         return NormalizationFactorKernel{at[0], at.If(scale, 2), epsilon, columns, at[1]};
       },
@@ -32,8 +32,7 @@ TensorId AddFactor(int index, ValueId variance, ValueId gamma, double epsilon,
   return factor;
 }
 
-// The clamp of a plain ReLU (IsPlainRelu).
-Clamp ClampOf(const ActivationAttributes& relu) {
+Clamp ClampOf(const FusedRelu& relu) {
   Clamp clamp = {.low = 0};
   if (relu.max_value >= 0) clamp.high = static_cast<float>(relu.max_value);
   return clamp;
@@ -41,14 +40,13 @@ Clamp ClampOf(const ActivationAttributes& relu) {
 
 // Mean, variance and factor of a batch.
 template <typename Element, int width>
-void AddStatistics(int index, const MatrixExtents& extents, TensorId x, TensorId mean,
+void AddStatistics(const Node& node, const MatrixExtents& extents, TensorId x, TensorId mean,
                    TensorId variance, TensorId factor, CudaProgram& program) {
-  const Node& node = program.node(index);
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const ColumnSlices slices = SlicesOf(extents, width, program);
   const TensorId partial = program.Scratch(slices.count * 2 * extents.columns);
   AddKernel(
-      index, {x, partial},
+      node, {x, partial},
       [=](const StepTensors& at) {
         return ColumnMomentsKernel<Element, width>{at.At<Element>(0), slices, extents.columns,
                                                    at[1]};
@@ -57,7 +55,7 @@ void AddStatistics(int index, const MatrixExtents& extents, TensorId x, TensorId
   std::vector<TensorId> tensors = {x, partial, mean, variance, factor};
   if (op.scale) tensors.push_back(program.tensor(node.inputs[3]));
   AddKernel(
-      index, std::move(tensors),
+      node, std::move(tensors),
       [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
         return BatchNormalizationStatisticsKernel<Element>{at.At<Element>(0),
                                                            at[1],
@@ -74,165 +72,153 @@ void AddStatistics(int index, const MatrixExtents& extents, TensorId x, TensorId
 
 }  // namespace
 
-absl::Status BatchNormalization(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status BatchNormalization(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const int sum = program.fusions().residual_sum[index];
-  const int last = sum < 0 ? index : sum;
-  const int relu = program.fusions().relu[last];
-  Clamp clamp;
-  if (relu >= 0)
-    clamp = ClampOf(static_cast<const ActivationOp&>(*program.node(relu).op).attributes);
-  const ComputeDtype kept = program.stored_dtype(relu < 0 ? last : relu);
+  const bool adds = dynamic_cast<const BatchNormalizationAddOp*>(&op) != nullptr;
+  const FusedRelu* const relu = FindFusedRelu(op);
+  const Clamp clamp = relu == nullptr ? Clamp() : ClampOf(*relu);
+  const ComputeDtype kept = program.stored_dtype(node);
   const TensorId x = program.tensor(node.inputs[0], kept);
-  std::vector<TensorId> residual;  // none, or one
-  if (sum >= 0) {
-    const std::vector<ValueId>& summands = program.node(sum).inputs;
-    residual = {program.tensor(summands[summands[0] == node.outputs[0] ? 1 : 0], kept)};
-  }
   const ValueId gamma = op.scale ? node.inputs[3] : kNoValue;
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    // The residual is converted before the statistics are computed.
+    const TensorId residual = adds ? program.tensor(node.inputs.back(), kept) : -1;
     TensorId mean = program.tensor(node.inputs[1]), factor;
     if (program.builder().training() && !op.frozen) {
       mean = program.Output(node.outputs[1]);
       factor = program.Scratch(extents.columns);
       program.normalization_factor(node.outputs[2], gamma, op.epsilon) = factor;
-      AddStatistics<Element, width>(index, extents, x, mean, program.Output(node.outputs[2]),
-                                    factor, program);
+      AddStatistics<Element, width>(node, extents, x, mean, program.Output(node.outputs[2]), factor,
+                                    program);
     } else {
       program.Bind(node.outputs[1], node.inputs[1]);
       program.Bind(node.outputs[2], node.inputs[2]);
-      factor = AddFactor(index, node.inputs[2], gamma, op.epsilon, program);
+      factor = AddFactor(node, node.inputs[2], gamma, op.epsilon, program);
     }
-    std::vector<TensorId> tensors = {x, mean, factor, program.FusedOutput(last, kept)};
-    tensors.insert(tensors.end(), residual.begin(), residual.end());
-    if (op.center) tensors.push_back(program.tensor(node.inputs[3 + op.scale]));
+    TensorList tensors;
+    const auto in = tensors.Add<Element>(x);
+    const auto of_mean = tensors.Add(mean), of_factor = tensors.Add(factor);
+    const auto out = tensors.Add<Element>(program.Output(node.outputs[0], kept));
+    TensorHandle<Element> of_residual;
+    if (adds) of_residual = tensors.Add<Element>(residual);
+    TensorHandle<float> beta;
+    if (op.center) beta = tensors.Add(program.tensor(node.inputs[3 + op.scale]));
     const auto slices = ColumnSlices::OfElements(extents.rows, extents.columns / width);
-    const auto add_last = [&]<bool adds>(std::bool_constant<adds>) {
+    const auto add_last = [&]<bool of_two>(std::bool_constant<of_two>) {
       AddKernel(
-          index, std::move(tensors),
-          [=, center = op.center](const StepTensors& at) {
-            return BatchNormalizationKernel<Element, width, adds>{
-                at.At<Element>(0),
-                adds ? at.At<Element>(4) : nullptr,
-                {at[1], at[2], at.If(center, 4 + adds)},
-                clamp,
-                slices,
-                static_cast<int32_t>(extents.columns),
-                at.At<Element>(3)};
+          node, std::move(tensors).Take(),
+          [=](const StepTensors& at) {
+            return BatchNormalizationKernel<Element, width, of_two>{
+                at[in], at[of_residual], {at[of_mean], at[of_factor], at[beta]},
+                clamp,  slices,          static_cast<int32_t>(extents.columns),
+                at[out]};
           },
           program);
     };
-    if (residual.empty()) {
-      add_last(std::false_type());
-    } else {
+    if (adds) {
       add_last(std::true_type());
+    } else {
+      add_last(std::false_type());
     }
   };
   WithPacks(kept, extents.columns, add);
   return absl::OkStatus();
 }
 
-absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const auto& op = static_cast<const BatchNormalizationBackwardOp&>(*node.op);
+// Three kernels: the sums of the gradients, the coefficients of each channel, dx.
+absl::Status BatchNormalizationBackward(const Node& node, CudaProgram& program) {
+  const auto op = AsFused(static_cast<const BatchNormalizationBackwardOp&>(*node.op));
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const auto columns = static_cast<int32_t>(extents.columns);
-  const ComputeDtype kept = program.stored_dtype(index);
-  const TensorId x = program.tensor(node.inputs[0], kept);
-  // With a fused ReLU gradient, dy is the gradient of the ReLU's output, and the clamp says where
-  // the ReLU cut off.
-  const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
-  const int residual_gradient = program.fusions().residual_gradient[index];
-  const int relu_gradient = std::max(cut_off.relu_gradient, residual_gradient);  // one is -1
-  std::vector<ValueId> summands = {node.inputs[1]};  // or two, whose sum is stored as dy
-  Clamp clamp;
-  std::vector<TensorId> beta;    // empty: 0
-  std::vector<TensorId> result;  // empty, or the ReLU's output; its gradient is stored as dy
-  if (relu_gradient >= 0) {
-    const Node& relu = program.node(relu_gradient);
-    summands = {relu.inputs[2]};
-    clamp = ClampOf(static_cast<const ActivationBackwardOp&>(*relu.op).attributes);
-    if (residual_gradient >= 0) result = {program.tensor(relu.inputs[1], kept)};
-  }
-  if (const int sum = program.fusions().gradient_sum[index]; sum >= 0)
-    summands = program.node(sum).inputs;
-  if (cut_off.relu_gradient >= 0) {
-    const Node& forward = program.node(cut_off.normalization);
-    if (static_cast<const BatchNormalizationOp&>(*forward.op).center)
-      beta.push_back(program.tensor(forward.inputs[3 + op.scale]));
-  }
-  std::vector<TensorId> gradients;
-  for (const ValueId summand : summands) gradients.push_back(program.tensor(summand, kept));
-  const bool adds = gradients.size() > 1, has_result = !result.empty();
-  const bool leaves = adds || has_result;
-  std::vector<TensorId> left;  // empty, or the stored dy, complete once the sums are
-  if (leaves) left = {program.Output(node.inputs[1], kept)};
-  const TensorId clamped = leaves ? left[0] : gradients[0];
-  const Clamp clamp_left = leaves ? Clamp() : clamp;
+  const ComputeDtype kept = program.stored_dtype(node);
+  const Clamp clamp = op.relu.has_value() ? ClampOf(*op.relu) : Clamp();
+  const auto tensor_at = [&](int input) { return program.tensor(node.inputs[input], kept); };
+  const TensorId x = tensor_at(0);
+  const TensorId result = op.has_result ? tensor_at(op.result()) : -1;
+  const TensorId beta = op.center ? program.tensor(node.inputs[op.beta()]) : -1;
+  const TensorId dy = tensor_at(1);
+  const TensorId summand = op.has_summand ? tensor_at(op.summand()) : -1;
+  const TensorId total = op.has_total() ? program.Output(node.outputs[op.total()], kept) : -1;
+  // The first kernel clamps dy, or else stores the clamped total, which the last kernel then reads.
+  const TensorId gradient = op.has_total() ? total : dy;
+  const Clamp clamp_gradient = op.has_total() ? Clamp() : clamp;
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
-  const TensorId factor =
-      AddFactor(index, node.inputs[3], op.scale ? node.inputs[4] : kNoValue, op.epsilon, program);
+  const TensorId factor = AddFactor(
+      node, node.inputs[3], op.scale ? node.inputs[op.gamma()] : kNoValue, op.epsilon, program);
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    // From tensors 2 to 4, and beta, if any, at `at_beta`.
-    const auto normalization = [center = !beta.empty()](const StepTensors& at, int at_beta) {
-      return Normalization<width>{at[2], at[3], at.If(center, at_beta)};
-    };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * 2 * columns);
-    std::vector<TensorId> tensors = {x, gradients[0], mean, factor, partial};
-    for (const auto& more : {beta, left, result}) {  // with beta the others are empty
-      tensors.insert(tensors.end(), more.begin(), more.end());
-    }
-    if (adds) tensors.push_back(gradients[1]);
     const auto add_sums = [&]<bool of_two>(std::bool_constant<of_two>) {
+      TensorList tensors;
+      const auto in = tensors.Add<Element>(x), of_dy = tensors.Add<Element>(dy);
+      const auto of_mean = tensors.Add(mean), of_factor = tensors.Add(factor);
+      const auto sums = tensors.Add(partial);
+      TensorHandle<float> of_beta;
+      if (op.center) of_beta = tensors.Add(beta);
+      TensorHandle<Element> stored, of_result, of_summand;
+      if (op.has_total()) stored = tensors.Add<Element>(total);
+      if (op.has_result) of_result = tensors.Add<Element>(result);
+      if (op.has_summand) of_summand = tensors.Add<Element>(summand);
       AddKernel(
-          index, std::move(tensors),
+          node, std::move(tensors).Take(),
           [=](const StepTensors& at) {
-            const Element* const y = has_result ? at.At<Element>(6) : nullptr;
-            const Element* const other = of_two ? at.At<Element>(6 + has_result) : nullptr;
             return ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width, of_two>>{
-                {at.At<Element>(0),
-                 {at.At<Element>(1), other, y, normalization(at, 5), clamp},
-                 leaves ? at.At<Element>(5) : nullptr},
+                {at[in],
+                 {at[of_dy],
+                  at[of_summand],
+                  at[of_result],
+                  {at[of_mean], at[of_factor], at[of_beta]},
+                  clamp},
+                 at[stored]},
                 slices,
                 columns,
-                at[4]};
+                at[sums]};
           },
           program);
     };
-    if (adds) {
+    if (op.has_summand) {
       add_sums(std::true_type());
     } else {
       add_sums(std::false_type());
     }
-    tensors = {
-        partial, variance,   program.Output(node.outputs[1]), program.Output(node.outputs[2]),
-        by_mean, by_variance};
-    const int zero_gradient = program.fusions().zero_gradient[index];
-    if (zero_gradient >= 0) {
-      tensors.push_back(program.Output(program.node(zero_gradient).outputs[0]));
-    }
+    TensorList tensors;
+    const auto sums = tensors.Add(partial), of_variance = tensors.Add(variance);
+    const auto dgamma = tensors.Add(program.Output(node.outputs[1]));
+    const auto dbeta = tensors.Add(program.Output(node.outputs[2]));
+    const auto to_mean = tensors.Add(by_mean), to_variance = tensors.Add(by_variance);
+    TensorHandle<float> dbias;
+    if (op.has_dbias) dbias = tensors.Add(program.Output(node.outputs[op.dbias()]));
     AddKernel(
-        index, std::move(tensors),
+        node, std::move(tensors).Take(),
         [=, epsilon = static_cast<float>(op.epsilon), frozen = op.frozen](const StepTensors& at) {
           return BatchNormalizationCoefficientsKernel{
-              at[0],  slices.count, extents.rows, columns, at[1], epsilon,
-              frozen, at[2],        at[3],        at[4],   at[5], at.If(zero_gradient >= 0, 6)};
+              at[sums], slices.count, extents.rows, columns,     at[of_variance], epsilon,
+              frozen,   at[dgamma],   at[dbeta],    at[to_mean], at[to_variance], at[dbias]};
         },
         program);
-    tensors = {
-        x, clamped, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)};
-    tensors.insert(tensors.end(), beta.begin(), beta.end());
+    TensorList last;
+    const auto in = last.Add<Element>(x), of_gradient = last.Add<Element>(gradient);
+    const auto of_mean = last.Add(mean), of_factor = last.Add(factor);
+    const auto from_mean = last.Add(by_mean), from_variance = last.Add(by_variance);
+    const auto dx = last.Add<Element>(program.Output(node.outputs[0], kept));
+    TensorHandle<float> of_beta;
+    if (op.center) of_beta = last.Add(beta);
     const auto element_slices = ColumnSlices::OfElements(extents.rows, columns / width);
     AddKernel(
-        index, std::move(tensors),
+        node, std::move(last).Take(),
         [=](const StepTensors& at) {
           return BatchNormalizationBackwardKernel<Element, width>{
-              at.At<Element>(0), at.At<Element>(1), normalization(at, 7), clamp_left, at[4], at[5],
-              element_slices,    columns,           at.At<Element>(6)};
+              at[in],
+              at[of_gradient],
+              Normalization<width>{at[of_mean], at[of_factor], at[of_beta]},
+              clamp_gradient,
+              at[from_mean],
+              at[from_variance],
+              element_slices,
+              columns,
+              at[dx]};
         },
         program);
   };

@@ -6,23 +6,22 @@
 
 namespace shoal::cuda {
 
-absl::Status BiasBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status BiasBackward(const Node& node, CudaProgram& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype type = program.read_dtype(index);
+  const ComputeDtype type = program.read_dtype(node);
   const TensorId dy = program.tensor(node.inputs[0], type);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * extents.columns);
     AddKernel(
-        index, {dy, partial},
+        node, {dy, partial},
         [=](const StepTensors& at) {
           return ColumnSumsKernel<BiasTerms<Element, width>>{
               {at.At<Element>(0)}, slices, extents.columns, at[1]};
         },
         program);
     AddKernel(
-        index, {partial, program.Output(node.outputs[0])},
+        node, {partial, program.Output(node.outputs[0])},
         [=](const StepTensors& at) {
           return SumOfSlicesKernel<1>{at[0], slices.count, extents.columns, {at[1]}};
         },

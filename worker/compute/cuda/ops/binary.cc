@@ -10,15 +10,14 @@
 
 namespace shoal::cuda {
 
-absl::Status Binary(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Binary(const Node& node, CudaProgram& program) {
   const Shape shape = program.shape(node.outputs[0]);
   const Shape a = program.shape(node.inputs[0]), b = program.shape(node.inputs[1]);
   const int64_t count = ElementCount(shape);
   SHOAL_ASSIGN_OR_RETURN(const StridedAxes a_axes, RepeatedAxes(a, shape));
   SHOAL_ASSIGN_OR_RETURN(const StridedAxes b_axes, RepeatedAxes(b, shape));
   const bool of_one_shape = ElementCount(a) == count && ElementCount(b) == count;
-  const ComputeDtype kept = of_one_shape ? program.stored_dtype(index) : ComputeDtype::kFloat32;
+  const ComputeDtype kept = of_one_shape ? program.stored_dtype(node) : ComputeDtype::kFloat32;
   const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                          program.tensor(node.inputs[1], kept),
                                          program.Output(node.outputs[0], kept)};
@@ -27,12 +26,12 @@ absl::Status Binary(int index, CudaProgram& program) {
       [&]<BinaryOp::Kind kind>(std::integral_constant<BinaryOp::Kind, kind>) {
         if (of_one_shape) {
           WithElement(kept, [&]<typename Element>(Element) {
-            AddBinary<kind, Element>(index, tensors[0], tensors[1], tensors[2], count, program);
+            AddBinary<kind, Element>(node, tensors[0], tensors[1], tensors[2], count, program);
           });
           return;
         }
         AddKernel(
-            index, tensors,
+            node, tensors,
             [=](const StepTensors& at) {
               return RepeatedBinaryKernel<kind>{at[0], a_axes, at[1], b_axes, at[2], count};
             },

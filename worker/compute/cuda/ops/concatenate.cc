@@ -5,11 +5,10 @@
 
 namespace shoal::cuda {
 
-absl::Status Concatenate(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Concatenate(const Node& node, CudaProgram& program) {
   const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
   const Shape shape = program.shape(node.outputs[0]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const TensorId to = program.Output(node.outputs[0], kept);
   int64_t first = 0;
   for (const ValueId input : node.inputs) {
@@ -18,7 +17,7 @@ absl::Status Concatenate(int index, CudaProgram& program) {
     move.count = ElementCount(box);
     SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, box));
     SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, shape));
-    AddMove(index, move, program);
+    AddMove(node, move, program);
     first += box[axis] * StridesOf(shape)[axis];
   }
   return absl::OkStatus();

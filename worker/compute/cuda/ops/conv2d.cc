@@ -8,9 +8,11 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/activation.h"
 #include "worker/compute/cuda/kernels/conv2d.h"
 #include "worker/compute/cuda/kernels/transpose.h"
 #include "worker/compute/cuda/ops/convolutions.h"
+#include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {
 namespace {
@@ -25,12 +27,12 @@ struct Pieces {
   TensorId workspace = -1;
 };
 
-absl::StatusOr<Pieces> Prepare(int index, ConvolutionGraph graph, CudaProgram& program) {
+absl::StatusOr<Pieces> Prepare(const Node& node, ConvolutionGraph graph, CudaProgram& program) {
   Pieces pieces = {.graph = std::move(graph)};
   absl::StatusOr<Convolutions::Made> made = program.target().convolutions->Make(
-      pieces.graph, program.builder().plan().may_measure(), program.name(index));
+      pieces.graph, program.builder().plan().may_measure(), program.name(node));
   if (absl::IsUnimplemented(made.status())) {
-    program.target().on_plain_sums(program.name(index), made.status());
+    program.target().on_plain_sums(program.name(node), made.status());
     return pieces;
   }
   SHOAL_RETURN_IF_ERROR(made.status());
@@ -47,14 +49,14 @@ void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgram& p
 
 // Converts a kernel of shape [kh, kw, C / groups, F] to a filter [F, kh, kw, C / groups] of this
 // type.
-TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& program) {
+TensorId AddFilter(const Node& node, ValueId kernel, ComputeDtype type, CudaProgram& program) {
   TensorId& filter = program.filter(kernel, type);
   if (filter >= 0) return filter;
   const MatrixExtents extents(program.shape(kernel));
   filter = program.ScratchOf(type, program.count(kernel));
   WithElement(type, [&]<typename Element>(Element) {
     AddKernel(
-        index, {program.tensor(kernel), filter},
+        node, {program.tensor(kernel), filter},
         [=](const StepTensors& at) {
           return TransposeKernel<float, Element>{extents.rows, extents.columns, at[0],
                                                  at.At<Element>(1)};
@@ -65,12 +67,12 @@ TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& pr
 }
 
 // The reverse: converts `dfilter` to `dkernel`.
-void AddKernelGradient(int index, TensorId dfilter, ComputeDtype type, const Shape& kernel_shape,
-                       TensorId dkernel, CudaProgram& program) {
+void AddKernelGradient(const Node& node, TensorId dfilter, ComputeDtype type,
+                       const Shape& kernel_shape, TensorId dkernel, CudaProgram& program) {
   const MatrixExtents extents(kernel_shape);
   WithElement(type, [&]<typename Element>(Element) {
     AddKernel(
-        index, {dfilter, dkernel},
+        node, {dfilter, dkernel},
         [=](const StepTensors& at) {
           return TransposeKernel<Element, float>{extents.columns, extents.rows, at.At<Element>(0),
                                                  at[1]};
@@ -81,19 +83,18 @@ void AddKernelGradient(int index, TensorId dfilter, ComputeDtype type, const Sha
 
 }  // namespace
 
-absl::Status Conv2D(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Conv2D(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const Conv2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   const bool bias = node.inputs.size() == 3;
-  const int relu = program.fusions().relu[index];
-  const ComputeDtype kept = program.stored_dtype(relu < 0 ? index : relu);
-  const ConvolutionEnding ending = relu >= 0 ? ConvolutionEnding::kBiasAndRelu
-                                   : bias    ? ConvolutionEnding::kBias
-                                             : ConvolutionEnding::kNone;
+  const bool relu = FindFusedRelu(op) != nullptr;
+  const ComputeDtype kept = program.stored_dtype(node);
+  const ConvolutionEnding ending = relu   ? ConvolutionEnding::kBiasAndRelu
+                                   : bias ? ConvolutionEnding::kBias
+                                          : ConvolutionEnding::kNone;
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces,
-      Prepare(index,
+      Prepare(node,
               DescribeConvolution(Pass::kForward, op.window,
                                   {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept,
                                   ending),
@@ -101,42 +102,50 @@ absl::Status Conv2D(int index, CudaProgram& program) {
   std::vector<TensorId> tensors;
   if (pieces.kernel != nullptr) {
     tensors = {program.tensor(node.inputs[0], kept),
-               AddFilter(index, node.inputs[1], kept, program)};
+               AddFilter(node, node.inputs[1], kept, program)};
     if (bias) tensors.push_back(program.tensor(node.inputs[2], kept));
-    tensors.push_back(program.FusedOutput(index, kept));
+    tensors.push_back(program.Output(node.outputs[0], kept));
     AddConvolution(std::move(pieces), std::move(tensors), program);
     return absl::OkStatus();
   }
   for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
-  tensors.push_back(program.Output(node.outputs[0]));
+  const int64_t count = ElementCount(y);
+  const TensorId sums = relu ? program.Scratch(count) : program.Output(node.outputs[0]);
+  tensors.push_back(sums);
   AddKernel(
-      index, std::move(tensors),
+      node, std::move(tensors),
       [=, extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
         return Conv2DKernel{extents, at[0], at[1], at.If(bias, 2), at[2 + bias]};
       },
       program);
-  return relu < 0 ? absl::OkStatus() : Activation(relu, program);
+  if (!relu) return absl::OkStatus();
+  AddKernel(
+      node, {sums, program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return ActivationKernel<float, 1>{at[0], at[1], count, ActivationAttributes()};
+      },
+      program);
+  return absl::OkStatus();
 }
 
-absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Conv2DBackwardData(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   const Shape x = program.shape(node.outputs[0]), y = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces,
-      Prepare(index,
+      Prepare(node,
               DescribeConvolution(Pass::kBackwardData, op.window,
                                   {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept),
               program));
   if (pieces.kernel != nullptr) {
     const TensorId dy = program.tensor(node.inputs[0], kept);
-    const TensorId filter = AddFilter(index, node.inputs[1], kept, program);
+    const TensorId filter = AddFilter(node, node.inputs[1], kept, program);
     AddConvolution(std::move(pieces), {program.Output(node.outputs[0], kept), filter, dy}, program);
     return absl::OkStatus();
   }
   AddKernel(
-      index,
+      node,
       {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
        program.Output(node.outputs[0])},
       [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
@@ -146,13 +155,12 @@ absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Conv2DBackwardWeights(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.inputs[1]);
-  const ComputeDtype type = program.read_dtype(index);
+  const ComputeDtype type = program.read_dtype(node);
   SHOAL_ASSIGN_OR_RETURN(
-      Pieces pieces, Prepare(index,
+      Pieces pieces, Prepare(node,
                              DescribeConvolution(Pass::kBackwardFilter, op.window,
                                                  {.x = x, .kernel = op.kernel_shape, .y = y}, type),
                              program));
@@ -163,11 +171,11 @@ absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
     // cuDNN computes the gradient of the filter in the type of the images.
     const TensorId dfilter = program.ScratchOf(type, ElementCount(op.kernel_shape));
     AddConvolution(std::move(pieces), {x_tensor, dfilter, dy}, program);
-    AddKernelGradient(index, dfilter, type, op.kernel_shape, dkernel, program);
+    AddKernelGradient(node, dfilter, type, op.kernel_shape, dkernel, program);
     return absl::OkStatus();
   }
   AddKernel(
-      index, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), dkernel},
+      node, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), dkernel},
       [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
         return Conv2DBackwardWeightsKernel{extents, at[0], at[1], at[2]};
       },

@@ -9,12 +9,12 @@ namespace shoal::cuda {
 namespace {
 
 // `tensors` are the operands and the result.
-absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<TensorId> tensors,
-                        CudaProgram& program) {
+absl::Status AddProduct(const Node& node, const MatrixProduct& product,
+                        std::vector<TensorId> tensors, CudaProgram& program) {
   MatrixProducts& products = *program.target().products;
   SHOAL_ASSIGN_OR_RETURN(
       std::unique_ptr<Kernel> kernel,
-      products.Make(product, program.builder().plan().may_measure(), program.name(index)));
+      products.Make(product, program.builder().plan().may_measure(), program.name(node)));
   tensors.push_back(program.Scratch<char>(products.workspace_bytes()));
   program.builder().AddStep(std::move(kernel), std::move(tensors));
   return absl::OkStatus();
@@ -22,14 +22,13 @@ absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<Ten
 
 }  // namespace
 
-absl::Status Dense(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Dense(const Node& node, CudaProgram& program) {
   const MatrixExtents x(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   std::vector<TensorId> tensors;
   for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input, kept));
   tensors.push_back(program.Output(node.outputs[0], kept));
-  return AddProduct(index,
+  return AddProduct(node,
                     {.operands = kept,
                      .result = kept,
                      .bias = node.inputs.size() == 3,
@@ -39,11 +38,10 @@ absl::Status Dense(int index, CudaProgram& program) {
                     std::move(tensors), program);
 }
 
-absl::Status DenseBackwardData(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status DenseBackwardData(const Node& node, CudaProgram& program) {
   const MatrixExtents dy(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
-  return AddProduct(index,
+  const ComputeDtype kept = program.stored_dtype(node);
+  return AddProduct(node,
                     {.operands = kept,
                      .result = kept,
                      .transpose_b = true,
@@ -55,12 +53,11 @@ absl::Status DenseBackwardData(int index, CudaProgram& program) {
                     program);
 }
 
-absl::Status DenseBackwardWeights(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status DenseBackwardWeights(const Node& node, CudaProgram& program) {
   const MatrixExtents x(program.shape(node.inputs[0]));
   // The result is pushed in most models: keep it in float32, as summed.
-  const ComputeDtype operands = program.read_dtype(index);
-  return AddProduct(index,
+  const ComputeDtype operands = program.read_dtype(node);
+  return AddProduct(node,
                     {.operands = operands,
                      .transpose_a = true,
                      .m = x.columns,

@@ -28,11 +28,10 @@ struct DepthwiseExtents {
 
 }  // namespace
 
-absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status DepthwiseConv2D(const Node& node, CudaProgram& program) {
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DOp&>(*node.op).window,
                                  program.shape(node.inputs[0]), program.shape(node.outputs[0])[3]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept)};
   for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
   tensors.push_back(program.Output(node.outputs[0], kept));
@@ -40,7 +39,7 @@ absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
     WithLines(extents.window, extents.multiplier,
               [&]<int stride>(std::integral_constant<int, stride>) {
                 AddKernel(
-                    index, tensors,
+                    node, tensors,
                     [=, bias = node.inputs.size() == 3](const StepTensors& at) {
                       const Element* const x = at.At<Element>(0);
                       Element* const y = at.At<Element>(2 + bias);
@@ -71,18 +70,17 @@ absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status DepthwiseConv2DBackwardData(const Node& node, CudaProgram& program) {
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op).window,
                                  program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                            program.tensor(node.inputs[1]),
                                            program.Output(node.outputs[0], kept)};
     if (LinesSupportInputGradient(extents.window, extents.multiplier)) {
       AddKernel(
-          index, tensors,
+          node, tensors,
           [=](const StepTensors& at) {
             return DepthwiseLinesKernel<Element, width, 1>{
                 extents.window.Transposed(), extents.batch, extents.channels, true,
@@ -92,7 +90,7 @@ absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
       return;
     }
     AddKernel(
-        index, tensors,
+        node, tensors,
         [=](const StepTensors& at) {
           return DepthwiseConv2DBackwardDataKernel<Element, width>{
               extents.window,    extents.batch, extents.channels, extents.multiplier,
@@ -104,8 +102,7 @@ absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CudaProgram& program) {
   const DepthwiseExtents extents(
       static_cast<const DepthwiseConv2DBackwardWeightsOp&>(*node.op).window,
       program.shape(node.inputs[0]), program.shape(node.inputs[1])[3]);
@@ -113,7 +110,7 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
   const int64_t rows = ElementCount(program.shape(node.inputs[1])) / columns;
   const int32_t taps = extents.window.h.size * extents.window.w.size;
   const TensorId dkernel = program.Output(node.outputs[0]);
-  const ComputeDtype type = program.read_dtype(index);
+  const ComputeDtype type = program.read_dtype(node);
   const TensorId x = program.tensor(node.inputs[0], type);
   const TensorId dy = program.tensor(node.inputs[1], type);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
@@ -123,7 +120,7 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
     for (int32_t first = 0; first < taps; first += Terms::kTaps) {
       AddKernel(
-          index, {x, dy, partial},
+          node, {x, dy, partial},
           [=](const StepTensors& at) {
             return ColumnSumsKernel<Terms>{{extents.window, extents.channels, extents.multiplier,
                                             at.At<Element>(0), at.At<Element>(1), first},
@@ -133,7 +130,7 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
           },
           program);
       AddKernel(
-          index, {partial, dkernel},
+          node, {partial, dkernel},
           [=](const StepTensors& at) {
             SumOfSlicesKernel<Terms::kTaps> sum = {at[0], slices.count, columns, {}};
             for (int32_t tap = first; tap < std::min(taps, first + Terms::kTaps); ++tap) {

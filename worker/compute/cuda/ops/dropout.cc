@@ -7,8 +7,7 @@ namespace shoal::cuda {
 namespace {
 
 template <typename DropoutOpType>
-absl::Status ApplyDropout(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status ApplyDropout(const Node& node, CudaProgram& program) {
   if (!program.builder().training()) {
     program.Bind(node.outputs[0], node.inputs[0]);
     return absl::OkStatus();
@@ -17,7 +16,7 @@ absl::Status ApplyDropout(int index, CudaProgram& program) {
   const int64_t count = program.count(node.outputs[0]);
   const int64_t example_size = count / program.shape(node.outputs[0])[0];
   AddKernel(
-      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      node, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
       [=, layer_seed = op.layer_seed, rate = op.rate, groups = op.groups](const StepTensors& at) {
         return DropoutKernel{at.context(), layer_seed, rate,  groups,
                              example_size, at[0],      at[1], count};
@@ -28,12 +27,12 @@ absl::Status ApplyDropout(int index, CudaProgram& program) {
 
 }  // namespace
 
-absl::Status Dropout(int index, CudaProgram& program) {
-  return ApplyDropout<DropoutOp>(index, program);
+absl::Status Dropout(const Node& node, CudaProgram& program) {
+  return ApplyDropout<DropoutOp>(node, program);
 }
 
-absl::Status DropoutBackward(int index, CudaProgram& program) {
-  return ApplyDropout<DropoutBackwardOp>(index, program);
+absl::Status DropoutBackward(const Node& node, CudaProgram& program) {
+  return ApplyDropout<DropoutBackwardOp>(node, program);
 }
 
 }  // namespace shoal::cuda

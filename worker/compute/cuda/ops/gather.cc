@@ -6,13 +6,12 @@
 
 namespace shoal::cuda {
 
-absl::Status Gather(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Gather(const Node& node, CudaProgram& program) {
   const MatrixExtents table(program.shape(node.inputs[0]));
   const int64_t count = program.count(node.inputs[1]);
   WithWidth<float>(table.columns, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
-        index,
+        node,
         {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
          program.Output(node.outputs[0])},
         [=](const StepTensors& at) {
@@ -24,21 +23,20 @@ absl::Status Gather(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GatherBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status GatherBackward(const Node& node, CudaProgram& program) {
   const MatrixExtents table(program.shape(node.outputs[0]));
   const int64_t count = program.count(node.inputs[0]);
   const TensorId keys = program.Scratch<int32_t>(count), sorted = program.Scratch<int32_t>(count);
   const TensorId places = program.Scratch<int32_t>(count);
   const TensorId dtable = program.Output(node.outputs[0]);
   AddKernel(
-      index, {program.tensor(node.inputs[0]), keys},
+      node, {program.tensor(node.inputs[0]), keys},
       [=](const StepTensors& at) {
         return RowKeysKernel{at[0], table.rows, count, at.At<int32_t>(1)};
       },
       program);
   AddKernel(
-      index, {keys, sorted, places},
+      node, {keys, sorted, places},
       [=](const StepTensors& at) {
         return RankKeysKernel{at.At<int32_t>(0), count, at.At<int32_t>(1), at.At<int32_t>(2)};
       },
@@ -46,7 +44,7 @@ absl::Status GatherBackward(int index, CudaProgram& program) {
   const int64_t size = table.rows * table.columns;
   WithWidth<float>(size, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
-        index, {dtable},
+        node, {dtable},
         [size](const StepTensors& at) {
           return FillKernel<float, width>{0, at[0], size};
         },
@@ -54,7 +52,7 @@ absl::Status GatherBackward(int index, CudaProgram& program) {
   });
   WithWidth<float>(table.columns, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
-        index, {sorted, places, program.tensor(node.inputs[1]), dtable},
+        node, {sorted, places, program.tensor(node.inputs[1]), dtable},
         [=](const StepTensors& at) {
           return GatherBackwardKernel<float, width>{at.At<int32_t>(0),
                                                     at.At<int32_t>(1),

@@ -5,12 +5,11 @@
 
 namespace shoal::cuda {
 
-absl::Status Glu(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Glu(const Node& node, CudaProgram& program) {
   const int64_t half = program.shape(node.outputs[0]).back();
   const int64_t count = program.count(node.outputs[0]);
   AddKernel(
-      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      node, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return GluKernel{at[0], at[1], half, count};
       },
@@ -18,12 +17,11 @@ absl::Status Glu(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GluBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status GluBackward(const Node& node, CudaProgram& program) {
   const int64_t half = program.shape(node.inputs[1]).back();
   const int64_t count = program.count(node.inputs[1]);
   AddKernel(
-      index,
+      node,
       {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
        program.Output(node.outputs[0])},
       [=](const StepTensors& at) {

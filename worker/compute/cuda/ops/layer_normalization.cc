@@ -8,18 +8,17 @@
 
 namespace shoal::cuda {
 
-absl::Status LayerNormalization(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status LayerNormalization(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                    program.Output(node.outputs[0], kept)};
   for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          index, tensors,
+          node, tensors,
           [=, scale = op.scale, center = op.center,
            epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
             return LayerNormalizationKernel<Element, group>{at.At<Element>(0),
@@ -36,11 +35,10 @@ absl::Status LayerNormalization(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status LayerNormalizationBackward(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const TensorId x = program.tensor(node.inputs[0], kept);
   const TensorId dy = program.tensor(node.inputs[1], kept);
   const TensorId row_mean = program.Scratch(extents.rows),
@@ -51,7 +49,7 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          index, tensors,
+          node, tensors,
           [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
             return LayerNormalizationBackwardKernel<Element, group>{at.At<Element>(0),
                                                                     at.At<Element>(1),
@@ -71,14 +69,14 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
     AddKernel(
-        index, {x, dy, row_mean, row_factor, partial},
+        node, {x, dy, row_mean, row_factor, partial},
         [=](const StepTensors& at) {
           return ColumnSumsKernel<Terms>{
               {at.At<Element>(0), at.At<Element>(1), at[2], at[3]}, slices, extents.columns, at[4]};
         },
         program);
     AddKernel(
-        index, {partial, program.Output(node.outputs[1]), program.Output(node.outputs[2])},
+        node, {partial, program.Output(node.outputs[1]), program.Output(node.outputs[2])},
         [=](const StepTensors& at) {
           return SumOfSlicesKernel<2>{at[0], slices.count, extents.columns, {at[1], at[2]}};
         },

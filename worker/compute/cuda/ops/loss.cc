@@ -16,8 +16,7 @@ MatrixExtents PredictionExtents(const Shape& prediction) {
 
 }  // namespace
 
-absl::Status Loss(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Loss(const Node& node, CudaProgram& program) {
   const LossAttributes attributes = static_cast<const LossOp&>(*node.op).attributes;
   const MatrixExtents extents = PredictionExtents(program.shape(node.inputs[0]));
   const int64_t examples = program.count(node.outputs[0]), inner = extents.rows / examples;
@@ -27,7 +26,7 @@ absl::Status Loss(int index, CudaProgram& program) {
                                          program.tensor(node.inputs[1]), of_rows};
   if (attributes.kind == LossAttributes::Kind::kMeanSquaredError) {
     AddKernel(
-        index, tensors,
+        node, tensors,
         [=](const StepTensors& at) {
           return SquaredErrorKernel{at[0], at[1], at[2], extents.rows, extents.columns};
         },
@@ -35,7 +34,7 @@ absl::Status Loss(int index, CudaProgram& program) {
   } else {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          index, tensors,
+          node, tensors,
           [=](const StepTensors& at) {
             return CrossEntropyKernel<float, group>{
                 attributes, at[0], at[1], at[2], nullptr, extents.rows, extents.columns, 1};
@@ -45,7 +44,7 @@ absl::Status Loss(int index, CudaProgram& program) {
   }
   if (inner == 1) return absl::OkStatus();
   AddKernel(
-      index, {of_rows, loss},
+      node, {of_rows, loss},
       [=](const StepTensors& at) {
         return ExampleLossKernel{at[0], examples, inner, at[1]};
       },
@@ -53,8 +52,7 @@ absl::Status Loss(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LossBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status LossBackward(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const LossBackwardOp&>(*node.op);
   const LossAttributes attributes = op.attributes;
   const Shape shape = program.shape(node.inputs[0]);
@@ -66,7 +64,7 @@ absl::Status LossBackward(int index, CudaProgram& program) {
                                          program.Output(node.outputs[0])};
   if (attributes.kind == LossAttributes::Kind::kMeanSquaredError) {
     AddKernel(
-        index, tensors,
+        node, tensors,
         [=, by = scale * 2 / static_cast<double>(extents.columns),
          count = ElementCount(shape)](const StepTensors& at) {
           return SquaredErrorBackwardKernel{at[0], at[1], at[2], by, count};
@@ -76,7 +74,7 @@ absl::Status LossBackward(int index, CudaProgram& program) {
   }
   WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
     AddKernel(
-        index, tensors,
+        node, tensors,
         [=](const StepTensors& at) {
           return CrossEntropyKernel<float, group>{
               attributes, at[0],        at[1],           nullptr,

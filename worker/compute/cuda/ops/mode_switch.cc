@@ -2,8 +2,7 @@
 
 namespace shoal::cuda {
 
-absl::Status ModeSwitch(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status ModeSwitch(const Node& node, CudaProgram& program) {
   const ValueId input = node.inputs[program.builder().training() ? 0 : 1];
   program.Bind(node.outputs[0], input);
   return absl::OkStatus();

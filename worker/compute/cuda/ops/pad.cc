@@ -22,18 +22,17 @@ int64_t FirstOf(const Margins& margins, const Shape& shape) {
 
 }  // namespace
 
-absl::Status Pad(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Pad(const Node& node, CudaProgram& program) {
   SHOAL_ASSIGN_OR_RETURN(const PaddedAxes axes,
                          PaddedAxesOf(program.shape(node.inputs[0]),
                                       static_cast<const PadOp&>(*node.op).margins.before,
                                       program.shape(node.outputs[0])));
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                          program.Output(node.outputs[0], kept)};
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, tensors,
+        node, tensors,
         [=](const StepTensors& at) {
           return PadKernel<Element, width>(axes, at.At<Element>(0), at.At<Element>(1));
         },
@@ -46,15 +45,14 @@ absl::Status Pad(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Crop(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Crop(const Node& node, CudaProgram& program) {
   const Shape shape = program.shape(node.inputs[0]), box = program.shape(node.outputs[0]);
-  Move move = MoveOf(index, program);
+  Move move = MoveOf(node, program);
   move.from_first = FirstOf(static_cast<const CropOp&>(*node.op).margins, shape);
   move.count = ElementCount(box);
   SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, shape));
   SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, box));
-  AddMove(index, move, program);
+  AddMove(node, move, program);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/pool2d.h"
+#include "worker/compute/plan/fusion.h"
 
 namespace shoal::cuda {
 namespace {
@@ -22,18 +23,18 @@ struct PoolExtents {
 
 // Whether the program computes the gradient of the pooling with this output.
 bool HasPoolGradient(ValueId pooled, CudaProgram& program) {
-  const std::vector<int>& consumers = program.builder().plan().consumers(pooled);
+  const Plan& plan = program.builder().plan();
+  const std::vector<int>& consumers = plan.consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
-    const Node& node = program.node(consumer);
-    return dynamic_cast<const Pool2DBackwardOp*>(node.op.get()) != nullptr &&
-           node.inputs[1] == pooled;
+    return OpAt<Pool2DBackwardOp>(plan, consumer) != nullptr &&
+           plan.nodes()[consumer].inputs[1] == pooled;
   });
 }
 
 // (x, y)
-void AddMaxPool2D(int index, const PoolExtents& extents, ComputeDtype type,
+void AddMaxPool2D(const Node& node, const PoolExtents& extents, ComputeDtype type,
                   std::vector<TensorId> tensors, CudaProgram& program) {
-  const ValueId pooled = program.node(index).outputs[0];
+  const ValueId pooled = node.outputs[0];
   const bool keeps_taps = HasPoolGradient(pooled, program);
   WithTap(extents.window, [&]<typename Tap>(Tap) {
     if (keeps_taps) {
@@ -42,7 +43,7 @@ void AddMaxPool2D(int index, const PoolExtents& extents, ComputeDtype type,
     }
     const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
       AddKernel(
-          index, tensors,
+          node, tensors,
           [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
             return MaxPool2DKernel<Element, Tap, width>{extents.window,
                                                         extents.batch,
@@ -59,12 +60,12 @@ void AddMaxPool2D(int index, const PoolExtents& extents, ComputeDtype type,
 }
 
 // (taps, dy, dx)
-void AddMaxPool2DBackward(int index, const PoolExtents& extents, ComputeDtype type,
+void AddMaxPool2DBackward(const Node& node, const PoolExtents& extents, ComputeDtype type,
                           const std::vector<TensorId>& tensors, CudaProgram& program) {
   WithTap(extents.window, [&]<typename Tap>(Tap) {
     const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
       AddKernel(
-          index, tensors,
+          node, tensors,
           [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
             return MaxPool2DBackwardKernel<Element, Tap, width>{
                 extents.window, extents.batch,     extents.channels, by_packs,
@@ -78,21 +79,20 @@ void AddMaxPool2DBackward(int index, const PoolExtents& extents, ComputeDtype ty
 
 }  // namespace
 
-absl::Status Pool2D(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Pool2D(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const PoolExtents extents(op.window, x);
   const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
                                          program.Output(node.outputs[0], kept)};
   if (op.kind == Pool2DOp::Kind::kMax) {
-    AddMaxPool2D(index, extents, kept, tensors, program);
+    AddMaxPool2D(node, extents, kept, tensors, program);
     return absl::OkStatus();
   }
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, tensors,
+        node, tensors,
         [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
           return AveragePool2DKernel<Element, width>{extents.window,    extents.batch,
                                                      extents.channels,  by_packs,
@@ -104,21 +104,20 @@ absl::Status Pool2D(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Pool2DBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Pool2DBackward(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const PoolExtents extents(op.window, x);
   const TensorId dy = program.tensor(node.inputs[2], kept);
   const TensorId dx = program.Output(node.outputs[0], kept);
   if (op.kind == Pool2DOp::Kind::kMax) {
-    AddMaxPool2DBackward(index, extents, kept, {program.taps_of(node.inputs[1]), dy, dx}, program);
+    AddMaxPool2DBackward(node, extents, kept, {program.taps_of(node.inputs[1]), dy, dx}, program);
     return absl::OkStatus();
   }
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {dy, dx},
+        node, {dy, dx},
         [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
           return AveragePool2DBackwardKernel<Element, width>{extents.window,    extents.batch,
                                                              extents.channels,  by_packs,
@@ -130,13 +129,12 @@ absl::Status Pool2DBackward(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status GlobalAveragePool2D(const Node& node, CudaProgram& program) {
   const Shape x = program.shape(node.inputs[0]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+        node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
           return GlobalAveragePool2DKernel<Element, width>{batch, pixels, channels,
@@ -148,13 +146,12 @@ absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2DBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status GlobalAveragePool2DBackward(const Node& node, CudaProgram& program) {
   const Shape x = program.shape(node.outputs[0]);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+        node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
           return GlobalAveragePool2DBackwardKernel<Element, width>{

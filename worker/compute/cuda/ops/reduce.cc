@@ -30,22 +30,22 @@ absl::StatusOr<ReducedAxes> ReducedAxesOf(const Shape& x, const Shape& y) {
 }
 
 template <typename Reduction, int group>
-void AddReduction(int index, const ReducedAxes& axes, int64_t results, CudaProgram& program) {
-  const Node& node = program.node(index);
+void AddReduction(const Node& node, const ReducedAxes& axes, int64_t results,
+                  CudaProgram& program) {
   using Reduce = ReduceKernel<Reduction, group>;
   // Enough blocks for the device, with a few dozen numbers per thread.
   const int64_t wanted = program.target().blocks * Reduce::kSlices / std::max<int64_t>(1, results);
   const int64_t slices = std::clamp<int64_t>(wanted, 1, axes.count / (32 * group) + 1);
   const TensorId partial = program.Scratch<double>(slices * results);
   AddKernel(
-      index, {program.tensor(node.inputs[0]), partial},
+      node, {program.tensor(node.inputs[0]), partial},
       [=](const StepTensors& at) {
         return Reduce{at[0],      axes.kept, axes.reduced,    results,
                       axes.count, slices,    at.At<double>(1)};
       },
       program);
   AddKernel(
-      index, {partial, program.Output(node.outputs[0])},
+      node, {partial, program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return ReduceSlicesKernel<Reduction>{at.At<double>(0), results, slices, at[1]};
       },
@@ -53,42 +53,44 @@ void AddReduction(int index, const ReducedAxes& axes, int64_t results, CudaProgr
 }
 
 template <typename Reduction>
-absl::Status Reduce(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Reduce(const Node& node, CudaProgram& program) {
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   SHOAL_ASSIGN_OR_RETURN(const ReducedAxes axes, ReducedAxesOf(x, y));
   const int64_t results = ElementCount(y);
   if (axes.count <= 64) {
-    AddReduction<Reduction, 1>(index, axes, results, program);
+    AddReduction<Reduction, 1>(node, axes, results, program);
   } else {
-    AddReduction<Reduction, 256>(index, axes, results, program);
+    AddReduction<Reduction, 256>(node, axes, results, program);
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status SumTo(int index, CudaProgram& program) { return Reduce<SumReduction>(index, program); }
+absl::Status SumTo(const Node& node, CudaProgram& program) {
+  return Reduce<SumReduction>(node, program);
+}
 
-absl::Status MaxTo(int index, CudaProgram& program) { return Reduce<MaxReduction>(index, program); }
+absl::Status MaxTo(const Node& node, CudaProgram& program) {
+  return Reduce<MaxReduction>(node, program);
+}
 
-absl::Status BroadcastLike(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status BroadcastLike(const Node& node, CudaProgram& program) {
   const Shape shape = program.shape(node.outputs[0]);
-  Move move = MoveOf(index, program);
+  Move move = MoveOf(node, program);
   move.count = ElementCount(shape);
   SHOAL_ASSIGN_OR_RETURN(move.from_axes, RepeatedAxes(program.shape(node.inputs[0]), shape));
   SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(shape, shape));
-  AddMove(index, move, program);
+  AddMove(node, move, program);
   return absl::OkStatus();
 }
 
-absl::Status MeanGradient(int index, CudaProgram& program) {
-  const ValueId output = program.node(index).outputs[0];
+absl::Status MeanGradient(const Node& node, CudaProgram& program) {
+  const ValueId output = node.outputs[0];
   const float share = 1.0f / static_cast<float>(program.shape(output)[0]);
   const int64_t count = program.count(output);
   AddKernel(
-      index, {program.Output(output)},
+      node, {program.Output(output)},
       [=](const StepTensors& at) {
         return FillKernel<float, 1>{share, at[0], count};
       },

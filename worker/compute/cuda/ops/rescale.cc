@@ -8,10 +8,9 @@
 
 namespace shoal::cuda {
 
-absl::Status Rescale(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Rescale(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const RescaleOp&>(*node.op);
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   const TensorId x = program.tensor(node.inputs[0]), y = program.Output(node.outputs[0], kept);
   MatrixExtents extents(program.shape(node.outputs[0]));
   if (op.scale.size() == 1 && op.offset.size() == 1) {
@@ -33,7 +32,7 @@ absl::Status Rescale(int index, CudaProgram& program) {
         kernel.offset[i] = static_cast<float>(op.offset[op.offset.size() == 1 ? 0 : first + i]);
       }
       AddKernel(
-          index, {x, y},
+          node, {x, y},
           [=](const StepTensors& at) {
             Kernel placed = kernel;
             placed.x = at[0];

@@ -2,8 +2,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Reshape(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Reshape(const Node& node, CudaProgram& program) {
   program.Bind(node.outputs[0], node.inputs[0]);
   return absl::OkStatus();
 }

@@ -18,13 +18,12 @@ ResizeExtents ExtentsOf(ResizeOp::Interpolation interpolation, const Shape& x, c
 
 }  // namespace
 
-absl::Status Resize(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Resize(const Node& node, CudaProgram& program) {
   const ResizeExtents extents =
       ExtentsOf(static_cast<const ResizeOp&>(*node.op).interpolation, program.shape(node.inputs[0]),
                 program.shape(node.outputs[0]));
   AddKernel(
-      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      node, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return ResizeKernel{extents, at[0], at[1]};
       },
@@ -32,13 +31,12 @@ absl::Status Resize(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ResizeBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status ResizeBackward(const Node& node, CudaProgram& program) {
   const ResizeExtents extents =
       ExtentsOf(static_cast<const ResizeBackwardOp&>(*node.op).interpolation,
                 program.shape(node.outputs[0]), program.shape(node.inputs[0]));
   AddKernel(
-      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      node, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return ResizeBackwardKernel{extents, at[0], at[1]};
       },

@@ -9,10 +9,11 @@ namespace shoal::cuda {
 
 // y = a `kind` b, all of the same shape and of type Element.
 template <BinaryOp::Kind kind, typename Element>
-void AddBinary(int index, TensorId a, TensorId b, TensorId y, int64_t count, CudaProgram& program) {
+void AddBinary(const Node& node, TensorId a, TensorId b, TensorId y, int64_t count,
+               CudaProgram& program) {
   WithWidth<Element>(count, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
-        index, {a, b, y},
+        node, {a, b, y},
         [=](const StepTensors& at) {
           return BinaryKernel<kind, Element, width>{at.At<Element>(0), at.At<Element>(1), count,
                                                     at.At<Element>(2)};

@@ -5,14 +5,13 @@
 
 namespace shoal::cuda {
 
-absl::Status Softmax(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Softmax(const Node& node, CudaProgram& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+          node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
           [=, kind = static_cast<const SoftmaxOp&>(*node.op).kind](const StepTensors& at) {
             return SoftmaxKernel<Element, group>{kind, at.At<Element>(0), at.At<Element>(1),
                                                  extents.rows, extents.columns};
@@ -23,14 +22,13 @@ absl::Status Softmax(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SoftmaxBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status SoftmaxBackward(const Node& node, CudaProgram& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.stored_dtype(index);
+  const ComputeDtype kept = program.stored_dtype(node);
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          index,
+          node,
           {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
            program.Output(node.outputs[0], kept)},
           [=, kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind](const StepTensors& at) {

@@ -10,20 +10,21 @@ namespace {
 struct RowOrders {
   TensorId ranks, thresholds;
 };
-RowOrders AddRowOrders(int index, TensorId x, const MatrixExtents& extents, CudaProgram& program) {
+RowOrders AddRowOrders(const Node& node, TensorId x, const MatrixExtents& extents,
+                       CudaProgram& program) {
   const int64_t rows = extents.rows;
   const auto columns = static_cast<int32_t>(extents.columns);
   const TensorId ranks = program.Scratch<int32_t>(rows * columns);
   const TensorId places = program.Scratch<int32_t>(rows * columns);
   const TensorId thresholds = program.Scratch<SparsemaxThreshold>(rows);
   AddKernel(
-      index, {x, ranks, places},
+      node, {x, ranks, places},
       [=](const StepTensors& at) {
         return SparsemaxRanksKernel{at[0], rows, columns, at.At<int32_t>(1), at.At<int32_t>(2)};
       },
       program);
   AddKernel(
-      index, {x, places, thresholds},
+      node, {x, places, thresholds},
       [=](const StepTensors& at) {
         return SparsemaxThresholdsKernel{at[0], at.At<int32_t>(1), rows, columns,
                                          at.At<SparsemaxThreshold>(2)};
@@ -34,13 +35,12 @@ RowOrders AddRowOrders(int index, TensorId x, const MatrixExtents& extents, Cuda
 
 }  // namespace
 
-absl::Status Sparsemax(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Sparsemax(const Node& node, CudaProgram& program) {
   const MatrixExtents extents(program.shape(node.outputs[0]));
   const TensorId x = program.tensor(node.inputs[0]);
-  const RowOrders orders = AddRowOrders(index, x, extents, program);
+  const RowOrders orders = AddRowOrders(node, x, extents, program);
   AddKernel(
-      index, {x, orders.thresholds, program.Output(node.outputs[0])},
+      node, {x, orders.thresholds, program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return SparsemaxKernel{at[0], at.At<SparsemaxThreshold>(1), extents.rows,
                                static_cast<int32_t>(extents.columns), at[2]};
@@ -49,13 +49,12 @@ absl::Status Sparsemax(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SparsemaxBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status SparsemaxBackward(const Node& node, CudaProgram& program) {
   const MatrixExtents extents(program.shape(node.outputs[0]));
   const TensorId x = program.tensor(node.inputs[0]);
-  const RowOrders orders = AddRowOrders(index, x, extents, program);
+  const RowOrders orders = AddRowOrders(node, x, extents, program);
   AddKernel(
-      index,
+      node,
       {x, program.tensor(node.inputs[1]), orders.ranks, orders.thresholds,
        program.Output(node.outputs[0])},
       [=](const StepTensors& at) {

@@ -4,14 +4,14 @@
 
 namespace shoal::cuda {
 
-void AddMove(int index, const Move& move, CudaProgram& program) {
+void AddMove(const Node& node, const Move& move, CudaProgram& program) {
   const auto fits = [&](int width) {
     return move.from_axes.HasPacks(width) && move.to_axes.HasPacks(width) &&
            move.from_first % width == 0 && move.to_first % width == 0;
   };
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {move.from, move.to},
+        node, {move.from, move.to},
         [=, from_axes = PackedAxes<width>(move.from_axes),
          to_axes = PackedAxes<width>(move.to_axes)](const StepTensors& at) {
           return StridedCopyKernel<Element, width>{at.At<Element>(0) + move.from_first, from_axes,
@@ -25,9 +25,8 @@ void AddMove(int index, const Move& move, CudaProgram& program) {
   });
 }
 
-Move MoveOf(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const ComputeDtype kept = program.stored_dtype(index);
+Move MoveOf(const Node& node, CudaProgram& program) {
+  const ComputeDtype kept = program.stored_dtype(node);
   return {.type = kept,
           .from = program.tensor(node.inputs[0], kept),
           .to = program.Output(node.outputs[0], kept)};

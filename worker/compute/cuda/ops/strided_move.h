@@ -17,10 +17,10 @@ struct Move {
   int64_t count = 0;
 };
 
-// Appends the step that makes `move` for node `index`.
-void AddMove(int index, const Move& move, CudaProgram& program);
+// Appends the step that makes `move` for the node.
+void AddMove(const Node& node, const Move& move, CudaProgram& program);
 
 // A move from a node's first input to its output.
-Move MoveOf(int index, CudaProgram& program);
+Move MoveOf(const Node& node, CudaProgram& program);
 
 }  // namespace shoal::cuda

@@ -5,13 +5,12 @@
 
 namespace shoal::cuda {
 
-absl::Status Unary(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Unary(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const UnaryOp&>(*node.op);
   const UnaryAttributes attributes = {op.kind, op.exponent, op.low, op.high};
   const int64_t count = program.count(node.outputs[0]);
   AddKernel(
-      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      node, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return UnaryKernel{attributes, at[0], at[1], count};
       },

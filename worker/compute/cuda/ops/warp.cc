@@ -21,13 +21,12 @@ WarpExtents ExtentsOf(const WarpAttributes& attributes, const Shape& x, const Sh
 
 }  // namespace
 
-absl::Status Warp(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status Warp(const Node& node, CudaProgram& program) {
   const WarpExtents extents =
       ExtentsOf(static_cast<const WarpOp&>(*node.op).attributes, program.shape(node.inputs[0]),
                 program.shape(node.outputs[0]), program.shape(node.inputs[1]));
   AddKernel(
-      index,
+      node,
       {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
        program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
@@ -37,13 +36,12 @@ absl::Status Warp(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status WarpBackward(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
+absl::Status WarpBackward(const Node& node, CudaProgram& program) {
   const WarpExtents extents = ExtentsOf(
       static_cast<const WarpBackwardOp&>(*node.op).attributes, program.shape(node.outputs[0]),
       program.shape(node.inputs[0]), program.shape(node.inputs[1]));
   AddKernel(
-      index,
+      node,
       {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
        program.Output(node.outputs[0])},
       [=](const StepTensors& at) {

@@ -1,4 +1,4 @@
-#include "worker/compute/plan/folded_padding.h"
+#include "worker/compute/plan/passes/folded_padding.h"
 
 #include <array>
 #include <memory>
@@ -10,8 +10,8 @@
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
-#include "worker/compute/plan/fusions.h"
-#include "worker/compute/plan/graph_copy.h"
+#include "worker/compute/plan/passes/graph_copy.h"
+#include "worker/compute/plan/plain_relu.h"
 
 namespace shoal {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/compute/plan/graph_copy.h"
+#include "worker/compute/plan/passes/graph_copy.h"
 
 #include <utility>
 

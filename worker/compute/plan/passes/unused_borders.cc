@@ -1,4 +1,4 @@
-#include "worker/compute/plan/unused_borders.h"
+#include "worker/compute/plan/passes/unused_borders.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/rescale.h"
-#include "worker/compute/plan/graph_copy.h"
+#include "worker/compute/plan/passes/graph_copy.h"
 
 namespace shoal {
 namespace {
