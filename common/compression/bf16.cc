@@ -13,7 +13,7 @@ namespace {
 
 typedef uint16_t UnalignedHalf __attribute__((aligned(1), may_alias));
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void EncodeBf16(const float* values, size_t size, UnalignedHalf* out) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {
@@ -28,7 +28,7 @@ void EncodeBf16(const float* values, size_t size, UnalignedHalf* out) {
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void DecodeBf16(const UnalignedHalf* bytes, size_t size, float* out) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kHalfBlock = kBlockValues / 2;
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void EncodeE3m0(const float* values, size_t size, char* out) {
   for (size_t begin = 0; begin < size; begin += kBlockValues) {
     const size_t count = std::min(kBlockValues, size - begin);
@@ -63,7 +63,7 @@ inline float Decoded(int32_t code, float scale) {
 }
 
 // Returns false if no encoder writes these bytes.
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 bool DecodeE3m0(const char* bytes, float* out, size_t size) {
   for (size_t begin = 0; begin < size; begin += kBlockValues) {
     const size_t count = std::min(kBlockValues, size - begin);

@@ -27,7 +27,7 @@ uint32_t ScaleBits(uint32_t largest_magnitude) {
   return std::bit_cast<uint32_t>(scale) & ~uint32_t{0x7f};
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void EncodeInt8(const float* values, size_t size, char* out) {
   for (size_t begin = 0; begin < size; begin += kBlockValues) {
     const size_t count = std::min(kBlockValues, size - begin);
@@ -49,7 +49,7 @@ void EncodeInt8(const float* values, size_t size, char* out) {
 }
 
 // Returns false if no encoder writes these bytes.
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 bool DecodeInt8(const char* bytes, float* out, size_t size) {
   constexpr float kLargestScale = std::numeric_limits<float>::max() / kLargestCode;
   for (size_t begin = 0; begin < size; begin += kBlockValues) {

@@ -16,7 +16,7 @@ struct AdadeltaFactors {
   float decay;
 };
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyAdadelta(const UnalignedFloat* gradient, const float* values, float* out,
                    float* gradients, float* changes, size_t size, AdadeltaFactors factors) {
   const auto [rate, rho, one_minus_rho, epsilon, decay] = factors;

@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyAdagrad(const UnalignedFloat* gradient, const float* values, float* out,
                   float* accumulator, size_t size, float rate, float epsilon, float decay) {
   SHOAL_INDEPENDENT

@@ -18,7 +18,7 @@ struct AdamFactors {
   float decay;
 };
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, float* first,
                float* second, size_t size, AdamFactors factors) {
   const auto [alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay] = factors;
@@ -34,7 +34,7 @@ void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, 
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyAmsgrad(const UnalignedFloat* gradient, const float* values, float* out, float* first,
                   float* second, float* largest, size_t size, AdamFactors factors) {
   const auto [alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay] = factors;
@@ -52,7 +52,7 @@ void ApplyAmsgrad(const UnalignedFloat* gradient, const float* values, float* ou
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void LookAhead(const float* values, float* out, const float* first, const float* second,
                size_t size, float alpha, float epsilon) {
   SHOAL_INDEPENDENT

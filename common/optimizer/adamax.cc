@@ -17,7 +17,7 @@ struct AdamaxFactors {
   float decay;
 };
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyAdamax(const UnalignedFloat* gradient, const float* values, float* out, float* first,
                  float* largest, size_t size, AdamaxFactors factors) {
   const auto [rate, one_minus_beta_1, beta_2, epsilon, decay] = factors;

@@ -15,12 +15,12 @@
 namespace shoal {
 namespace {
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void Scale(float* values, size_t size, float factor) {
   for (size_t i = 0; i < size; ++i) values[i] *= factor;
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void Limit(float* values, size_t size, float limit) {
   for (size_t i = 0; i < size; ++i) values[i] = std::min(std::max(values[i], -limit), limit);
 }

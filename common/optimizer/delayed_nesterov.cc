@@ -20,7 +20,7 @@ struct NesterovRoundFactors {
   float decay;
 };
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyOne(const UnalignedFloat* gradient, const float* values, float* out, float* buffer,
               size_t size, NesterovRoundFactors factors) {
   SHOAL_INDEPENDENT
@@ -32,7 +32,7 @@ void ApplyOne(const UnalignedFloat* gradient, const float* values, float* out, f
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyWithMomentum(const UnalignedFloat* gradient, const float* values, float* out,
                        float* momentum, float* buffer, size_t size, NesterovRoundFactors factors) {
   SHOAL_INDEPENDENT

@@ -32,7 +32,7 @@ inline float Next(float g, float value, float before, float after, float* linear
 }
 
 // For the usual power, 1/2.
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyRoot(const UnalignedFloat* gradient, const float* values, float* out, float* accumulator,
                float* linear, size_t size, FtrlFactors factors) {
   SHOAL_INDEPENDENT

@@ -29,7 +29,7 @@ inline float StepOf(float m, float v, const LambFactors& factors) {
 }
 
 // Updates the slots, and writes the decayed values and the steps.
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void MoveSlots(const UnalignedFloat* gradient, const float* values, float* out, float* first,
                float* second, float* steps, size_t size, LambFactors factors) {
   SHOAL_INDEPENDENT
@@ -44,7 +44,7 @@ void MoveSlots(const UnalignedFloat* gradient, const float* values, float* out, 
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void TakeSteps(const float* first, const float* second, float* out, size_t size, float rate,
                LambFactors factors) {
   SHOAL_INDEPENDENT

@@ -15,7 +15,7 @@ struct LionFactors {
   float decay;
 };
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyLion(const UnalignedFloat* gradient, const float* values, float* out, float* momentum,
                size_t size, LionFactors factors) {
   const auto [rate, beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, decay] = factors;

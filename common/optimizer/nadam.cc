@@ -23,7 +23,7 @@ struct NadamFactors {
   float decay;
 };
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyNadam(const UnalignedFloat* gradient, const float* values, float* out, float* first,
                 float* second, size_t size, NadamFactors factors) {
   const auto [of_m, of_gradient, of_v, one_minus_beta_1, one_minus_beta_2, epsilon, decay] =

@@ -19,7 +19,7 @@ struct RmspropFactors {
 };
 
 // `averages` and `momenta` are null if unused; the compiler makes a loop for each case.
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyRmsprop(const UnalignedFloat* gradient, const float* values, float* out,
                   float* velocities, float* averages, float* momenta, size_t size,
                   RmspropFactors factors) {

@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyPlain(const UnalignedFloat* gradient, const float* values, float* out, size_t size,
                 float learning_rate, float decay) {
   SHOAL_INDEPENDENT
@@ -15,7 +15,7 @@ void ApplyPlain(const UnalignedFloat* gradient, const float* values, float* out,
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyMomentum(const UnalignedFloat* gradient, const float* values, float* out, float* velocity,
                    size_t size, float learning_rate, float momentum, float decay) {
   SHOAL_INDEPENDENT
@@ -27,7 +27,7 @@ void ApplyMomentum(const UnalignedFloat* gradient, const float* values, float* o
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void ApplyNesterov(const UnalignedFloat* gradient, const float* values, float* out, float* velocity,
                    size_t size, float learning_rate, float momentum, float decay) {
   SHOAL_INDEPENDENT
@@ -40,7 +40,7 @@ void ApplyNesterov(const UnalignedFloat* gradient, const float* values, float* o
   }
 }
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void LookAhead(const float* values, float* out, const float* velocity, size_t size, float more) {
   SHOAL_INDEPENDENT
   for (size_t i = 0; i < size; ++i) out[i] = values[i] + more * velocity[i];

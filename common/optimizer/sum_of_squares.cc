@@ -5,7 +5,7 @@
 namespace shoal {
 
 // Uses as many sums as fit into a vector register.
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 double SumOfSquares(const float* values, size_t size) {
   constexpr size_t kSums = 16;
   double sums[kSums] = {};

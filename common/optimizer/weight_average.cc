@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-SHOAL_VECTORIZE
+SHOAL_VECTORIZED
 void Average(const float* values, float* average, size_t size, float momentum,
              float one_minus_momentum) {
   SHOAL_INDEPENDENT

@@ -12,12 +12,6 @@
 
 namespace shoal::cpu {
 
-// Inlines a function into its caller, which compiles it for the caller's instruction sets
-// (SHOAL_VECTORIZED). The code for an element handles one float. `omp simd` makes the compiler use
-// vectors of lanes. GCC's own vector types do not work here: the compiler splits a selection by a
-// vector comparison into lanes before it compiles the function for an instruction set.
-#define SHOAL_INLINE inline __attribute__((always_inline))
-
 // Rows to sum at a time: few enough for float32 sums and for the cache.
 inline constexpr int64_t kRowsAtATime = 256;
 

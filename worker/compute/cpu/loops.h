@@ -5,17 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-// For loops without a oneDNN primitive: plain C++ that the compiler turns into vector code.
+#include "common/base/vectorized.h"
 
-// Compiles a function for several instruction sets. The best one is chosen at program start.
-// Disabled under sanitizers, because their runtime is not ready at the time of the choice.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SHOAL_VECTORIZED \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define SHOAL_VECTORIZED
-#endif
+// For loops without a oneDNN primitive: plain C++ that the compiler turns into vector code.
 
 namespace shoal::cpu {
 
