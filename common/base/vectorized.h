@@ -3,10 +3,9 @@
 // For loops in plain C++ that the compiler turns into vector code.
 
 // Goes before a function: compiles it for several instruction sets. The best one is chosen at
-// program start. All but the default have FMA. A library whose bits may not depend on where a loop
-// begins or ends compiles with -ffp-contract=off (optimizers, codecs) or computes an element in the
-// same lane of the same loop each time (worker/compute/cpu).
-// Disabled under sanitizers, because their runtime is not ready at the time of the choice.
+// program start. All but the default have FMA: where bits may not depend on the start and the end
+// of a loop, the library compiles with -ffp-contract=off (optimizers, codecs). Disabled under
+// sanitizers, because their runtime is not ready at the time of the choice.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SHOAL_VECTORIZED \

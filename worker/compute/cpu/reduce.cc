@@ -2,73 +2,169 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "worker/compute/cpu/loop_kernel.h"
+#include "worker/compute/cpu/reduction_parts.h"
 #include "worker/compute/cpu/repetition.h"
-#include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cpu {
 namespace {
 
 // Sums in double, because a gradient may sum millions of numbers.
 struct Sum {
-  static constexpr double kFirst = 0;
-  static double Of(double a, double b) { return a + b; }
+  using Partial = double;
+  static constexpr Partial kFirst = 0;
+  SHOAL_INLINE static Partial Of(Partial a, Partial b) { return a + b; }
 };
+// Not-a-number stays (see BinaryOp::Kind::kMaximum).
 struct Largest {
-  static constexpr double kFirst = -std::numeric_limits<double>::infinity();
-  static double Of(double a, double b) { return shoal::Binary<BinaryOp::Kind::kMaximum>(a, b); }
+  using Partial = float;
+  static constexpr Partial kFirst = -std::numeric_limits<float>::infinity();
+  SHOAL_INLINE static Partial Of(Partial a, Partial b) { return ((a > b) | (a != a)) ? a : b; }
 };
 
-// Reduces `x` into the result `y`, row by row. Rows for the same place of y are taken in the order
-// of memory.
+// Reduces all elements of a run. Element c of a row belongs to lane c % kLanes.
 template <typename Reduction>
-class ReduceKernel : public Kernel {
- public:
-  ReduceKernel(Repetition repetition, int64_t results)
-      : repetition_(std::move(repetition)), sums_(results) {}
-
-  // (x, y)
-  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-    const auto* x = static_cast<const float*>(tensors[0]);
-    auto* y = static_cast<float*>(tensors[1]);
-    std::fill(sums_.begin(), sums_.end(), Reduction::kFirst);
-    const int64_t columns = repetition_.columns();
-    const bool same_place = repetition_.column_stride(1) == 0;
-    for (int64_t row = 0; row < repetition_.rows(); ++row, x += columns) {
-      double* sums = sums_.data() + repetition_.RowOffset(1, row);
-      if (same_place) {
-        double sum = *sums;
-        for (int64_t i = 0; i < columns; ++i) sum = Reduction::Of(sum, x[i]);
-        *sums = sum;
-      } else {
-        for (int64_t i = 0; i < columns; ++i) sums[i] = Reduction::Of(sums[i], x[i]);
-      }
+SHOAL_INLINE typename Reduction::Partial ReduceRun(const float* x, const ReductionParts::Run& run,
+                                                   int64_t width) {
+  constexpr int kLanes = 16;
+  typename Reduction::Partial result = Reduction::kFirst;
+  if (width < kLanes) {
+    for (int64_t row = 0; row < run.rows; ++row, x += run.stride) {
+      for (int64_t c = 0; c < width; ++c) result = Reduction::Of(result, x[c]);
     }
-    std::copy(sums_.begin(), sums_.end(), y);
-    return absl::OkStatus();
+    return result;
   }
+  typename Reduction::Partial lanes[kLanes];
+  std::fill_n(lanes, kLanes, Reduction::kFirst);
+  for (int64_t row = 0; row < run.rows; ++row, x += run.stride) {
+    int64_t c = 0;
+    for (; c + kLanes <= width; c += kLanes) {
+#pragma omp simd
+      for (int i = 0; i < kLanes; ++i) lanes[i] = Reduction::Of(lanes[i], x[c + i]);
+    }
+    for (int i = 0; c + i < width; ++i) lanes[i] = Reduction::Of(lanes[i], x[c + i]);
+  }
+  for (int i = 0; i < kLanes; ++i) result = Reduction::Of(result, lanes[i]);
+  return result;
+}
+SHOAL_VECTORIZED double SumRun(const float* x, const ReductionParts::Run& run, int64_t width) {
+  return ReduceRun<Sum>(x, run, width);
+}
+SHOAL_VECTORIZED float MaxRun(const float* x, const ReductionParts::Run& run, int64_t width) {
+  return ReduceRun<Largest>(x, run, width);
+}
 
- private:
-  const Repetition repetition_;
-  std::vector<double> sums_;
+// Reduces each column of a run into partials[column].
+template <typename Reduction>
+SHOAL_INLINE void ReduceColumns(const float* x, const ReductionParts::Run& run, int64_t width,
+                                typename Reduction::Partial* partials) {
+  for (int64_t row = 0; row < run.rows; ++row, x += run.stride) {
+#pragma omp simd
+    for (int64_t c = 0; c < width; ++c) partials[c] = Reduction::Of(partials[c], x[c]);
+  }
+}
+SHOAL_VECTORIZED void SumColumns(const float* x, const ReductionParts::Run& run, int64_t width,
+                                 double* sums) {
+  ReduceColumns<Sum>(x, run, width, sums);
+}
+SHOAL_VECTORIZED void MaxColumns(const float* x, const ReductionParts::Run& run, int64_t width,
+                                 float* largest) {
+  ReduceColumns<Largest>(x, run, width, largest);
+}
+
+// The reductions with their loops.
+struct SumLoops : Sum {
+  static double ReduceRun(const float* x, const ReductionParts::Run& run, int64_t width) {
+    return SumRun(x, run, width);
+  }
+  static void ReduceColumns(const float* x, const ReductionParts::Run& run, int64_t width,
+                            double* sums) {
+    SumColumns(x, run, width, sums);
+  }
+};
+struct MaxLoops : Largest {
+  static float ReduceRun(const float* x, const ReductionParts::Run& run, int64_t width) {
+    return MaxRun(x, run, width);
+  }
+  static void ReduceColumns(const float* x, const ReductionParts::Run& run, int64_t width,
+                            float* largest) {
+    MaxColumns(x, run, width, largest);
+  }
 };
 
+// Reduces parts [begin, end) of x into their results.
+template <typename Reduction, typename Result>
+void ReduceParts(const ReductionParts& parts, const float* x, int64_t begin, int64_t end,
+                 Result* results) {
+  for (int64_t i = begin; i < end; ++i) {
+    const ReductionParts::Part part = parts.part(i);
+    typename Reduction::Partial partials[ReductionParts::kMaxKeptColumns];
+    const int64_t count = parts.columns_kept() ? part.width : 1;
+    std::fill_n(partials, count, Reduction::kFirst);
+    for (int64_t row = part.row_begin; row < part.row_end;) {
+      const ReductionParts::Run run = parts.RunFrom(part, row);
+      if (parts.columns_kept()) {
+        Reduction::ReduceColumns(x + run.first, run, part.width, partials);
+      } else {
+        *partials = Reduction::Of(*partials, Reduction::ReduceRun(x + run.first, run, part.width));
+      }
+      row += run.rows;
+    }
+    std::copy_n(partials, count, results + part.result);
+  }
+}
+
+// Adds the steps that reduce x to y. Parts that share an element of y have results of their own,
+// which a second step reduces in order.
 template <typename Reduction>
 absl::Status Reduce(const Node& node, CpuProgram& program) {
+  using Partial = typename Reduction::Partial;
   ProgramBuilder& builder = program.builder();
-  const Shape x = builder.shape(node.inputs[0]), y = builder.shape(node.outputs[0]);
-  builder.AddStep(std::make_unique<ReduceKernel<Reduction>>(Repetition(x, {x, y}), ElementCount(y)),
-                  {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])});
+  const Shape x_shape = builder.shape(node.inputs[0]), y_shape = builder.shape(node.outputs[0]);
+  const ReductionParts parts(x_shape, y_shape);
+  const TensorId x = program.RowMajor(node.inputs[0]);
+  const TensorId y = builder.Output(node.outputs[0]);
+  const int64_t grain = std::max<int64_t>(1, kElementGrain / parts.part_elements());
+  if (parts.results_of_each() == 1) {
+    AddLoopStep(
+        parts.count(), grain, {x, y},
+        [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          ReduceParts<Reduction>(parts, data[0], begin, end, data[1]);
+        },
+        program);
+    return absl::OkStatus();
+  }
+  const TensorId partials =
+      builder.AddTensor(parts.result_count() * static_cast<int64_t>(sizeof(Partial)));
+  AddLoopStep(
+      parts.count(), grain, {x, partials},
+      [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        ReduceParts<Reduction>(parts, data[0], begin, end, reinterpret_cast<Partial*>(data[1]));
+      },
+      program);
+  AddLoopStep(
+      ElementCount(y_shape), std::max<int64_t>(1, kElementGrain / parts.results_of_each()),
+      {partials, y},
+      [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Partial* from = reinterpret_cast<const Partial*>(data[0]) + parts.FirstResult(i);
+          Partial result = Reduction::kFirst;
+          for (int64_t p = 0; p < parts.results_of_each(); ++p) {
+            result = Reduction::Of(result, from[p * parts.results_stride()]);
+          }
+          data[1][i] = static_cast<float>(result);
+        }
+      },
+      program);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status SumTo(const Node& node, CpuProgram& program) { return Reduce<Sum>(node, program); }
+absl::Status SumTo(const Node& node, CpuProgram& program) { return Reduce<SumLoops>(node, program); }
 
-absl::Status MaxTo(const Node& node, CpuProgram& program) { return Reduce<Largest>(node, program); }
+absl::Status MaxTo(const Node& node, CpuProgram& program) { return Reduce<MaxLoops>(node, program); }
 
 absl::Status BroadcastLike(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
@@ -96,7 +192,8 @@ absl::Status MeanGradient(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
-      ElementCount(shape), kElementGrain, {builder.Output(node.outputs[0])},
+      ElementCount(shape), kElementGrain,
+      {builder.Output(node.outputs[0])},
       [share = 1.0f / static_cast<float>(shape[0])](const RunContext&, float* const* data,
                                                     int64_t begin, int64_t end) {
         std::fill(data[0] + begin, data[0] + end, share);
