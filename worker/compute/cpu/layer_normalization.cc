@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "worker/compute/cpu/lane_sums.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
 namespace shoal::cpu {
@@ -14,11 +15,24 @@ struct RowStatistics {
   float factor;  // 1 / sqrt(variance + epsilon)
 };
 
+struct ValueTerms {
+  const float* x;
+
+  SHOAL_INLINE void Add(int64_t i, double& sum, double&) const { sum += double{x[i]}; }
+};
+struct SquareTerms {
+  const float* x;
+  double mean;
+
+  SHOAL_INLINE void Add(int64_t i, double& squares, double&) const {
+    const double distance = double{x[i]} - mean;
+    squares += distance * distance;
+  }
+};
+
 SHOAL_VECTORIZED RowStatistics StatisticsOf(const float* x, int64_t columns, double epsilon) {
-  double sum = 0, squares = 0;
-  for (int64_t c = 0; c < columns; ++c) sum += x[c];
-  const double mean = sum / columns;
-  for (int64_t c = 0; c < columns; ++c) squares += (x[c] - mean) * (x[c] - mean);
+  const double mean = SumLanes(columns, ValueTerms{x}).first / columns;
+  const double squares = SumLanes(columns, SquareTerms{x, mean}).first;
   return {static_cast<float>(mean), static_cast<float>(1 / std::sqrt(squares / columns + epsilon))};
 }
 
@@ -26,7 +40,12 @@ SHOAL_VECTORIZED RowStatistics StatisticsOf(const float* x, int64_t columns, dou
 SHOAL_VECTORIZED void NormalizeRow(const float* x, const RowStatistics& statistics,
                                    const float* gamma, const float* beta, int64_t columns,
                                    float* y) {
-  const auto [mean, factor] = statistics;
+  const float mean = statistics.mean, factor = statistics.factor;
+  if (gamma != nullptr && beta != nullptr) {
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) y[c] = (x[c] - mean) * factor * gamma[c] + beta[c];
+    return;
+  }
   for (int64_t c = 0; c < columns; ++c) y[c] = (x[c] - mean) * factor;
   if (gamma != nullptr) {
     for (int64_t c = 0; c < columns; ++c) y[c] *= gamma[c];
@@ -36,52 +55,48 @@ SHOAL_VECTORIZED void NormalizeRow(const float* x, const RowStatistics& statisti
   }
 }
 
-SHOAL_VECTORIZED void RowGradient(const float* x, const float* dy, const RowStatistics& statistics,
-                                  const float* gamma, int64_t columns, float* dx) {
-  const auto [mean, factor] = statistics;
-  double gradient_sum = 0, product_sum = 0;
-  for (int64_t c = 0; c < columns; ++c) {
-    dx[c] = gamma == nullptr ? dy[c] : dy[c] * gamma[c];
-    gradient_sum += dx[c];
-    product_sum += double{dx[c]} * ((x[c] - mean) * factor);
+// The sum of the gradients of a row's normalized values, and of their products with these values.
+struct GradientTerms {
+  const float* x;
+  const float* gradient;
+  float mean;
+  float factor;
+
+  SHOAL_INLINE void Add(int64_t i, double& sum, double& products) const {
+    sum += double{gradient[i]};
+    products += double{gradient[i]} * double{(x[i] - mean) * factor};
   }
-  const auto mean_gradient = static_cast<float>(gradient_sum / columns);
-  const auto mean_product = static_cast<float>(product_sum / columns);
+};
+
+// Computes dx. Adds the row's terms to the gradients of gamma and beta. `gamma` may be null.
+SHOAL_VECTORIZED void RowGradient(const float* x, const float* dy, const RowStatistics& statistics,
+                                  const float* gamma, int64_t columns, float* dx, float* dgamma,
+                                  float* dbeta) {
+  const float mean = statistics.mean, factor = statistics.factor;
+#pragma omp simd
   for (int64_t c = 0; c < columns; ++c) {
-    dx[c] = factor * (dx[c] - mean_gradient - (x[c] - mean) * factor * mean_product);
+    dgamma[c] += dy[c] * ((x[c] - mean) * factor);
+    dbeta[c] += dy[c];
+  }
+  const float* gradient = dy;
+  if (gamma != nullptr) {
+#pragma omp simd
+    for (int64_t c = 0; c < columns; ++c) dx[c] = dy[c] * gamma[c];
+    gradient = dx;
+  }
+  const TwoSums sums = SumLanes(columns, GradientTerms{x, gradient, mean, factor});
+  const auto mean_gradient = static_cast<float>(sums.first / columns);
+  const auto mean_product = static_cast<float>(sums.second / columns);
+#pragma omp simd
+  for (int64_t c = 0; c < columns; ++c) {
+    dx[c] = factor * (gradient[c] - mean_gradient - (x[c] - mean) * factor * mean_product);
   }
 }
 
-// Computes dgamma and dbeta of columns [begin, end), for some rows at a time. Float32 sums over all
-// rows would lose digits.
-SHOAL_VECTORIZED void ColumnGradients(const float* x, const float* dy,
-                                      const RowStatistics* statistics, int64_t rows,
-                                      int64_t columns, int64_t begin, int64_t end, float* dgamma,
-                                      float* dbeta) {
-  constexpr int64_t kRows = 256, kColumns = 64;
-  for (int64_t first = begin; first < end; first += kColumns) {
-    const int64_t width = std::min(kColumns, end - first);
-    double gamma_sum[kColumns] = {}, beta_sum[kColumns] = {};
-    for (int64_t top = 0; top < rows; top += kRows) {
-      float gamma_part[kColumns] = {}, beta_part[kColumns] = {};
-      for (int64_t row = top; row < std::min(rows, top + kRows); ++row) {
-        const auto [mean, factor] = statistics[row];
-        const int64_t place = row * columns + first;
-        for (int64_t c = 0; c < width; ++c) {
-          gamma_part[c] += dy[place + c] * ((x[place + c] - mean) * factor);
-          beta_part[c] += dy[place + c];
-        }
-      }
-      for (int64_t c = 0; c < width; ++c) {
-        gamma_sum[c] += gamma_part[c];
-        beta_sum[c] += beta_part[c];
-      }
-    }
-    for (int64_t c = 0; c < width; ++c) {
-      dgamma[first + c] = static_cast<float>(gamma_sum[c]);
-      dbeta[first + c] = static_cast<float>(beta_sum[c]);
-    }
-  }
+// The rows of a part: few enough for float32 sums, which would lose digits over all rows. The parts
+// depend on the shape alone, so that the order of sums does not depend on the number of threads.
+int64_t RowsOfPart(int64_t columns) {
+  return std::clamp<int64_t>(kElementGrain / std::max<int64_t>(columns, 1), 8, 256);
 }
 
 int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, kElementGrain / columns); }
@@ -115,30 +130,46 @@ absl::Status LayerNormalizationBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
-  const TensorId x = program.RowMajor(node.inputs[0]), dy = program.RowMajor(node.inputs[1]);
-  const TensorId statistics = builder.AddTensor(rows * static_cast<int64_t>(sizeof(RowStatistics)));
-  std::vector<TensorId> tensors = {x, dy, statistics, builder.Output(node.outputs[0])};
+  const int64_t part_rows = RowsOfPart(columns);
+  const int64_t parts = (rows + part_rows - 1) / part_rows;
+  // By part: the terms of its rows in dgamma, then in dbeta.
+  const TensorId sums =
+      builder.AddTensor(parts * 2 * columns * static_cast<int64_t>(sizeof(float)));
+  std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
+                                   program.RowMajor(node.inputs[1]), sums,
+                                   builder.Output(node.outputs[0])};
   if (op.scale) tensors.push_back(program.RowMajor(node.inputs[2]));
   AddLoopStep(
-      rows, RowGrain(columns), std::move(tensors),
-      [columns = columns, epsilon = op.epsilon, scale = op.scale](
+      parts, std::max<int64_t>(1, RowGrain(columns) / part_rows), std::move(tensors),
+      [rows = rows, columns = columns, part_rows, epsilon = op.epsilon, scale = op.scale](
           const RunContext&, float* const* data, int64_t begin, int64_t end) {
-        auto* rows_statistics = reinterpret_cast<RowStatistics*>(data[2]);
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t i = row * columns;
-          rows_statistics[row] = StatisticsOf(data[0] + i, columns, epsilon);
-          RowGradient(data[0] + i, data[1] + i, rows_statistics[row], scale ? data[4] : nullptr,
-                      columns, data[3] + i);
+        for (int64_t part = begin; part < end; ++part) {
+          float* dgamma = data[2] + part * 2 * columns;
+          std::fill_n(dgamma, 2 * columns, 0.0f);
+          for (int64_t row = part * part_rows; row < std::min(rows, (part + 1) * part_rows);
+               ++row) {
+            const int64_t i = row * columns;
+            const RowStatistics statistics = StatisticsOf(data[0] + i, columns, epsilon);
+            RowGradient(data[0] + i, data[1] + i, statistics, scale ? data[4] : nullptr, columns,
+                        data[3] + i, dgamma, dgamma + columns);
+          }
         }
       },
       program);
   AddLoopStep(
-      columns, std::max<int64_t>(16, kElementGrain / rows),
-      {x, dy, statistics, builder.Output(node.outputs[1]), builder.Output(node.outputs[2])},
-      [rows = rows, columns = columns](const RunContext&, float* const* data, int64_t begin,
-                                       int64_t end) {
-        ColumnGradients(data[0], data[1], reinterpret_cast<const RowStatistics*>(data[2]), rows,
-                        columns, begin, end, data[3], data[4]);
+      columns, std::max<int64_t>(16, kElementGrain / parts),
+      {sums, builder.Output(node.outputs[1]), builder.Output(node.outputs[2])},
+      [parts, columns = columns](const RunContext&, float* const* data, int64_t begin,
+                                 int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          double dgamma = 0, dbeta = 0;
+          for (int64_t part = 0; part < parts; ++part) {
+            dgamma += data[0][part * 2 * columns + c];
+            dbeta += data[0][(part * 2 + 1) * columns + c];
+          }
+          data[1][c] = static_cast<float>(dgamma);
+          data[2][c] = static_cast<float>(dbeta);
+        }
       },
       program);
   return absl::OkStatus();
