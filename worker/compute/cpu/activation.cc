@@ -1,9 +1,10 @@
 #include "worker/compute/cpu/activation.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 #include <optional>
 
+#include "worker/compute/cpu/activation_loops.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/operands.h"
 #include "worker/compute/op_math/activation_functions.h"
@@ -85,6 +86,19 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
           program.engine()};
 }
 
+// Appends a loop over the operands' elements. All ranges but the last one are whole blocks.
+template <typename RunRange>
+void AddActivationStep(const Operands& operands, const RunRange& run, CpuProgram& program) {
+  AddLoopStep((operands.count + kActivationBlock - 1) / kActivationBlock,
+              kElementGrain / kActivationBlock, operands.tensors,
+              [run, count = operands.count](const RunContext& context, float* const* data,
+                                            int64_t begin, int64_t end) {
+                run(context, data, begin * kActivationBlock,
+                    std::min(count, end * kActivationBlock));
+              },
+              program);
+}
+
 }  // namespace
 
 absl::Status Activation(const Node& node, CpuProgram& program) {
@@ -111,9 +125,9 @@ absl::Status Activation(const Node& node, CpuProgram& program) {
       ReluLoop(data[0] + begin, UpperBound(attributes.max_value), end - begin, data[1] + begin);
       return;
     }
-    for (int64_t i = begin; i < end; ++i) data[1][i] = Activate(attributes, data[0][i]);
+    ActivateLoop(attributes, data[0] + begin, end - begin, data[1] + begin);
   };
-  AddLoopStep(operands.count, kElementGrain, operands.tensors, run, program);
+  AddActivationStep(operands, run, program);
   return absl::OkStatus();
 }
 
@@ -147,12 +161,11 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
     return absl::OkStatus();
   }
   const Operands operands = AlignOperands({dy, x, y}, node.outputs[0], true, program);
-  AddLoopStep(
-      operands.count, kElementGrain, operands.tensors,
+  AddActivationStep(
+      operands,
       [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          data[3][i] = data[0][i] * ActivationDerivative(attributes, data[1][i], data[2][i]);
-        }
+        ActivateBackwardLoop(attributes, data[1] + begin, data[2] + begin, data[0] + begin,
+                             end - begin, data[3] + begin);
       },
       program);
   return absl::OkStatus();

@@ -1,0 +1,178 @@
+#include "worker/compute/cpu/activation_loops.h"
+
+#include <cmath>
+
+#include "worker/compute/cpu/vector_math.h"
+#include "worker/compute/op_math/activation_functions.h"
+
+// The formulas of op_math/activation_functions.h without branches. Each kind has a loop of its own.
+
+namespace shoal::cpu {
+namespace {
+
+using Kind = ActivationAttributes::Kind;
+
+// `value` within [low, high]. Not-a-number stays.
+SHOAL_INLINE float Within(float value, float low, float high) {
+  const float raised = value < low ? low : value;
+  return raised > high ? high : raised;
+}
+
+constexpr float kSeluScale = 1.0507009873554805f;
+constexpr float kSeluAlpha = 1.6732632423543772f;
+
+// tanh(log(1 + e)) = ((1 + e)^2 - 1) / ((1 + e)^2 + 1), where e = exp(x). It is 1 from x = 20 on.
+struct MishParts {
+  float e;
+  float tanh;
+};
+SHOAL_INLINE MishParts SplitMish(float x) {
+  const float e = Exp(x > 20 ? 20 : x);
+  const float n = e * (e + 2);
+  return {e, n / (n + 2)};
+}
+
+struct ActivationNumbers {
+  float slope;
+  float threshold;
+};
+
+template <Kind kind>
+SHOAL_INLINE float Activated(const ActivationNumbers& numbers, float x) {
+  if constexpr (kind == Kind::kSelu) {
+    return kSeluScale * Select(x > 0, x, kSeluAlpha * ExpMinusOne(x));
+  } else if constexpr (kind == Kind::kSoftsign) {
+    return x / (1 + std::abs(x));
+  } else if constexpr (kind == Kind::kHardSigmoid) {
+    return Within(x * numbers.slope + 0.5f, 0, 1);
+  } else if constexpr (kind == Kind::kHardSilu) {
+    return x * Within(x / 6 + 0.5f, 0, 1);
+  } else if constexpr (kind == Kind::kHardTanh) {
+    return Within(x, -1, 1);
+  } else if constexpr (kind == Kind::kHardShrink) {
+    return Select(std::abs(x) <= numbers.threshold, 0, x);
+  } else if constexpr (kind == Kind::kSoftShrink) {
+    const float shrunk = x - std::copysign(numbers.threshold, x);
+    return Select(std::abs(x) <= numbers.threshold, 0, shrunk);
+  } else if constexpr (kind == Kind::kTanhShrink) {
+    return Select(std::abs(x) < kTanhIsSmall, -SmallTanhRest(x), x - LargeTanh(x));
+  } else if constexpr (kind == Kind::kLogSigmoid) {
+    return (x < 0 ? x : 0) - LogOnePlus(Exp(-std::abs(x)));
+  } else if constexpr (kind == Kind::kMish) {
+    return x * SplitMish(x).tanh;
+  } else if constexpr (kind == Kind::kSquareplus) {
+    return (x + std::sqrt(x * x + 4)) / 2;
+  } else {
+    static_assert(kind == Kind::kSparsePlus);
+    return Select(x <= -1, 0, Select(x >= 1, x, (x + 1) * (x + 1) * 0.25f));
+  }
+}
+
+template <Kind kind>
+SHOAL_INLINE float Derivative(const ActivationNumbers& numbers, float x, float y) {
+  if constexpr (kind == Kind::kSelu) {
+    return Select(x > 0, kSeluScale, y + kSeluScale * kSeluAlpha);
+  } else if constexpr (kind == Kind::kSoftsign) {
+    return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
+  } else if constexpr (kind == Kind::kHardSigmoid) {
+    return Select((y > 0) & (y < 1), numbers.slope, 0);
+  } else if constexpr (kind == Kind::kHardSilu) {
+    return Select(x <= -3, 0, Select(x >= 3, 1, x / 3 + 0.5f));
+  } else if constexpr (kind == Kind::kHardTanh) {
+    return Select((x > -1) & (x < 1), 1, 0);
+  } else if constexpr (kind == Kind::kHardShrink || kind == Kind::kSoftShrink) {
+    return Select(std::abs(x) <= numbers.threshold, 0, 1);
+  } else if constexpr (kind == Kind::kTanhShrink) {
+    return (x - y) * (x - y);
+  } else if constexpr (kind == Kind::kLogSigmoid) {
+    return 1 / (1 + Exp(x));
+  } else if constexpr (kind == Kind::kMish) {
+    const MishParts mish = SplitMish(x);
+    return mish.tanh + x * (1 - mish.tanh * mish.tanh) * (mish.e / (1 + mish.e));
+  } else if constexpr (kind == Kind::kSquareplus) {
+    return (1 + x / std::sqrt(x * x + 4)) / 2;
+  } else {
+    static_assert(kind == Kind::kSparsePlus);
+    return Select(x <= -1, 0, Select(x >= 1, 1, (x + 1) * 0.5f));
+  }
+}
+
+template <Kind kind>
+SHOAL_INLINE void ForwardLoop(const ActivationNumbers numbers, const float* x, int64_t count,
+                              float* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) y[i] = Activated<kind>(numbers, x[i]);
+}
+template <Kind kind>
+SHOAL_INLINE void BackwardLoop(const ActivationNumbers numbers, const float* x, const float* y,
+                               const float* dy, int64_t count, float* dx) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * Derivative<kind>(numbers, x[i], y[i]);
+}
+
+ActivationNumbers NumbersOf(const ActivationAttributes& attributes) {
+  return {static_cast<float>(attributes.slope), static_cast<float>(attributes.threshold)};
+}
+
+// The kinds with a loop.
+#define SHOAL_FOR_EACH_LOOP(KIND) \
+  KIND(kSelu)                     \
+  KIND(kSoftsign)                 \
+  KIND(kHardSigmoid)              \
+  KIND(kHardSilu)                 \
+  KIND(kHardTanh)                 \
+  KIND(kHardShrink)               \
+  KIND(kSoftShrink)               \
+  KIND(kTanhShrink)               \
+  KIND(kLogSigmoid)               \
+  KIND(kMish)                     \
+  KIND(kSquareplus)               \
+  KIND(kSparsePlus)
+
+// Return whether there is a loop for the kind.
+SHOAL_VECTORIZED bool RunForwardLoop(Kind kind, const ActivationNumbers& numbers, const float* x,
+                                     int64_t count, float* y) {
+  switch (kind) {
+#define KIND(NAME)                                 \
+  case Kind::NAME:                                 \
+    ForwardLoop<Kind::NAME>(numbers, x, count, y); \
+    return true;
+    SHOAL_FOR_EACH_LOOP(KIND)
+#undef KIND
+    default:
+      return false;
+  }
+}
+
+SHOAL_VECTORIZED bool RunBackwardLoop(Kind kind, const ActivationNumbers& numbers, const float* x,
+                                      const float* y, const float* dy, int64_t count, float* dx) {
+  switch (kind) {
+#define KIND(NAME)                                          \
+  case Kind::NAME:                                          \
+    BackwardLoop<Kind::NAME>(numbers, x, y, dy, count, dx); \
+    return true;
+    SHOAL_FOR_EACH_LOOP(KIND)
+#undef KIND
+    default:
+      return false;
+  }
+}
+
+#undef SHOAL_FOR_EACH_LOOP
+
+}  // namespace
+
+void ActivateLoop(const ActivationAttributes& attributes, const float* x, int64_t count, float* y) {
+  if (RunForwardLoop(attributes.kind, NumbersOf(attributes), x, count, y)) return;
+  for (int64_t i = 0; i < count; ++i) y[i] = Activate(attributes, x[i]);
+}
+
+void ActivateBackwardLoop(const ActivationAttributes& attributes, const float* x, const float* y,
+                          const float* dy, int64_t count, float* dx) {
+  if (RunBackwardLoop(attributes.kind, NumbersOf(attributes), x, y, dy, count, dx)) return;
+  for (int64_t i = 0; i < count; ++i) {
+    dx[i] = dy[i] * ActivationDerivative(attributes, x[i], y[i]);
+  }
+}
+
+}  // namespace shoal::cpu
