@@ -1,12 +1,26 @@
 #include <algorithm>
-#include <cmath>
 
 #include "worker/compute/cpu/loop_kernel.h"
+#include "worker/compute/cpu/vector_math.h"
 
 namespace shoal::cpu {
 namespace {
 
-float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+// y = a * sigmoid(b)
+SHOAL_VECTORIZED void GluRow(const float* a, const float* b, int64_t half, float* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < half; ++i) y[i] = a[i] * Sigmoid(b[i]);
+}
+
+SHOAL_VECTORIZED void GluRowGradient(const float* a, const float* b, const float* dy, int64_t half,
+                                     float* da, float* db) {
+#pragma omp simd
+  for (int64_t i = 0; i < half; ++i) {
+    const float sigmoid = Sigmoid(b[i]);
+    da[i] = dy[i] * sigmoid;
+    db[i] = dy[i] * a[i] * sigmoid * (1 - sigmoid);
+  }
+}
 
 }  // namespace
 
@@ -19,7 +33,7 @@ absl::Status Glu(const Node& node, CpuProgram& program) {
       [half = half](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + 2 * row * half;
-          for (int64_t i = 0; i < half; ++i) data[1][row * half + i] = x[i] * Sigmoid(x[half + i]);
+          GluRow(x, x + half, half, data[1] + row * half);
         }
       },
       program);
@@ -36,13 +50,8 @@ absl::Status GluBackward(const Node& node, CpuProgram& program) {
       [half = half](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + 2 * row * half;
-          const float* dy = data[1] + row * half;
           float* dx = data[2] + 2 * row * half;
-          for (int64_t i = 0; i < half; ++i) {
-            const float sigmoid = Sigmoid(x[half + i]);
-            dx[i] = dy[i] * sigmoid;
-            dx[half + i] = dy[i] * x[i] * sigmoid * (1 - sigmoid);
-          }
+          GluRowGradient(x, x + half, data[1] + row * half, half, dx, dx + half);
         }
       },
       program);
