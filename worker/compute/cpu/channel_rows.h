@@ -40,6 +40,16 @@ class ChannelRows {
     }
   }
 
+  // Channels of a block; 0 if the layout is not blocked.
+  static int64_t BlockOf(const Shape& shape, const dnnl::memory::desc& desc) {
+    if (shape.size() != 4) return 0;
+    const dnnl::memory::dims dims = {shape[0], shape[3], shape[1], shape[2]};
+    using Tag = dnnl::memory::format_tag;
+    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw16c)) return 16;
+    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw8c)) return 8;
+    return 0;
+  }
+
   // Returns the layout in which to process `value`'s tensor: its own if blocked, else row-major.
   static dnnl::memory::desc LayoutFor(ValueId value, CpuProgram& program) {
     const Shape shape = program.builder().shape(value);
@@ -72,16 +82,6 @@ class ChannelRows {
   int64_t grain() const { return std::max<int64_t>(1, kElementGrain / (unit_rows_ * lanes_)); }
 
  private:
-  // Channels of a block; 0 if the layout is not blocked.
-  static int64_t BlockOf(const Shape& shape, const dnnl::memory::desc& desc) {
-    if (shape.size() != 4) return 0;
-    const dnnl::memory::dims dims = {shape[0], shape[3], shape[1], shape[2]};
-    using Tag = dnnl::memory::format_tag;
-    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw16c)) return 16;
-    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw8c)) return 8;
-    return 0;
-  }
-
   int64_t channels_ = 0;
   int64_t lanes_ = 0;
   int64_t blocks_ = 1;

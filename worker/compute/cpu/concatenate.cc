@@ -3,31 +3,53 @@
 #include <algorithm>
 #include <vector>
 
+#include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
 namespace shoal::cpu {
+namespace {
+
+// The block of the parts. Along the channels, all parts but the last must be whole blocks.
+int64_t BlockOfParts(const ConcatenateOp& op, const Node& node, CpuProgram& program) {
+  const int64_t block = BlockFor(node.inputs, node.outputs[0], program);
+  if (block == 0 || op.axis != 3) return block;
+  for (size_t i = 0; i + 1 < node.inputs.size(); ++i) {
+    if (program.builder().shape(node.inputs[i])[3] % block != 0) return 0;
+  }
+  return block;
+}
+
+}  // namespace
 
 absl::Status Concatenate(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
-  const Shape shape = builder.shape(node.outputs[0]);
+  const auto& op = static_cast<const ConcatenateOp&>(*node.op);
+  const int64_t block = BlockOfParts(op, node, program);
+  // Blocked images have the axis of the channels first.
+  const int axis = block == 0 ? op.axis : op.axis == 3 ? 1 : op.axis + 1;
+  const Shape shape = BlockedShape(builder.shape(node.outputs[0]), block);
   const int64_t outer = ElementCount(Shape(shape.begin(), shape.begin() + axis));
   std::vector<TensorId> tensors;
   std::vector<int64_t> runs;  // by input: elements that are contiguous in the output
   for (const ValueId input : node.inputs) {
-    tensors.push_back(program.RowMajor(input));
-    runs.push_back(ElementCount(builder.shape(input)) / outer);
+    tensors.push_back(InBlocks(input, block, program));
+    runs.push_back(ElementCount(BlockedShape(builder.shape(input), block)) / outer);
   }
-  tensors.push_back(builder.Output(node.outputs[0]));
+  tensors.push_back(OutInBlocks(node.outputs[0], block, program));
   const int64_t row = ElementCount(shape) / outer;
   AddLoopStep(
-      outer, std::max<int64_t>(1, kElementGrain / row), std::move(tensors),
+      ElementCount(shape), kElementGrain, std::move(tensors),
       [runs, row](const RunContext&, float* const* data, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          float* y = data[runs.size()] + i * row;
-          for (size_t input = 0; input < runs.size(); ++input) {
-            y = std::copy_n(data[input] + i * runs[input], runs[input], y);
-          }
+        int64_t outer = begin / row, offset = begin % row;
+        size_t input = 0;
+        while (offset >= runs[input]) offset -= runs[input++];
+        for (float* y = data[runs.size()] + begin; begin < end; offset = 0) {
+          const int64_t count = std::min(end - begin, runs[input] - offset);
+          y = std::copy_n(data[input] + outer * runs[input] + offset, count, y);
+          begin += count;
+          if (++input < runs.size()) continue;
+          input = 0;
+          ++outer;
         }
       },
       program);

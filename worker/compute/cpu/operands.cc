@@ -8,6 +8,7 @@ Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool 
   const int64_t elements = ElementCount(builder.shape(output));
   Operands result;
   for (const ValueId input : inputs) {
+    if (builder.is_pushed(output)) break;
     if (builder.tensor_info(builder.tensor(input)).layout == nullptr) continue;
     const dnnl::memory::desc desc = program.ImageDesc(input);
     const int64_t floats = desc.get_size() / sizeof(float);

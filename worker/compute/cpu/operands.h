@@ -16,7 +16,7 @@ struct Operands {
 
 // Brings the inputs into the layout of the first one that is not row-major. `zeros_stay` states
 // whether the op maps zeros to zero, because the padding of a layout must be zero. Other ops run in
-// row-major order if there is padding.
+// row-major order if there is padding. So do those whose output is pushed for a variable.
 Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool zeros_stay,
                        CpuProgram& program);
 

@@ -38,6 +38,8 @@ class ProgramBuilder {
   bool training() const { return plan_.training(); }
 
   bool bound(ValueId value) const { return bindings_[value] >= 0; }
+  // Whether a step pushes `value` for a variable: then its tensor must be row-major.
+  bool is_pushed(ValueId value) const;
   // The tensor of `value`, which must be bound.
   TensorId tensor(ValueId value) const;
   const Tensor& tensor_info(TensorId id) const { return tensors_[id]; }
@@ -74,8 +76,6 @@ class ProgramBuilder {
   Program Build() &&;
 
  private:
-  // Whether a step pushes `value` for a variable.
-  bool is_pushed(ValueId value) const;
   // Sets the offsets in the arena; returns the size of the arena.
   int64_t PlaceArenaTensors(std::vector<Lifetime> lifetimes);
   // Records for each variable the first step that reads it and the last that touches it.
