@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
 namespace shoal::cpu {
@@ -12,9 +13,10 @@ namespace {
 // merged with the axis before.
 class Box {
  public:
-  Box(const Shape& inner, const Shape& outer, const Margins& margins) {
+  // `before_axes` has the margins before each axis but the first.
+  Box(const Shape& inner, const Shape& outer, const std::vector<int64_t>& before_axes) {
     for (size_t i = 0; i < inner.size(); ++i) {
-      const int64_t before = i == 0 ? 0 : margins.before[i - 1];
+      const int64_t before = i == 0 ? 0 : before_axes[i - 1];
       if (i > 0 && inner[i] == outer[i]) {
         axes_.back().inner *= inner[i];
         axes_.back().outer *= inner[i];
@@ -69,17 +71,39 @@ class Box {
   int64_t outer_rows_ = 1;
 };
 
+// The block in which to pad or crop an image, where `inner` is the smaller one. Margins of channels
+// must be whole blocks.
+int64_t BlockOfBox(ValueId x, ValueId y, const Shape& inner, const Shape& outer, bool crop,
+                   const Margins& margins, CpuProgram& program) {
+  const int64_t block = BlockFor({x}, y, program);
+  if (block == 0 || margins.before[2] % block != 0) return 0;
+  // A block that is filled up would get channels of the larger image.
+  const bool at_end = margins.before[2] + inner[3] == outer[3];
+  return crop && !at_end && inner[3] % block != 0 ? 0 : block;
+}
+
+// The margins of a blocked image, which has the axis of the channels first (image_blocks.h).
+std::vector<int64_t> BlockedMargins(const std::vector<int64_t>& before, int64_t block) {
+  if (block == 0) return before;
+  return {before[2] / block, before[0], before[1], 0};
+}
+
 int64_t PaddedRowGrain(int64_t row) { return std::max<int64_t>(1, kElementGrain / row); }
 
 }  // namespace
 
 absl::Status Pad(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Box box(builder.shape(node.inputs[0]), builder.shape(node.outputs[0]),
-                static_cast<const PadOp&>(*node.op).margins);
+  const Margins& margins = static_cast<const PadOp&>(*node.op).margins;
+  const Shape inner_shape = builder.shape(node.inputs[0]);
+  const Shape outer_shape = builder.shape(node.outputs[0]);
+  const int64_t block = BlockOfBox(node.inputs[0], node.outputs[0], inner_shape, outer_shape,
+                                   /*crop=*/false, margins, program);
+  const Box box(BlockedShape(inner_shape, block), BlockedShape(outer_shape, block),
+                BlockedMargins(margins.before, block));
   AddLoopStep(
       box.outer_rows(), PaddedRowGrain(box.row().outer),
-      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
       [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         const auto [inner, outer, before] = box.row();
         for (int64_t row = begin; row < end; ++row) {
@@ -100,11 +124,16 @@ absl::Status Pad(const Node& node, CpuProgram& program) {
 
 absl::Status Crop(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Box box(builder.shape(node.outputs[0]), builder.shape(node.inputs[0]),
-                static_cast<const CropOp&>(*node.op).margins);
+  const Margins& margins = static_cast<const CropOp&>(*node.op).margins;
+  const Shape inner_shape = builder.shape(node.outputs[0]);
+  const Shape outer_shape = builder.shape(node.inputs[0]);
+  const int64_t block = BlockOfBox(node.inputs[0], node.outputs[0], inner_shape, outer_shape,
+                                   /*crop=*/true, margins, program);
+  const Box box(BlockedShape(inner_shape, block), BlockedShape(outer_shape, block),
+                BlockedMargins(margins.before, block));
   AddLoopStep(
       box.inner_rows(), PaddedRowGrain(box.row().inner),
-      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
       [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         const auto [inner, outer, before] = box.row();
         for (int64_t row = begin; row < end; ++row) {
