@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "worker/compute/cpu/channel_rows.h"
+#include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/reduction_parts.h"
 #include "worker/compute/cpu/repetition.h"
@@ -55,10 +57,35 @@ SHOAL_VECTORIZED float MaxRun(const float* x, const ReductionParts::Run& run, in
   return ReduceRun<Largest>(x, run, width);
 }
 
+// Some columns of a run at a time, in registers.
+constexpr int64_t kTiledColumns = 64;
+template <typename Reduction>
+struct ColumnsTile {
+  const float* x;
+  const ReductionParts::Run& run;
+  typename Reduction::Partial* partials;
+
+  template <int kLanes>
+  SHOAL_INLINE void Run(int64_t lane) const {
+    typename Reduction::Partial lanes[kLanes];
+    std::copy_n(partials + lane, kLanes, lanes);
+    const float* from = x + lane;
+    for (int64_t row = 0; row < run.rows; ++row, from += run.stride) {
+#pragma omp simd
+      for (int i = 0; i < kLanes; ++i) lanes[i] = Reduction::Of(lanes[i], from[i]);
+    }
+    std::copy_n(lanes, kLanes, partials + lane);
+  }
+};
+
 // Reduces each column of a run into partials[column].
 template <typename Reduction>
 SHOAL_INLINE void ReduceColumns(const float* x, const ReductionParts::Run& run, int64_t width,
                                 typename Reduction::Partial* partials) {
+  if (width <= kTiledColumns) {
+    ForEachTile(width, ColumnsTile<Reduction>{x, run, partials});
+    return;
+  }
   for (int64_t row = 0; row < run.rows; ++row, x += run.stride) {
 #pragma omp simd
     for (int64_t c = 0; c < width; ++c) partials[c] = Reduction::Of(partials[c], x[c]);
@@ -115,6 +142,18 @@ void ReduceParts(const ReductionParts& parts, const float* x, int64_t begin, int
   }
 }
 
+// The block in which to reduce all pixels of the image `x` to a number for each channel; 0: the
+// row-major layout. With whole blocks the result is row-major, too.
+int64_t BlockOfPixels(ValueId x, const Shape& y_shape, CpuProgram& program) {
+  const Shape shape = program.builder().shape(x);
+  if (!IsPerChannel(y_shape, shape)) return 0;
+  const int64_t block = ChannelRows::BlockOf(shape, program.ImageDesc(x));
+  return block > 0 && shape[3] % block == 0 ? block : 0;
+}
+Shape BlockedPixel(const Shape& y_shape, const Shape& x_shape, int64_t block) {
+  return {y_shape.size() == 4 ? y_shape[0] : 1, x_shape[3] / block, 1, 1, block};
+}
+
 // Adds the steps that reduce x to y. Parts that share an element of y have results of their own,
 // which a second step reduces in order.
 template <typename Reduction>
@@ -122,8 +161,11 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
   using Partial = typename Reduction::Partial;
   ProgramBuilder& builder = program.builder();
   const Shape x_shape = builder.shape(node.inputs[0]), y_shape = builder.shape(node.outputs[0]);
-  const ReductionParts parts(x_shape, y_shape);
-  const TensorId x = program.RowMajor(node.inputs[0]);
+  const int64_t block = BlockOfPixels(node.inputs[0], y_shape, program);
+  const ReductionParts parts = block == 0 ? ReductionParts(x_shape, y_shape)
+                                          : ReductionParts(BlockedShape(x_shape, block),
+                                                           BlockedPixel(y_shape, x_shape, block));
+  const TensorId x = InBlocks(node.inputs[0], block, program);
   const TensorId y = builder.Output(node.outputs[0]);
   const int64_t grain = std::max<int64_t>(1, kElementGrain / parts.part_elements());
   if (parts.results_of_each() == 1) {
