@@ -12,12 +12,6 @@ namespace {
 
 using Kind = ActivationAttributes::Kind;
 
-// `value` within [low, high]. Not-a-number stays.
-SHOAL_INLINE float Within(float value, float low, float high) {
-  const float raised = value < low ? low : value;
-  return raised > high ? high : raised;
-}
-
 constexpr float kSeluScale = 1.0507009873554805f;
 constexpr float kSeluAlpha = 1.6732632423543772f;
 
@@ -27,7 +21,7 @@ struct MishParts {
   float tanh;
 };
 SHOAL_INLINE MishParts SplitMish(float x) {
-  const float e = Exp(x > 20 ? 20 : x);
+  const float e = Exp(Select(x > 20, 20, x));
   const float n = e * (e + 2);
   return {e, n / (n + 2)};
 }
@@ -57,7 +51,7 @@ SHOAL_INLINE float Activated(const ActivationNumbers& numbers, float x) {
   } else if constexpr (kind == Kind::kTanhShrink) {
     return Select(std::abs(x) < kTanhIsSmall, -SmallTanhRest(x), x - LargeTanh(x));
   } else if constexpr (kind == Kind::kLogSigmoid) {
-    return (x < 0 ? x : 0) - LogOnePlus(Exp(-std::abs(x)));
+    return Select(x < 0, x, 0) - LogOnePlus(Exp(-std::abs(x)));
   } else if constexpr (kind == Kind::kMish) {
     return x * SplitMish(x).tanh;
   } else if constexpr (kind == Kind::kSquareplus) {

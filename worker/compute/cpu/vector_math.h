@@ -20,6 +20,11 @@ SHOAL_INLINE float Select(bool condition, float a, float b) {
                               (std::bit_cast<uint32_t>(b) & ~mask));
 }
 
+// `x` within [low, high]. Not-a-number stays.
+SHOAL_INLINE float Within(float x, float low, float high) {
+  return Select(x < low, low, Select(x > high, high, x));
+}
+
 // 2^exponent for exponents from -126 to 127.
 SHOAL_INLINE float PowerOfTwo(int32_t exponent) {
   return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
@@ -46,9 +51,8 @@ SHOAL_INLINE ExpParts SplitExp(float x) {
 
 // exp(x), within 2 units, denormal results too.
 SHOAL_INLINE float Exp(float x) {
-  const float raised = x < -104.0f ? -104.0f : x;         // exp(-104) rounds to 0
-  const float bounded = raised > 89.0f ? 89.0f : raised;  // exp(89) is too large for a float
-  const ExpParts parts = SplitExp(bounded);
+  // exp(-104) rounds to 0, and exp(89) is too large for a float.
+  const ExpParts parts = SplitExp(Within(x, -104, 89));
   // Neither half of the exponent is too large or too small for a float.
   const int32_t half = parts.exponent >> 1;
   return (1 + parts.rest) * PowerOfTwo(half) * PowerOfTwo(parts.exponent - half);
@@ -56,7 +60,7 @@ SHOAL_INLINE float Exp(float x) {
 
 // exp(x) - 1, within 2 units. Requires x <= 0.
 SHOAL_INLINE float ExpMinusOne(float x) {
-  const ExpParts parts = SplitExp(x < -64.0f ? -64.0f : x);
+  const ExpParts parts = SplitExp(Select(x < -64, -64, x));
   const float power = PowerOfTwo(parts.exponent);
   return parts.rest * power + (power - 1);
 }
@@ -105,6 +109,6 @@ SHOAL_INLINE float Tanh(float x) {
 }
 
 // log(1 + exp(x)), within 3 units.
-SHOAL_INLINE float Softplus(float x) { return (x > 0 ? x : 0) + LogOnePlus(Exp(-std::abs(x))); }
+SHOAL_INLINE float Softplus(float x) { return Select(x > 0, x, 0) + LogOnePlus(Exp(-std::abs(x))); }
 
 }  // namespace shoal::cpu
