@@ -11,12 +11,25 @@ struct TwoSums {
   double second = 0;
 };
 
-// Computes two sums over `count` elements, in double. `terms.Add(i, first, second)` adds the terms
-// of element i. Element i belongs to lane i % kSumLanes, and the lanes are summed in order. So the
-// result depends neither on the instruction set's vectors nor on addresses.
 inline constexpr int kSumLanes = 16;
+SHOAL_INLINE double SumOfLanes(const double (&lanes)[kSumLanes]) {
+  double quarters[4];
+  for (int i = 0; i < 4; ++i) {
+    quarters[i] = (lanes[i] + lanes[i + 4]) + (lanes[i + 8] + lanes[i + 12]);
+  }
+  return (quarters[0] + quarters[1]) + (quarters[2] + quarters[3]);
+}
+
+// Computes two sums over `count` elements, in double. `terms.Add(i, first, second)` adds the terms
+// of element i. Element i of a long row belongs to lane i % kSumLanes. The lanes are summed in a
+// fixed order. So the result depends neither on the instruction set's vectors nor on addresses.
 template <typename Terms>
 SHOAL_INLINE TwoSums SumLanes(int64_t count, const Terms terms) {
+  TwoSums sums;
+  if (count < kSumLanes) {
+    for (int64_t i = 0; i < count; ++i) terms.Add(i, sums.first, sums.second);
+    return sums;
+  }
   double first[kSumLanes] = {}, second[kSumLanes] = {};
   int64_t i = 0;
   for (; i + kSumLanes <= count; i += kSumLanes) {
@@ -24,11 +37,8 @@ SHOAL_INLINE TwoSums SumLanes(int64_t count, const Terms terms) {
     for (int lane = 0; lane < kSumLanes; ++lane) terms.Add(i + lane, first[lane], second[lane]);
   }
   for (int lane = 0; i + lane < count; ++lane) terms.Add(i + lane, first[lane], second[lane]);
-  TwoSums sums;
-  for (int lane = 0; lane < kSumLanes; ++lane) {
-    sums.first += first[lane];
-    sums.second += second[lane];
-  }
+  sums.first = SumOfLanes(first);
+  sums.second = SumOfLanes(second);
   return sums;
 }
 
