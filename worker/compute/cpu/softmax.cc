@@ -11,11 +11,9 @@
 namespace shoal::cpu {
 namespace {
 
-// The min number of rows for another thread.
-int64_t SoftmaxGrain(int64_t columns) { return std::max<int64_t>(1, (1 << 12) / columns); }
-
 // Not-a-number and infinities need no care here: the exponentials and their sum show them.
 SHOAL_INLINE float LargestOf(const float* x, int64_t columns) {
+  if (columns < kSumLanes) return *std::max_element(x, x + columns);
   float lanes[kSumLanes];
   std::fill_n(lanes, kSumLanes, -std::numeric_limits<float>::infinity());
   int64_t i = 0;
@@ -43,48 +41,86 @@ struct ProductTerms {
   }
 };
 
-// As SoftmaxRow and SoftmaxBackwardRow (op_math/softmax_rows.h), in vectors.
-SHOAL_VECTORIZED void SoftmaxLoop(SoftmaxOp::Kind kind, const float* x, int64_t columns, float* y) {
-  const float largest = LargestOf(x, columns);
+struct ExponentialTerms {
+  const float* x;
+
+  SHOAL_INLINE void Add(int64_t i, double& sum, double&) const { sum += double{Exp(x[i])}; }
+};
+
+// As SoftmaxRow and SoftmaxBackwardRow (op_math/softmax_rows.h), for some rows.
+SHOAL_VECTORIZED void SoftmaxRows(SoftmaxOp::Kind kind, const float* x, int64_t rows,
+                                  int64_t columns, float* y) {
+  for (int64_t row = 0; row < rows * columns; row += columns) {
+    const float largest = LargestOf(x + row, columns);
 #pragma omp simd
-  for (int64_t i = 0; i < columns; ++i) y[i] = Exp(x[i] - largest);
-  const double sum = SumLanes(columns, ElementTerms{y}).first;
-  if (kind == SoftmaxOp::Kind::kSoftmax) {
-    const auto factor = static_cast<float>(1 / sum);
+    for (int64_t i = 0; i < columns; ++i) y[row + i] = x[row + i] - largest;
+  }
+  if (kind == SoftmaxOp::Kind::kLogSoftmax) {
+    for (int64_t row = 0; row < rows; ++row, y += columns) {
+      const auto log = static_cast<float>(std::log(SumLanes(columns, ExponentialTerms{y}).first));
+#pragma omp simd
+      for (int64_t i = 0; i < columns; ++i) y[i] -= log;
+    }
+    return;
+  }
+  // Over all rows, because rows may be shorter than vectors.
+#pragma omp simd
+  for (int64_t i = 0; i < rows * columns; ++i) y[i] = Exp(y[i]);
+  for (int64_t row = 0; row < rows; ++row, y += columns) {
+    const float factor = 1 / static_cast<float>(SumLanes(columns, ElementTerms{y}).first);
 #pragma omp simd
     for (int64_t i = 0; i < columns; ++i) y[i] *= factor;
-  } else {
-    const auto log = static_cast<float>(std::log(sum));
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) y[i] = x[i] - largest - log;
   }
 }
 
-SHOAL_VECTORIZED void SoftmaxBackwardLoop(SoftmaxOp::Kind kind, const float* y, const float* dy,
-                                          int64_t columns, float* dx) {
-  if (kind == SoftmaxOp::Kind::kSoftmax) {
-    const auto sum = static_cast<float>(SumLanes(columns, ProductTerms{y, dy}).first);
+SHOAL_VECTORIZED void SoftmaxRowsGradient(SoftmaxOp::Kind kind, const float* y, const float* dy,
+                                          int64_t rows, int64_t columns, float* dx) {
+  for (int64_t row = 0; row < rows; ++row, y += columns, dy += columns, dx += columns) {
+    if (kind == SoftmaxOp::Kind::kSoftmax) {
+      const auto sum = static_cast<float>(SumLanes(columns, ProductTerms{y, dy}).first);
 #pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) dx[i] = y[i] * (dy[i] - sum);
-  } else {
-    const auto sum = static_cast<float>(SumLanes(columns, ElementTerms{dy}).first);
+      for (int64_t i = 0; i < columns; ++i) dx[i] = y[i] * (dy[i] - sum);
+    } else {
+      const auto sum = static_cast<float>(SumLanes(columns, ElementTerms{dy}).first);
 #pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) dx[i] = dy[i] - Exp(y[i]) * sum;
+      for (int64_t i = 0; i < columns; ++i) dx[i] = dy[i] - Exp(y[i]) * sum;
+    }
   }
 }
+
+// Rows in chunks: threads get whole chunks, so that an element is always in the same place of a
+// vector.
+struct RowChunks {
+  explicit RowChunks(const Shape& shape)
+      : columns(shape.back()),
+        rows(ElementCount(shape) / columns),
+        chunk_rows(std::max<int64_t>(1, 1024 / columns)) {}
+
+  int64_t count() const { return (rows + chunk_rows - 1) / chunk_rows; }
+  // The min number of chunks for another thread.
+  int64_t grain() const { return std::max<int64_t>(1, (1 << 12) / (chunk_rows * columns)); }
+  int64_t rows_of(int64_t chunk) const { return std::min(chunk_rows, rows - chunk * chunk_rows); }
+  // Index of its first element.
+  int64_t place(int64_t chunk) const { return chunk * chunk_rows * columns; }
+
+  int64_t columns;
+  int64_t rows;
+  int64_t chunk_rows;
+};
 
 }  // namespace
 
 absl::Status Softmax(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Shape shape = builder.shape(node.outputs[0]);
+  const RowChunks chunks(builder.shape(node.outputs[0]));
   AddLoopStep(
-      ElementCount(shape) / shape.back(), SoftmaxGrain(shape.back()),
+      chunks.count(), chunks.grain(),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [kind = static_cast<const SoftmaxOp&>(*node.op).kind, columns = shape.back()](
+      [kind = static_cast<const SoftmaxOp&>(*node.op).kind, chunks](
           const RunContext&, float* const* data, int64_t begin, int64_t end) {
-        for (int64_t i = begin * columns; i < end * columns; i += columns) {
-          SoftmaxLoop(kind, data[0] + i, columns, data[1] + i);
+        for (int64_t chunk = begin; chunk < end; ++chunk) {
+          const int64_t i = chunks.place(chunk);
+          SoftmaxRows(kind, data[0] + i, chunks.rows_of(chunk), chunks.columns, data[1] + i);
         }
       },
       program);
@@ -93,15 +129,17 @@ absl::Status Softmax(const Node& node, CpuProgram& program) {
 
 absl::Status SoftmaxBackward(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const Shape shape = builder.shape(node.outputs[0]);
+  const RowChunks chunks(builder.shape(node.outputs[0]));
   AddLoopStep(
-      ElementCount(shape) / shape.back(), SoftmaxGrain(shape.back()),
+      chunks.count(), chunks.grain(),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind, columns = shape.back()](
+      [kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind, chunks](
           const RunContext&, float* const* data, int64_t begin, int64_t end) {
-        for (int64_t i = begin * columns; i < end * columns; i += columns) {
-          SoftmaxBackwardLoop(kind, data[0] + i, data[1] + i, columns, data[2] + i);
+        for (int64_t chunk = begin; chunk < end; ++chunk) {
+          const int64_t i = chunks.place(chunk);
+          SoftmaxRowsGradient(kind, data[0] + i, data[1] + i, chunks.rows_of(chunk), chunks.columns,
+                              data[2] + i);
         }
       },
       program);
