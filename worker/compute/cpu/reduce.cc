@@ -57,6 +57,22 @@ SHOAL_VECTORIZED float MaxRun(const float* x, const ReductionParts::Run& run, in
   return ReduceRun<Largest>(x, run, width);
 }
 
+// Reduces each row of a run.
+template <typename Reduction>
+SHOAL_INLINE void ReduceRows(const float* x, int64_t rows, int64_t columns, float* y) {
+  for (int64_t row = 0; row < rows; ++row) {
+    y[row] =
+        static_cast<float>(ReduceRun<Reduction>(x, {.first = 0, .rows = 1, .stride = 0}, columns));
+    x += columns;
+  }
+}
+SHOAL_VECTORIZED void SumEachRow(const float* x, int64_t rows, int64_t columns, float* sums) {
+  ReduceRows<Sum>(x, rows, columns, sums);
+}
+SHOAL_VECTORIZED void MaxEachRow(const float* x, int64_t rows, int64_t columns, float* largest) {
+  ReduceRows<Largest>(x, rows, columns, largest);
+}
+
 // Some columns of a run at a time, in registers.
 constexpr int64_t kTiledColumns = 64;
 template <typename Reduction>
@@ -102,6 +118,9 @@ SHOAL_VECTORIZED void MaxColumns(const float* x, const ReductionParts::Run& run,
 
 // The reductions with their loops.
 struct SumLoops : Sum {
+  static void ReduceRows(const float* x, int64_t rows, int64_t columns, float* sums) {
+    SumEachRow(x, rows, columns, sums);
+  }
   static double ReduceRun(const float* x, const ReductionParts::Run& run, int64_t width) {
     return SumRun(x, run, width);
   }
@@ -111,6 +130,9 @@ struct SumLoops : Sum {
   }
 };
 struct MaxLoops : Largest {
+  static void ReduceRows(const float* x, int64_t rows, int64_t columns, float* largest) {
+    MaxEachRow(x, rows, columns, largest);
+  }
   static float ReduceRun(const float* x, const ReductionParts::Run& run, int64_t width) {
     return MaxRun(x, run, width);
   }
@@ -172,6 +194,11 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
     AddLoopStep(
         parts.count(), grain, {x, y},
         [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          if (parts.are_rows()) {
+            Reduction::ReduceRows(data[0] + begin * parts.columns(), end - begin, parts.columns(),
+                                  data[1] + begin);
+            return;
+          }
           ReduceParts<Reduction>(parts, data[0], begin, end, data[1]);
         },
         program);

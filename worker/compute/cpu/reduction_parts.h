@@ -34,6 +34,9 @@ class ReductionParts {
   ReductionParts(const Shape& x, const Shape& y);
 
   bool columns_kept() const { return columns_kept_; }
+  // Whether part i is row i of x, and its result is element i of y.
+  bool are_rows() const { return !columns_kept_ && reduced_.empty() && column_parts_ == 1; }
+  int64_t columns() const { return columns_; }
   int64_t count() const { return places_ * row_parts_ * column_parts_; }
   Part part(int64_t i) const;
   // The rows of a part from `row` on, as far as their distance stays the same.
