@@ -1,6 +1,7 @@
 #include "common/model/ops/resize.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "worker/compute/cpu/channel_rows.h"
 #include "worker/compute/cpu/image_blocks.h"
@@ -10,8 +11,8 @@
 namespace shoal::cpu {
 namespace {
 
-// Up to four pixels and their weights. Those of weight 0 are left out: their infinities do not
-// count.
+// One, two or four pixels and their weights. Those of weight 0 are left out: their infinities do
+// not count.
 struct WeightedPixels {
   int count = 0;
   int64_t place[4];  // of the first channel
@@ -19,8 +20,8 @@ struct WeightedPixels {
 };
 
 // The sources of a pixel, in an image whose rows have `width` pixels of `channels` each.
-SHOAL_INLINE WeightedPixels SourcesOf(const ResizeSource& row, const ResizeSource& column,
-                                      int64_t width, int64_t channels) {
+WeightedPixels SourcesOf(const ResizeSource& row, const ResizeSource& column, int64_t width,
+                         int64_t channels) {
   WeightedPixels pixels;
   for (const int a : {0, 1}) {
     for (const int e : {0, 1}) {
@@ -34,6 +35,7 @@ SHOAL_INLINE WeightedPixels SourcesOf(const ResizeSource& row, const ResizeSourc
 }
 
 // to = the weighted sum of the pixels of `from`
+template <int kPixels>
 struct GatherTile {
   const WeightedPixels& pixels;
   const float* from;
@@ -41,14 +43,16 @@ struct GatherTile {
 
   template <int kLanes>
   SHOAL_INLINE void Run(int64_t lane) const {
-    float sum[kLanes] = {};
-    for (int p = 0; p < pixels.count; ++p) {
-      const float* pixel = from + pixels.place[p] + lane;
-      const float weight = pixels.weight[p];
+    const float* const first = from + lane;
+    float* const result = to + lane;
 #pragma omp simd
-      for (int i = 0; i < kLanes; ++i) sum[i] += weight * pixel[i];
+    for (int i = 0; i < kLanes; ++i) {
+      float sum = pixels.weight[0] * first[pixels.place[0] + i];
+      if constexpr (kPixels > 1) sum += pixels.weight[1] * first[pixels.place[1] + i];
+      if constexpr (kPixels > 2) sum += pixels.weight[2] * first[pixels.place[2] + i];
+      if constexpr (kPixels > 2) sum += pixels.weight[3] * first[pixels.place[3] + i];
+      result[i] = sum;
     }
-    std::copy_n(sum, kLanes, to + lane);
   }
 };
 
@@ -69,32 +73,53 @@ struct ScatterTile {
   }
 };
 
-// The columns of a row of the resized image.
-struct ResizeColumns {
-  const ResizeSource* sources;
-  int64_t count;
-  int64_t x_width;
-  int64_t channels;
-};
-
-// Computes a row `y` from the image x.
-SHOAL_VECTORIZED void ResizeRow(const ResizeSource& row, const ResizeColumns& columns,
-                                const float* x, float* y) {
-  for (int64_t i = 0; i < columns.count; ++i, y += columns.channels) {
-    const WeightedPixels pixels =
-        SourcesOf(row, columns.sources[i], columns.x_width, columns.channels);
-    ForEachTile(columns.channels, GatherTile{pixels, x, y});
+// The sources of all pixels of a row of the resized image. `x_width` is the width of the other one.
+std::vector<WeightedPixels> SourcesOfRow(const ResizeSource& row,
+                                         const std::vector<ResizeSource>& columns, int64_t x_width,
+                                         int64_t channels) {
+  std::vector<WeightedPixels> sources;
+  sources.reserve(columns.size());
+  for (const ResizeSource& column : columns) {
+    sources.push_back(SourcesOf(row, column, x_width, channels));
   }
+  return sources;
 }
 
-// Adds the gradient `dy` of a row to that of the image.
-SHOAL_VECTORIZED void ResizeRowGradient(const ResizeSource& row, const ResizeColumns& columns,
-                                        const float* dy, float* dx) {
-  for (int64_t i = 0; i < columns.count; ++i, dy += columns.channels) {
-    const WeightedPixels pixels =
-        SourcesOf(row, columns.sources[i], columns.x_width, columns.channels);
-    ForEachTile(columns.channels, ScatterTile{pixels, dy, dx});
+SHOAL_INLINE void ResizeRowOf(const std::vector<WeightedPixels>& sources, int64_t channels,
+                              const float* x, float* y) {
+  for (const WeightedPixels& pixels : sources) {
+    if (pixels.count == 4) {
+      ForEachTile(channels, GatherTile<4>{pixels, x, y});
+    } else if (pixels.count == 2) {
+      ForEachTile(channels, GatherTile<2>{pixels, x, y});
+    } else {
+      ForEachTile(channels, GatherTile<1>{pixels, x, y});
+    }
+    y += channels;
   }
+}
+// Computes a row `y` from the image x.
+SHOAL_VECTORIZED void ResizeRow(const std::vector<WeightedPixels>& sources, int64_t channels,
+                                const float* x, float* y) {
+  // Constant channels make a pixel of a blocked layout one or two vectors.
+  if (channels == 16) return ResizeRowOf(sources, 16, x, y);
+  if (channels == 8) return ResizeRowOf(sources, 8, x, y);
+  ResizeRowOf(sources, channels, x, y);
+}
+
+SHOAL_INLINE void ResizeRowGradientOf(const std::vector<WeightedPixels>& sources, int64_t channels,
+                                      const float* dy, float* dx) {
+  for (const WeightedPixels& pixels : sources) {
+    ForEachTile(channels, ScatterTile{pixels, dy, dx});
+    dy += channels;
+  }
+}
+// Adds the gradient `dy` of a row to that of the image.
+SHOAL_VECTORIZED void ResizeRowGradient(const std::vector<WeightedPixels>& sources,
+                                        int64_t channels, const float* dy, float* dx) {
+  if (channels == 16) return ResizeRowGradientOf(sources, 16, dy, dx);
+  if (channels == 8) return ResizeRowGradientOf(sources, 8, dy, dx);
+  ResizeRowGradientOf(sources, channels, dy, dx);
 }
 
 // The rows of both images, [B, H, W, C]. Blocks of channels count as images of their own.
@@ -124,10 +149,13 @@ absl::Status Resize(const Node& node, CpuProgram& program) {
       [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
        columns = ResizeSources(interpolation, x[2], y[2])](const RunContext&, float* const* data,
                                                            int64_t begin, int64_t end) {
-        const ResizeColumns of_row = {columns.data(), y[2], x[2], x[3]};
-        for (int64_t row = begin; row < end; ++row) {
-          ResizeRow(rows[row % y[1]], of_row, data[0] + row / y[1] * x[1] * x[2] * x[3],
-                    data[1] + row * y[2] * y[3]);
+        // The same row of all images, then the next one: they share its sources.
+        std::vector<WeightedPixels> sources;
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t row = i / y[0], image = i % y[0];
+          if (i == begin || image == 0) sources = SourcesOfRow(rows[row], columns, x[2], x[3]);
+          ResizeRow(sources, y[3], data[0] + image * x[1] * x[2] * x[3],
+                    data[1] + (image * y[1] + row) * y[2] * y[3]);
         }
       },
       program);
@@ -146,12 +174,14 @@ absl::Status ResizeBackward(const Node& node, CpuProgram& program) {
       [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
        columns = ResizeSources(interpolation, x[2], y[2])](const RunContext&, float* const* data,
                                                            int64_t begin, int64_t end) {
-        const ResizeColumns of_row = {columns.data(), y[2], x[2], x[3]};
-        const int64_t image = x[1] * x[2] * x[3];
-        std::fill(data[1] + begin * image, data[1] + end * image, 0.0f);
-        for (int64_t row = begin * y[1]; row < end * y[1]; ++row) {
-          ResizeRowGradient(rows[row % y[1]], of_row, data[0] + row * y[2] * y[3],
-                            data[1] + row / y[1] * image);
+        const int64_t size = x[1] * x[2] * x[3];
+        std::fill(data[1] + begin * size, data[1] + end * size, 0.0f);
+        for (int64_t row = 0; row < y[1]; ++row) {
+          const std::vector<WeightedPixels> sources = SourcesOfRow(rows[row], columns, x[2], x[3]);
+          for (int64_t image = begin; image < end; ++image) {
+            ResizeRowGradient(sources, y[3], data[0] + (image * y[1] + row) * y[2] * y[3],
+                              data[1] + image * size);
+          }
         }
       },
       program);
