@@ -27,6 +27,29 @@ ValueId SqueezeAndExcite(OpCase& c, ValueId x) {
                   : Binary(c, BinaryOp::Kind::kMultiply, y, x);
 }
 
+// The image and numbers for each of its channels: those of each example, of the batch, or
+// variables.
+ValueId PerChannel(OpCase& c, ValueId x) {
+  const Shape shape = c.shape(x);
+  const auto numbers = [&] {
+    switch (c.Pick(0, 4)) {
+      case 0:
+        return MeanTo(c, Rescale(c, x), {shape[0], 1, 1, shape[3]});
+      case 1:
+        return MeanTo(c, x, {1, 1, 1, shape[3]});
+      case 2:
+        return MeanTo(c, x, {shape[3]});
+      case 3:
+        return c.Tensor({1, 1, shape[3]});
+      default:
+        return c.Tensor({shape[3]});
+    }
+  }();
+  const auto kind = OneOf<BinaryOp::Kind, 3>(
+      c, {BinaryOp::Kind::kAdd, BinaryOp::Kind::kSubtract, BinaryOp::Kind::kMultiply});
+  return c.Flip() ? Binary(c, kind, x, numbers) : Binary(c, kind, numbers, x);
+}
+
 // An image of the shape of x, which another path leaves: in a layout of its own.
 ValueId Branch(OpCase& c, ValueId x) {
   const int64_t channels = c.shape(x)[3];
@@ -139,6 +162,7 @@ std::vector<NamedOpCase> OpBlockCases() {
   using namespace layers;
   return {
       {"SqueezeAndExcite", InTheMiddle<SqueezeAndExcite>, kBound, /*jumps_inside=*/true},
+      {"PerChannel", InTheMiddle<PerChannel>, kBound, /*jumps_inside=*/true},
       {"Residual", InTheMiddle<Residual>, kBound, /*jumps_inside=*/true},
       {"Merge", InTheMiddle<Merge>, kBound, /*jumps_inside=*/true},
       {"Chain", Chain, kBound, /*jumps_inside=*/true},

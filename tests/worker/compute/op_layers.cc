@@ -15,6 +15,7 @@
 #include "common/model/ops/layer_normalization.h"
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
+#include "common/model/ops/reduce.h"
 #include "common/model/ops/rescale.h"
 #include "common/model/ops/reshape.h"
 #include "common/model/ops/resize.h"
@@ -97,6 +98,15 @@ ValueId Binary(OpCase& c, BinaryOp::Kind kind, ValueId a, ValueId b) {
   auto op = std::make_shared<BinaryOp>();
   op->kind = kind;
   return c.Add(std::move(op), {a, b});
+}
+
+ValueId MeanTo(OpCase& c, ValueId x, Shape shape) {
+  auto scale = std::make_shared<RescaleOp>();
+  scale->scale = {static_cast<double>(ElementCount(shape)) /
+                  static_cast<double>(ElementCount(c.shape(x)))};
+  auto sum = std::make_shared<SumToOp>();
+  sum->shape = std::move(shape);
+  return c.Add(std::move(scale), {c.Add(std::move(sum), {x})});
 }
 
 ValueId Concatenate(OpCase& c, std::vector<ValueId> parts, int axis) {

@@ -36,6 +36,8 @@ ValueId Pool2D(OpCase& c, ValueId x);
 ValueId GlobalAveragePool2D(OpCase& c, ValueId x, bool keep_dims);
 ValueId Add(OpCase& c, std::vector<ValueId> terms);
 ValueId Binary(OpCase& c, BinaryOp::Kind kind, ValueId a, ValueId b);
+// The mean of the elements that `shape` lacks.
+ValueId MeanTo(OpCase& c, ValueId x, Shape shape);
 ValueId Concatenate(OpCase& c, std::vector<ValueId> parts, int axis);
 ValueId Resize(OpCase& c, ValueId x, int64_t height, int64_t width);
 ValueId PadOrCrop(OpCase& c, ValueId x);
