@@ -1,6 +1,5 @@
 #include "worker/compute/cpu/activation.h"
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -86,19 +85,6 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
           program.engine()};
 }
 
-// Appends a loop over the operands' elements. All ranges but the last one are whole blocks.
-template <typename RunRange>
-void AddActivationStep(const Operands& operands, const RunRange& run, CpuProgram& program) {
-  AddLoopStep((operands.count + kActivationBlock - 1) / kActivationBlock,
-              kElementGrain / kActivationBlock, operands.tensors,
-              [run, count = operands.count](const RunContext& context, float* const* data,
-                                            int64_t begin, int64_t end) {
-                run(context, data, begin * kActivationBlock,
-                    std::min(count, end * kActivationBlock));
-              },
-              program);
-}
-
 }  // namespace
 
 absl::Status Activation(const Node& node, CpuProgram& program) {
@@ -127,7 +113,7 @@ absl::Status Activation(const Node& node, CpuProgram& program) {
     }
     ActivateLoop(attributes, data[0] + begin, end - begin, data[1] + begin);
   };
-  AddActivationStep(operands, run, program);
+  AddVectorLoopStep(operands.count, operands.tensors, run, program);
   return absl::OkStatus();
 }
 
@@ -161,8 +147,8 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
     return absl::OkStatus();
   }
   const Operands operands = AlignOperands({dy, x, y}, node.outputs[0], true, program);
-  AddActivationStep(
-      operands,
+  AddVectorLoopStep(
+      operands.count, operands.tensors,
       [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
         ActivateBackwardLoop(attributes, data[1] + begin, data[2] + begin, data[0] + begin,
                              end - begin, data[3] + begin);

@@ -6,10 +6,6 @@
 
 namespace shoal::cpu {
 
-// A multiple of the lanes of all vectors. If ranges begin and end at multiples of it (or at the end
-// of the tensor), the cut into ranges changes no bit.
-inline constexpr int64_t kActivationBlock = 64;
-
 // y[i] = Activate(attributes, x[i]) (op_math/activation_functions.h), in vectors for the kinds that
 // oneDNN lacks.
 void ActivateLoop(const ActivationAttributes& attributes, const float* x, int64_t count, float* y);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "worker/compute/cpu/cpu_program.h"
 #include "worker/compute/cpu/loops.h"
+#include "worker/compute/cpu/vector_math.h"
 
 namespace shoal::cpu {
 
@@ -39,6 +41,19 @@ void AddLoopStep(int64_t count, int64_t grain, std::vector<TensorId> tensors, Ru
   auto kernel =
       std::make_unique<LoopKernel<RunRange>>(count, grain, tensors.size(), std::move(run));
   program.builder().AddStep(std::move(kernel), std::move(tensors));
+}
+
+// The same over elements, in ranges of whole vectors: for functions of vector_math.h.
+template <typename RunRange>
+void AddVectorLoopStep(int64_t count, std::vector<TensorId> tensors, RunRange run,
+                       CpuProgram& program) {
+  AddLoopStep((count + kVectorBlock - 1) / kVectorBlock, kElementGrain / kVectorBlock,
+              std::move(tensors),
+              [run = std::move(run), count](const RunContext& context, float* const* data,
+                                            int64_t begin, int64_t end) {
+                run(context, data, begin * kVectorBlock, std::min(count, end * kVectorBlock));
+              },
+              program);
 }
 
 }  // namespace shoal::cpu

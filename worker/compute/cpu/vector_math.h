@@ -13,6 +13,11 @@
 
 namespace shoal::cpu {
 
+// A multiple of the lanes of all vectors. Where loops begin and end at multiples of it (or at the
+// end of a tensor), an element's bits do not depend on the cut into ranges. GCC may use other
+// instructions for the last elements of a loop.
+inline constexpr int64_t kVectorBlock = 64;
+
 // `condition` ? a : b, with both computed. A branch would keep the compiler from using vectors.
 SHOAL_INLINE float Select(bool condition, float a, float b) {
   const uint32_t mask = -static_cast<uint32_t>(condition);

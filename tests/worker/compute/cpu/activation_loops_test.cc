@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "worker/compute/cpu/vector_math.h"
 #include "worker/compute/op_math/activation_functions.h"
 
 namespace shoal::cpu {
@@ -67,7 +68,7 @@ TEST_P(ActivationLoopsTest, TheEndOfARangeChangesNoBit) {
   ActivateBackwardLoop(attributes_, x.data(), y.data(), dy.data(), count, dx.data());
   for (const int64_t blocks : {1, 3, 10}) {
     std::vector<float> part_y(x.size()), part_dx(x.size());
-    const int64_t size = blocks * kActivationBlock;
+    const int64_t size = blocks * kVectorBlock;
     for (int64_t begin = 0; begin < count; begin += size) {
       const int64_t part = std::min(size, count - begin);
       ActivateLoop(attributes_, x.data() + begin, part, part_y.data() + begin);
