@@ -1,22 +1,19 @@
-// A run with an evaluator: what is left to it, what becomes of what it finds, and that nobody waits
-// for one that is not there.
+// A run with a ready evaluator: which checkpoints it gets, what its results decide, and how long
+// the run waits for it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/crc32c.h"
-#include "common/base/version.h"
 #include "common/run/evaluations.h"
 #include "tests/common/base/file_content.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/common/metrics/sample_value.h"
-#include "tests/coordinator/scripted_evaluator.h"
+#include "tests/coordinator/training/training_evaluator_fixture.h"
 
 namespace shoal {
 namespace {
@@ -31,389 +28,186 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-TEST(TrainingEvaluatorTest, EachCheckpointIsEvaluatedAndWorkersEvaluateNothing) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedEvaluator evaluator(&cluster);
-  EXPECT_TRUE(evaluator.welcomed);
-  evaluator.GetReady();
-  EXPECT_THAT(evaluator.orders, IsEmpty()) << "there is no checkpoint";
-  EXPECT_EQ(StatusOfEvaluator(cluster).state(), "up");
-  ScriptedWorker& worker = cluster.Join(0);
+TEST_F(TrainingEvaluatorTest, EachCheckpointIsEvaluatedAndWorkersEvaluateNothing) {
+  Begin(WithTestSet());
+  EXPECT_TRUE(evaluator_->welcomed);
+  EXPECT_THAT(evaluator_->orders, IsEmpty()) << "there is no checkpoint";
+  EXPECT_EQ(StatusOfEvaluator(*cluster_).state(), "up");
   double loss = 3;
-  while (!worker.job_done || evaluator.order.evaluation() != 0) {
-    if (!worker.leases.empty()) cluster.FinishStep(worker);
-    evaluator.Take();
-    if (evaluator.order.evaluation() == 0) continue;
-    EXPECT_THAT(evaluator.Read(), SizeIs(16));
-    evaluator.SendProgress(3);
-    EXPECT_THAT(StatusOfEvaluator(cluster).detail(), HasSubstr("3 of 4 "));
-    evaluator.Finish(loss -= 0.25);
+  while (!worker_->job_done || evaluator_->order.evaluation() != 0) {
+    if (!worker_->leases.empty()) cluster_->FinishStep(*worker_);
+    evaluator_->Take();
+    if (evaluator_->order.evaluation() == 0) continue;
+    EXPECT_THAT(evaluator_->Read(), SizeIs(16));
+    evaluator_->SendProgress(3);
+    EXPECT_THAT(StatusOfEvaluator(*cluster_).detail(), HasSubstr("3 of 4 "));
+    evaluator_->Finish(loss -= 0.25);
   }
-  cluster.Disconnect(worker);
-  evaluator.Take();
-  EXPECT_THAT(worker.evaluations, IsEmpty());
-  EXPECT_EQ(SampleValue(*cluster.run, "shoal_evaluation_batches_total"), 0);
-  EXPECT_THAT(evaluator.orders, Contains(kEpochSteps));
-  EXPECT_THAT(evaluator.orders, Contains(2 * kEpochSteps));
-  EXPECT_THAT(evaluator.orders, SizeIs(Gt(3u)));
-  EXPECT_TRUE(evaluator.job_done);
-  evaluator.Die();
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
+  cluster_->Disconnect(*worker_);
+  evaluator_->Take();
+  EXPECT_THAT(worker_->evaluations, IsEmpty());
+  EXPECT_EQ(SampleValue(*cluster_->run, "shoal_evaluation_batches_total"), 0);
+  EXPECT_THAT(evaluator_->orders, Contains(kEpochSteps));
+  EXPECT_THAT(evaluator_->orders, Contains(2 * kEpochSteps));
+  EXPECT_THAT(evaluator_->orders, SizeIs(Gt(3u)));
+  EXPECT_TRUE(evaluator_->job_done);
+  evaluator_->Die();
+  ASSERT_TRUE(cluster_->over.has_value());
+  EXPECT_TRUE(cluster_->over->ok()) << *cluster_->over;
 
   // What it found is in both files, under the checkpoint that it is of.
-  EXPECT_EQ(EvaluatedSteps(cluster), evaluator.orders);
-  for (const CheckpointResult& line : Lines(cluster)) {
+  EXPECT_EQ(EvaluatedSteps(*cluster_), evaluator_->orders);
+  for (const CheckpointResult& line : Lines(*cluster_)) {
     EXPECT_EQ(line.examples, kTestExamples);
     EXPECT_THAT(line.metrics, SizeIs(1));
     EXPECT_EQ(line.metrics[0].second, 0.25);
     if (line.step % kEpochSteps != 0) continue;
-    EXPECT_EQ(TestLosses(cluster).at(line.epoch), line.loss);
+    EXPECT_EQ(TestLosses(*cluster_).at(line.epoch), line.loss);
   }
-  const proto::StatusReply status = cluster.run->Status();
+  const proto::StatusReply status = cluster_->run->Status();
   ASSERT_EQ(status.best_size(), 1);
   EXPECT_EQ(status.best(0).figure(), "val_loss");
   EXPECT_EQ(status.best(0).value(), loss);
   EXPECT_EQ(ScriptedEvaluator::Step(std::filesystem::path(status.best(0).directory()).filename()),
-            evaluator.orders.back());
+            evaluator_->orders.back());
 }
 
-// It has outlived a coordinator whose job had another loss, or another test set.
-TEST(TrainingEvaluatorTest, AnEvaluatorOfAnotherJobIsRejectedAndCounted) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedEvaluator evaluator(&cluster);
-  const uint32_t right = std::exchange(evaluator.job_fingerprint, 0x12345678);
-  evaluator.GetReady();
-  EXPECT_TRUE(evaluator.of_another_job);
-  EXPECT_FALSE(evaluator.final) << "it is of use again, once it is started anew";
-  EXPECT_THAT(evaluator.rejected, AllOf(HasSubstr("12345678"), HasSubstr(ChecksumText(right))));
-  EXPECT_EQ(StatusOfEvaluator(cluster).state(), "lost");
-  EXPECT_EQ(SampleValue(*cluster.run, "shoal_rejected_jobs_total", {"evaluator"}), 1);
-  EXPECT_EQ(SampleValue(*cluster.run, "shoal_rejected_jobs_total", {"worker"}), 0);
-  FinishEpoch(&cluster, cluster.Join(0));
-  EXPECT_THAT(evaluator.orders, IsEmpty());
-  ScriptedEvaluator again(&cluster, /*incarnation=*/2);
-  again.GetReady();
-  EXPECT_THAT(again.orders, Not(IsEmpty()));
+TEST_F(TrainingEvaluatorTest, TrainingDoesNotWaitWhereNothingIsDecided) {
+  Begin(WithTestSet());
+  FinishEpoch(&*cluster_, *worker_);
+  FinishEpoch(&*cluster_, *worker_);
+  EXPECT_TRUE(worker_->job_done) << "though nothing has been evaluated";
+  evaluator_->Take();
+  EXPECT_THAT(evaluator_->orders, Not(IsEmpty()));
 }
 
-TEST(TrainingEvaluatorTest, WithoutOneWorkersEvaluateAsEver) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  EXPECT_THAT(worker.evaluations, Not(IsEmpty()));
-  EXPECT_FALSE(std::filesystem::exists(cluster.run_dir() + "/evaluations.csv"));
-  EXPECT_EQ(StatusOfEvaluator(cluster).type(), "");
-}
-
-// Opening its data takes as long as it takes.
-TEST(TrainingEvaluatorTest, OneThatIsNotReadyIsNotWaitedFor) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  ScriptedEvaluator evaluator(&cluster);
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  EXPECT_THAT(worker.evaluations, Not(IsEmpty()));
-}
-
-TEST(TrainingEvaluatorTest, TrainingDoesNotWaitWhereNothingIsDecided) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  FinishEpoch(&cluster, worker);
-  EXPECT_TRUE(worker.job_done) << "though nothing has been evaluated";
-  evaluator.Take();
-  EXPECT_THAT(evaluator.orders, Not(IsEmpty()));
-}
-
-TEST(TrainingEvaluatorTest, WhereTheResultDecidesTrainingWaitsForIt) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
+TEST_F(TrainingEvaluatorTest, WhereTheResultDecidesTrainingWaitsForIt) {
+  Begin(WithEarlyStopping());
   const std::vector<double> losses = {3, 2, 2.5, 2.6};
   for (size_t epoch = 0; epoch < losses.size(); ++epoch) {
-    FinishEpoch(&cluster, worker);
-    evaluator.Take();
-    EXPECT_THAT(worker.leases, IsEmpty());
-    EXPECT_THAT(worker.evaluations, IsEmpty());
-    cluster.Advance(seconds(30));
-    EXPECT_THAT(worker.leases, IsEmpty());
-    const proto::StatusReply status = cluster.run->Status();
+    FinishEpoch(&*cluster_, *worker_);
+    evaluator_->Take();
+    EXPECT_THAT(worker_->leases, IsEmpty());
+    EXPECT_THAT(worker_->evaluations, IsEmpty());
+    cluster_->Advance(seconds(30));
+    EXPECT_THAT(worker_->leases, IsEmpty());
+    const proto::StatusReply status = cluster_->run->Status();
     EXPECT_THAT(status.waiting(), Contains(HasSubstr(absl::StrCat("epoch ", epoch + 1, " "))));
-    ASSERT_EQ(ScriptedEvaluator::Step(evaluator.order.checkpoint()), (epoch + 1) * kEpochSteps);
-    evaluator.Finish(losses[epoch]);
+    ASSERT_EQ(ScriptedEvaluator::Step(evaluator_->order.checkpoint()), (epoch + 1) * kEpochSteps);
+    evaluator_->Finish(losses[epoch]);
   }
-  EXPECT_TRUE(worker.job_done);
-  EXPECT_EQ(cluster.run->Status().ended_after_epoch(), 3u);
-  EXPECT_EQ(TestLosses(cluster), losses);
+  EXPECT_TRUE(worker_->job_done);
+  EXPECT_EQ(cluster_->run->Status().ended_after_epoch(), 3u);
+  EXPECT_EQ(TestLosses(*cluster_), losses);
 }
 
-TEST(TrainingEvaluatorTest, TheCheckpointThatTrainingAwaitsGoesFirst) {
+TEST_F(TrainingEvaluatorTest, TheCheckpointThatTrainingAwaitsGoesFirst) {
   ScriptedCluster::Options options = WithEarlyStopping();
   options.checkpoint = R"({"every_steps": 5, "keep": 9})";
-  ScriptedCluster cluster(options);
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  evaluator.Take();
-  EXPECT_THAT(evaluator.orders, ElementsAre(5, kEpochSteps));
-  evaluator.Finish(1);
-  EXPECT_THAT(worker.leases, Not(IsEmpty()));
-  evaluator.Finish(2);
-  EXPECT_THAT(EvaluatedSteps(cluster), ElementsAre(kEpochSteps, 5)) << "it came again";
+  Begin(options);
+  FinishEpoch(&*cluster_, *worker_);
+  evaluator_->Take();
+  EXPECT_THAT(evaluator_->orders, ElementsAre(5, kEpochSteps));
+  evaluator_->Finish(1);
+  EXPECT_THAT(worker_->leases, Not(IsEmpty()));
+  evaluator_->Finish(2);
+  EXPECT_THAT(EvaluatedSteps(*cluster_), ElementsAre(kEpochSteps, 5)) << "it came again";
 }
 
-TEST(TrainingEvaluatorTest, OneThatIsKilledIsReplacedAndNothingCountsTwice) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  auto first = std::make_unique<ScriptedEvaluator>(&cluster, 1);
-  first->GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  first->Take();
-  ASSERT_THAT(first->orders, ElementsAre(kEpochSteps));
-  first->Die();
-  EXPECT_EQ(StatusOfEvaluator(cluster).state(), "lost");
-  cluster.Advance(seconds(5));
-  EXPECT_THAT(worker.evaluations, IsEmpty()) << "it may come back";
-  ScriptedEvaluator second(&cluster, 2);
-  second.GetReady();
-  ASSERT_THAT(second.orders, ElementsAre(kEpochSteps));
-  const proto::EvaluateCheckpoint order = second.order;
-  second.Finish(3);
-  EXPECT_THAT(worker.leases, Not(IsEmpty()));
-  // Once more, by mistake.
-  second.order = order;
-  second.Finish(5);
-  EXPECT_THAT(EvaluatedSteps(cluster), ElementsAre(kEpochSteps));
-  EXPECT_THAT(TestLosses(cluster), ElementsAre(3));
-}
-
-TEST(TrainingEvaluatorTest, WorkersTakeOverFromOneThatDoesNotComeBack) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  evaluator.Die();
-  cluster.Advance(seconds(11));
-  ASSERT_THAT(worker.evaluations, Not(IsEmpty()));
-  while (!worker.evaluations.empty()) {
-    worker.Evaluate();
-    cluster.Settle();
+TEST_F(TrainingEvaluatorTest, WorkersTakeOverFromOneThatDoesNotComeBack) {
+  Begin(WithEarlyStopping());
+  FinishEpoch(&*cluster_, *worker_);
+  evaluator_->Die();
+  cluster_->Advance(seconds(11));
+  ASSERT_THAT(worker_->evaluations, Not(IsEmpty()));
+  while (!worker_->evaluations.empty()) {
+    worker_->Evaluate();
+    cluster_->Settle();
   }
-  EXPECT_THAT(worker.leases, Not(IsEmpty()));
+  EXPECT_THAT(worker_->leases, Not(IsEmpty()));
 }
 
-TEST(TrainingEvaluatorTest, OneThatLeavesIsNotWaitedFor) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  evaluator.Leave();
-  EXPECT_THAT(worker.evaluations, Not(IsEmpty()));
-  EXPECT_EQ(StatusOfEvaluator(cluster).state(), "left");
+TEST_F(TrainingEvaluatorTest, OneThatLeavesIsNotWaitedFor) {
+  Begin(WithEarlyStopping());
+  FinishEpoch(&*cluster_, *worker_);
+  evaluator_->Leave();
+  EXPECT_THAT(worker_->evaluations, Not(IsEmpty()));
+  EXPECT_EQ(StatusOfEvaluator(*cluster_).state(), "left");
 }
 
-// A checkpoint at which every evaluator dies would else hold the training up for ever.
-TEST(TrainingEvaluatorTest, ACheckpointThatCrashesEvaluatorsGoesToWorkers) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  ScriptedWorker& worker = cluster.Join(0);
-  std::vector<std::unique_ptr<ScriptedEvaluator>> evaluators;
-  for (uint64_t i = 0; i < 3; ++i) {
-    evaluators.push_back(std::make_unique<ScriptedEvaluator>(&cluster, i));
-    evaluators.back()->GetReady();
-    if (i == 0) FinishEpoch(&cluster, worker);
-    evaluators.back()->Take();
-    ASSERT_THAT(evaluators.back()->orders, ElementsAre(kEpochSteps));
-    EXPECT_THAT(worker.evaluations, IsEmpty());
-    evaluators.back()->Die();
-  }
-  EXPECT_THAT(worker.evaluations, Not(IsEmpty()));
-}
-
-TEST(TrainingEvaluatorTest, OneThatGetsNoFurtherIsLetGo) {
-  ScriptedCluster cluster(WithEarlyStopping());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  FinishEpoch(&cluster, worker);
-  evaluator.Take();
+TEST_F(TrainingEvaluatorTest, OneThatGetsNoFurtherIsLetGo) {
+  Begin(WithEarlyStopping());
+  FinishEpoch(&*cluster_, *worker_);
+  evaluator_->Take();
   for (uint64_t batch = 1; batch < 4; ++batch) {
-    cluster.Advance(seconds(50));
-    evaluator.SendProgress(batch);
+    cluster_->Advance(seconds(50));
+    evaluator_->SendProgress(batch);
   }
-  EXPECT_THAT(evaluator.rejected, IsEmpty());
-  cluster.Advance(seconds(61));
-  evaluator.Take();
-  EXPECT_THAT(evaluator.rejected, AllOf(HasSubstr("3 of 4 "), HasSubstr(" 60 s")));
-  EXPECT_FALSE(evaluator.final);
+  EXPECT_THAT(evaluator_->rejected, IsEmpty());
+  cluster_->Advance(seconds(61));
+  evaluator_->Take();
+  EXPECT_THAT(evaluator_->rejected, AllOf(HasSubstr("3 of 4 "), HasSubstr(" 60 s")));
+  EXPECT_FALSE(evaluator_->final);
 }
 
-TEST(TrainingEvaluatorTest, EvaluatedAndBestCheckpointsStayOnDisk) {
+TEST_F(TrainingEvaluatorTest, EvaluatedAndBestCheckpointsStayOnDisk) {
   ScriptedCluster::Options options = WithTestSet();
   options.checkpoint = R"({"every_steps": 2, "keep": 2})";
   options.epochs = 20;
-  ScriptedCluster cluster(options);
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  while (evaluator.orders.empty()) {
-    cluster.FinishStep(worker);
-    evaluator.Take();
+  Begin(options);
+  while (evaluator_->orders.empty()) {
+    cluster_->FinishStep(*worker_);
+    evaluator_->Take();
   }
-  const uint64_t first = evaluator.orders[0];
-  for (int i = 0; i < 20; ++i) cluster.FinishStep(worker);
-  EXPECT_THAT(cluster.StoredSteps(), Contains(first));
-  EXPECT_THAT(cluster.StoredSteps(), SizeIs(3));
-  evaluator.Finish(1);
-  evaluator.Take();
-  ASSERT_THAT(evaluator.orders, SizeIs(2));
-  EXPECT_GT(evaluator.orders[1], first + 10) << "the newest";
-  evaluator.Finish(2);
-  for (int i = 0; i < 20; ++i) cluster.FinishStep(worker);
-  EXPECT_THAT(cluster.StoredSteps(), Contains(first)) << "it is the best";
-  EXPECT_THAT(cluster.StoredSteps(), Not(Contains(evaluator.orders[1])));
+  const uint64_t first = evaluator_->orders[0];
+  for (int i = 0; i < 20; ++i) cluster_->FinishStep(*worker_);
+  EXPECT_THAT(cluster_->StoredSteps(), Contains(first));
+  EXPECT_THAT(cluster_->StoredSteps(), SizeIs(3));
+  evaluator_->Finish(1);
+  evaluator_->Take();
+  ASSERT_THAT(evaluator_->orders, SizeIs(2));
+  EXPECT_GT(evaluator_->orders[1], first + 10) << "the newest";
+  evaluator_->Finish(2);
+  for (int i = 0; i < 20; ++i) cluster_->FinishStep(*worker_);
+  EXPECT_THAT(cluster_->StoredSteps(), Contains(first)) << "it is the best";
+  EXPECT_THAT(cluster_->StoredSteps(), Not(Contains(evaluator_->orders[1])));
 }
 
-TEST(TrainingEvaluatorTest, ACheckpointThatIsDamagedIsPassedOver) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
-  evaluator.Take();
-  EXPECT_THAT(evaluator.Read(), SizeIs(16));
+TEST_F(TrainingEvaluatorTest, ACheckpointThatIsDamagedIsPassedOver) {
+  Begin(WithTestSet());
+  for (int i = 0; i < 7; ++i) cluster_->FinishStep(*worker_);
+  evaluator_->Take();
+  EXPECT_THAT(evaluator_->Read(), SizeIs(16));
   // A bit of what is read flips.
   const std::string directory =
-      cluster.run_dir() + "/checkpoints/" + evaluator.order.checkpoint() + "/";
+      cluster_->run_dir() + "/checkpoints/" + evaluator_->order.checkpoint() + "/";
   for (const std::string& name : NamesIn(directory)) {
     if (!name.ends_with(".safetensors")) continue;
     std::string file = FileContent(directory + name);
     file.back() = static_cast<char>(file.back() ^ 1);
     WriteAll(directory + name, file);
   }
-  evaluator.Finish(1);
-  EXPECT_THAT(Lines(cluster), IsEmpty());
-  EXPECT_THAT(evaluator.orders, ElementsAre(5));
-  FinishEpoch(&cluster, worker);
-  evaluator.Take();
-  EXPECT_THAT(evaluator.orders, SizeIs(2));
+  evaluator_->Finish(1);
+  EXPECT_THAT(Lines(*cluster_), IsEmpty());
+  EXPECT_THAT(evaluator_->orders, ElementsAre(5));
+  FinishEpoch(&*cluster_, *worker_);
+  evaluator_->Take();
+  EXPECT_THAT(evaluator_->orders, SizeIs(2));
 }
 
-TEST(TrainingEvaluatorTest, AnUnreadableCheckpointIsSkipped) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedEvaluator evaluator(&cluster);
-  evaluator.GetReady();
-  ScriptedWorker& worker = cluster.Join(0);
-  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
-  evaluator.Take();
-  ASSERT_THAT(evaluator.orders, ElementsAre(5));
+TEST_F(TrainingEvaluatorTest, AnUnreadableCheckpointIsSkipped) {
+  Begin(WithTestSet());
+  for (int i = 0; i < 7; ++i) cluster_->FinishStep(*worker_);
+  evaluator_->Take();
+  ASSERT_THAT(evaluator_->orders, ElementsAre(5));
   const std::string directory =
-      cluster.run_dir() + "/checkpoints/" + evaluator.order.checkpoint() + "/";
+      cluster_->run_dir() + "/checkpoints/" + evaluator_->order.checkpoint() + "/";
   for (const std::string& name : NamesIn(directory)) std::filesystem::remove(directory + name);
-  EXPECT_THAT(evaluator.Read(), IsEmpty());
-  EXPECT_THAT(evaluator.Read(), IsEmpty()) << "it is not at hand any more";
-  FinishEpoch(&cluster, worker);
-  evaluator.Take();
-  EXPECT_THAT(evaluator.orders, SizeIs(2));
-}
-
-TEST(TrainingEvaluatorTest, ASecondOneIsNotLetIn) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedEvaluator first(&cluster, 1);
-  first.GetReady();
-  ScriptedEvaluator second(&cluster, 2);
-  EXPECT_FALSE(second.welcomed);
-  EXPECT_THAT(second.rejected, HasSubstr("far, pid 7"));
-  EXPECT_FALSE(second.final);
-  first.Die();
-  ScriptedEvaluator third(&cluster, 2);
-  EXPECT_TRUE(third.welcomed);
-}
-
-TEST(TrainingEvaluatorTest, AnEvaluatorUnfitForTheJobIsToldSo) {
-  {
-    ScriptedCluster cluster(WithTestSet());
-    cluster.Join(0);
-    ScriptedEvaluator evaluator(&cluster);
-    evaluator.GetReady(49);
-    EXPECT_THAT(evaluator.rejected, AllOf(HasSubstr(" 49 test "), HasSubstr("worker 0 ")));
-    EXPECT_TRUE(evaluator.final);
-  }
-  {
-    ScriptedCluster cluster(WithTestSet());
-    ScriptedEvaluator evaluator(&cluster);
-    evaluator.GetReady(49);
-    EXPECT_THAT(evaluator.rejected, IsEmpty()) << "nobody knows better";
-    ScriptedWorker& worker = cluster.Join(0);
-    for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
-    evaluator.Take();
-    EXPECT_THAT(evaluator.rejected, HasSubstr(" with 50"));
-    EXPECT_TRUE(evaluator.final);
-  }
-}
-
-// Promise 7.
-TEST(TrainingEvaluatorTest, NonsenseIsRejectedAndHarmsNobody) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedWorker& worker = cluster.Join(0);
-  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
-  uint64_t incarnation = 0;
-  const auto ready = [&] {
-    auto evaluator = std::make_unique<ScriptedEvaluator>(&cluster, ++incarnation);
-    evaluator->GetReady();
-    return evaluator;
-  };
-  const auto twice = ready();
-  proto::EvaluatorReport hello;
-  hello.mutable_hello()->set_version(kVersion);
-  twice->Send(hello);
-  EXPECT_THAT(twice->rejected, HasSubstr("hello twice"));
-  const auto few = ready();
-  ASSERT_THAT(few->orders, ElementsAre(5));
-  few->Finish(1, /*examples=*/3);
-  EXPECT_THAT(few->rejected, HasSubstr(" 3 examples"));
-  EXPECT_TRUE(few->final);
-  const auto greedy = ready();
-  ASSERT_THAT(greedy->orders, ElementsAre(5));
-  EXPECT_THAT(greedy->Read("dense/kernel", 1u << 31), IsEmpty());
-  EXPECT_THAT(greedy->rejected, HasSubstr("2147483648 bytes"));
-  EXPECT_THAT(Lines(cluster), IsEmpty());
-  EXPECT_THAT(worker.leases, Not(IsEmpty()));
-}
-
-TEST(TrainingEvaluatorTest, AFailedRequestSaysNothingOfACheckpoint) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedWorker& worker = cluster.Join(0);
-  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
-  ScriptedEvaluator astray(&cluster, 1);
-  astray.GetReady();
-  ASSERT_THAT(astray.orders, ElementsAre(5));
-  EXPECT_THAT(astray.Read("no/such", 4), IsEmpty());
-  EXPECT_THAT(astray.rejected, HasSubstr("no/such"));
-  EXPECT_TRUE(astray.final);
-  ScriptedEvaluator beyond(&cluster, 2);
-  beyond.GetReady();
-  ASSERT_THAT(beyond.orders, ElementsAre(5));
-  EXPECT_THAT(beyond.Read("dense/kernel", 1 << 20), IsEmpty());
-  EXPECT_THAT(beyond.rejected, HasSubstr("dense/kernel"));
-}
-
-TEST(TrainingEvaluatorTest, MoreBatchesThanTheTestSetHasAreNoHeadway) {
-  ScriptedCluster cluster(WithTestSet());
-  ScriptedWorker& worker = cluster.Join(0);
-  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
-  ScriptedEvaluator endless(&cluster);
-  endless.GetReady();
-  ASSERT_THAT(endless.orders, ElementsAre(5));
-  endless.SendProgress(4);
-  EXPECT_THAT(endless.rejected, IsEmpty());
-  endless.SendProgress(5);
-  EXPECT_THAT(endless.rejected, HasSubstr("5 of 4 "));
+  EXPECT_THAT(evaluator_->Read(), IsEmpty());
+  EXPECT_THAT(evaluator_->Read(), IsEmpty()) << "it is not at hand any more";
+  FinishEpoch(&*cluster_, *worker_);
+  evaluator_->Take();
+  EXPECT_THAT(evaluator_->orders, SizeIs(2));
 }
 
 }  // namespace
