@@ -10,11 +10,11 @@
 #include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
 #include "common/rpc/scope.h"
-#include "ps/holder.h"
-#include "ps/row_fetch.h"
+#include "ps/loading/row_fetch.h"
+#include "ps/loading/variable_loading.h"
+#include "ps/services/holder.h"
 #include "ps/services/ps_state.h"
-#include "ps/services/stream_service.h"
-#include "ps/variable_loading.h"
+#include "ps/streams/stream_service.h"
 
 namespace shoal {
 

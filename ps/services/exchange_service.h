@@ -8,8 +8,8 @@
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"
 #include "ps/services/ps_state.h"
-#include "ps/services/stream_service.h"
 #include "ps/store/variable_store.h"
+#include "ps/streams/stream_service.h"
 
 namespace shoal {
 

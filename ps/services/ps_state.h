@@ -6,10 +6,10 @@
 
 #include "common/files/file_system.h"
 #include "common/rpc/event_loop.h"
-#include "ps/cuts.h"
-#include "ps/push_plan.h"
-#include "ps/server_stats.h"
-#include "ps/variable_loading.h"
+#include "ps/cuts/cuts.h"
+#include "ps/loading/variable_loading.h"
+#include "ps/services/push_plan.h"
+#include "ps/streams/server_stats.h"
 
 namespace shoal {
 

@@ -1,4 +1,4 @@
-#include "ps/push_plan.h"
+#include "ps/services/push_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/job/job_strategy.h"

@@ -1,4 +1,4 @@
-#include "ps/variable_loading.h"
+#include "ps/loading/variable_loading.h"
 
 #include <new>
 #include <utility>

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/windowed_fetch.h"
-#include "ps/session.h"
 #include "ps/store/variable_store.h"
+#include "ps/streams/session.h"
 
 namespace shoal {
 

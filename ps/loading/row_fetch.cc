@@ -1,4 +1,4 @@
-#include "ps/row_fetch.h"
+#include "ps/loading/row_fetch.h"
 
 #include <algorithm>
 #include <cstring>

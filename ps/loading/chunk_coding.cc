@@ -1,4 +1,4 @@
-#include "ps/chunk_coding.h"
+#include "ps/loading/chunk_coding.h"
 
 #include <span>
 #include <utility>

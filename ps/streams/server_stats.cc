@@ -1,4 +1,4 @@
-#include "ps/server_stats.h"
+#include "ps/streams/server_stats.h"
 
 #include "absl/strings/str_cat.h"
 

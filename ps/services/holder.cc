@@ -1,4 +1,4 @@
-#include "ps/holder.h"
+#include "ps/services/holder.h"
 
 #include "common/base/text/printable.h"
 #include "common/run/run_paths.h"

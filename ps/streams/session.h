@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/network.h"
-#include "ps/server_stats.h"
+#include "ps/streams/server_stats.h"
 
 namespace shoal {
 

@@ -10,8 +10,8 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/cut_directory.h"
 #include "common/rpc/scope.h"
-#include "ps/cut_writer.h"
-#include "ps/session.h"
+#include "ps/cuts/cut_writer.h"
+#include "ps/streams/session.h"
 
 namespace shoal {
 

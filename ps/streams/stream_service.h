@@ -8,7 +8,7 @@
 #include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
 #include "common/rpc/network.h"
-#include "ps/session.h"
+#include "ps/streams/session.h"
 
 namespace shoal {
 

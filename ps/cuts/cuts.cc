@@ -1,4 +1,4 @@
-#include "ps/cuts.h"
+#include "ps/cuts/cuts.h"
 
 #include <utility>
 

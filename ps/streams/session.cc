@@ -1,4 +1,4 @@
-#include "ps/session.h"
+#include "ps/streams/session.h"
 
 #include "common/log/logging.h"
 

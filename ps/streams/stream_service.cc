@@ -1,4 +1,4 @@
-#include "ps/services/stream_service.h"
+#include "ps/streams/stream_service.h"
 
 #include <utility>
 

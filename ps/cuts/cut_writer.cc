@@ -1,4 +1,4 @@
-#include "ps/cut_writer.h"
+#include "ps/cuts/cut_writer.h"
 
 #include <utility>
 

@@ -8,7 +8,7 @@
 #include "common/files/file_system.h"
 #include "common/job/job.h"
 #include "common/memory/memory_limit.h"
-#include "ps/chunk_coding.h"
+#include "ps/loading/chunk_coding.h"
 #include "ps/store/variable_store.h"
 
 namespace shoal {
