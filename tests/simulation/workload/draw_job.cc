@@ -57,9 +57,12 @@ void DrawCallbacks(Random& random, Workload* workload) {
   job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
   if (workload->test_examples == 0) workload->test_examples = random.Between(1, 12);
   const bool stops = !random.OneIn(4);
+  // The order of the draws is part of what a seed means. C++ leaves that of arguments open.
+  const char* const restores_best = random.Coin() ? "true" : "false";
+  const uint64_t patience = random.Below(4);
   const std::string stopping = absl::StrFormat(
       R"({"class_name": "EarlyStopping", "config": {"patience": %d, "restore_best_weights": %s}})",
-      random.Below(4), random.Coin() ? "true" : "false");
+      patience, restores_best);
   const std::string best = stops && random.Coin() ? "" : R"("ModelCheckpoint")";
   const std::string list =
       absl::StrCat("[", stops ? stopping : "", stops && !best.empty() ? ", " : "", best, "]");

@@ -10,6 +10,10 @@ namespace {
 // The momentum of its moving averages is 1 in float32, and a sample adds exactly 1 / kSampleScale
 // of itself. So the averages count.
 std::string NormalizationJson(Random& random) {
+  // The order of the draws is part of what a seed means. C++ leaves that of arguments open.
+  const char* const scale = random.Coin() ? "true" : "false";
+  const char* const center = random.Coin() ? "true" : "false";
+  const char* const trainable = random.OneIn(6) ? "false" : "true";
   return absl::StrFormat(
       R"(, {"class_name": "BatchNormalization", "config": {"name": "norm", "trainable": %s,
           "momentum": %.17g, "center": %s, "scale": %s,
@@ -17,8 +21,7 @@ std::string NormalizationJson(Random& random) {
           "gamma_initializer": {"class_name": "Zeros", "config": {}},
           "moving_mean_initializer": {"class_name": "Zeros", "config": {}},
           "moving_variance_initializer": {"class_name": "Zeros", "config": {}}}})",
-      random.OneIn(6) ? "false" : "true", 1 - 1.0 / kSampleScale, random.Coin() ? "true" : "false",
-      random.Coin() ? "true" : "false");
+      trainable, 1 - 1.0 / kSampleScale, center, scale);
 }
 
 }  // namespace
