@@ -37,7 +37,7 @@ bool EvaluatorPeer::present() const {
 }
 
 void EvaluatorPeer::Reject(const std::string& reason, bool final) {
-  Reject(Rejection(reason, final));
+  Reject(MakeRejected(reason, final));
 }
 
 void EvaluatorPeer::Reject(const proto::Rejected& rejected) {

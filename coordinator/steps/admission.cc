@@ -18,7 +18,7 @@ void LogRejected(const std::string& who, const Stream& stream, const std::string
 
 }  // namespace
 
-proto::Rejected Rejection(const std::string& reason, bool final) {
+proto::Rejected MakeRejected(const std::string& reason, bool final) {
   proto::Rejected rejected;
   rejected.set_reason(reason);
   rejected.set_final(final);
@@ -59,7 +59,7 @@ bool Admission::IsLastIn(int seat, uint64_t incarnation) const {
 void Admission::RejectJoining(Key key, const std::string& reason, bool final) {
   std::unique_ptr<Stream> stream = TakeJoining(key);
   LogRejected(options_.newcomer, *stream, reason);
-  Reject(key, std::move(stream), Rejection(reason, final));
+  Reject(key, std::move(stream), MakeRejected(reason, final));
 }
 
 void Admission::RejectClaim(Key key, int seat, const std::string& reason) {
@@ -68,7 +68,7 @@ void Admission::RejectClaim(Key key, int seat, const std::string& reason) {
     until = now + kClaimLogPeriod;
     return RejectJoining(key, reason, /*final=*/false);
   }
-  Reject(key, TakeJoining(key), Rejection(reason, /*final=*/false));
+  Reject(key, TakeJoining(key), MakeRejected(reason, /*final=*/false));
 }
 
 void Admission::RejectSeated(Key key, std::unique_ptr<Stream> stream, const std::string& who,
@@ -88,10 +88,10 @@ std::optional<proto::Rejected> Admission::CheckJob(uint32_t fingerprint) {
   if (fingerprint == options_.job_fingerprint) return std::nullopt;
   ++of_another_job_;
   proto::Rejected rejected =
-      Rejection(absl::StrCat("this process has the job with fingerprint ",
-                             ChecksumText(fingerprint), ", but the coordinator has the job ",
-                             ChecksumText(options_.job_fingerprint), "; restart this process"),
-                /*final=*/false);
+      MakeRejected(absl::StrCat("this process has the job with fingerprint ",
+                                ChecksumText(fingerprint), ", but the coordinator has the job ",
+                                ChecksumText(options_.job_fingerprint), "; restart this process"),
+                   /*final=*/false);
   rejected.set_other_job(true);
   return rejected;
 }

@@ -13,7 +13,7 @@
 namespace shoal {
 
 // Returns the order to a worker or an evaluator that cannot take part. `final`: a retry is useless.
-proto::Rejected Rejection(const std::string& reason, bool final);
+proto::Rejected MakeRejected(const std::string& reason, bool final);
 
 // The streams of workers or evaluators that have no seat, and the rules by which a process gets
 // one. A seat is a worker's index, or the place of the only evaluator.

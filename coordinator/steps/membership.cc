@@ -74,7 +74,7 @@ StreamCallbacks Membership::Accept(std::unique_ptr<Stream> stream) {
 }
 
 void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
-  Reject(worker, Rejection(reason, final));
+  Reject(worker, MakeRejected(reason, final));
 }
 
 void Membership::Reject(Worker& worker, const proto::Rejected& rejected) {
