@@ -173,7 +173,8 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_ps_timeline", "ps", MetricKind::kGauge,
      "Number of the timeline that the ps is in; 0 while it is empty."},
     {"shoal_ps_coordinator_silence_seconds", "ps", MetricKind::kGauge,
-     "Time since the last command of a coordinator, which probes once a second."},
+     "Time since the last command of the coordinator that the ps follows. It probes once a "
+     "second."},
     {"shoal_ps_chunks", "ps", MetricKind::kGauge, "Chunks that the ps holds; 0 while it is empty."},
     {"shoal_ps_loads_total", "ps", MetricKind::kCounter, "Loads that opened a timeline."},
     {"shoal_ps_updates_total", "ps", MetricKind::kCounter,

@@ -25,7 +25,7 @@ ControlService::ControlService(Options options, PsState* state)
     : StreamService(state->loop),
       options_(std::move(options)),
       state_(state),
-      last_command_(state->loop->Now()) {
+      start_(state->loop->Now()) {
   watch_.Set(kWatchPeriod, [this] { WatchCoordinator(); });
 }
 
@@ -70,7 +70,6 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
         "the ControlRequest has no term, or its kind is unknown: the peer runs another version"));
   }
   if (term < state_->promised_term) {  // rule 1
-    last_command_ = state_->loop->Now();
     proto::ControlReply reply;
     reply.mutable_term_rejected()->set_promised_term(state_->promised_term);
     *reply.mutable_term_rejected()->mutable_claimant() = holder_.claimant();
@@ -85,8 +84,7 @@ void ControlService::OnMessage(const SessionPtr& session, const Message& message
                      kMaxTermNumber, "; if a coordinator does have this term, restart this ps")));
   }
   if (RejectForHolder(session, request) || AnswerStranger(session, request)) return;
-  last_command_ = state_->loop->Now();
-  if (term == state_->promised_term) holder_.RecordCommand(last_command_);
+  if (term == state_->promised_term) holder_.RecordCommand(state_->loop->Now());
   OnCommand(session, request);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,9 +45,8 @@ class ControlService : public StreamService {
   // See ParameterServer::Leave and CheckReady.
   void Leave(Time grace);
   absl::Status CheckReady() const;
-  // The time since the last command of a coordinator, or the start. Commands that the holder
-  // rejects do not count.
-  Time silence() const { return state_->loop->Now() - last_command_; }
+  // The time since the last command under the promised term, or the start. No other command counts.
+  Time silence() const { return state_->loop->Now() - std::max(start_, holder_.last_command()); }
 
  private:
   // A Load that is read off the loop, or row by row from the coordinator. The ps is empty until it
@@ -104,7 +104,7 @@ class ControlService : public StreamService {
   bool reading_load_ = false;  // off the loop; loading_ may be a newer one
   bool stopped_ = false;
   bool leaving_ = false;
-  Time last_command_;                     // from a coordinator, or the start
+  const Time start_;
   Timer grace_{state_->loop};             // until it leaves in any case
   Timer coordinator_wait_{state_->loop};  // end of the wait for a coordinator, for a ps that leaves
   Timer watch_{state_->loop};

@@ -145,7 +145,16 @@ TEST_F(ControlServiceTest, SilenceCountsFromTheLastCommand) {
   loop_->Advance(std::chrono::seconds(2));
   EXPECT_EQ(silence(), 2);
   Ask(control, Claim(kTerm - 1));
-  EXPECT_EQ(silence(), 0) << "a lower term comes from a coordinator, too";
+  EXPECT_EQ(silence(), 2) << "a lower term is of a former coordinator";
+  LoadJob(control, kTerm);
+  EXPECT_EQ(silence(), 0);
+  loop_->Advance(std::chrono::seconds(2));
+  proto::ControlRequest other_job = Claim(kTerm + 9);
+  other_job.mutable_claim()->set_job_fingerprint(job_.Fingerprint() + 1);
+  Ask(control, other_job);
+  EXPECT_EQ(silence(), 2) << "a claim for another job promises nothing";
+  Ask(control, Claim(kTerm + 9));
+  EXPECT_EQ(silence(), 0) << "a successor";
 }
 
 TEST_F(ControlServiceTest, StopIsAnsweredAndReportedOnce) {
