@@ -150,7 +150,7 @@ std::string StatusToJson(const proto::StatusReply& status) {
   if (!object.is_object()) return "{}\n";
   MakeNumbersOfTexts(*status.GetDescriptor(), &object);
   object["job_fingerprint"] = ChecksumText(status.job_fingerprint());
-  return object.dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return object.dump(1) + "\n";
 }
 
 }  // namespace shoal
