@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// The newest result of an operation that is retried, such as a read, such as a read. Its owner logs
+// The newest result of an operation that is retried, such as a read. Its owner logs
 // a failure only when it changes. Otherwise a disk that stays broken would fill the log. Not
 // thread-safe.
 class LastResult {
