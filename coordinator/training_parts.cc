@@ -182,8 +182,9 @@ void TrainingRun::MakeCheckpoints() {
         // Reads the checkpoints in use first: a checkpoint becomes one of the best before it stops
         // being in use.
         std::set<std::string> pinned = in_use->Get();
-        SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
-        pinned.merge(DirectoriesOf(verdict));
+        SHOAL_ASSIGN_OR_RETURN(std::set<std::string> best,
+                               ReadBestDirectories(callbacks, paths, files));
+        pinned.merge(best);
         return pinned;
       },
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),

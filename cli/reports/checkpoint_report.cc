@@ -64,6 +64,7 @@ absl::StatusOr<std::map<std::string, std::set<std::string>>> BestFigures(const s
   std::map<std::string, std::set<std::string>> figures;
   if (run.empty()) return figures;
   SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, VerdictOf(RunPaths{run}));
+  SHOAL_RETURN_IF_ERROR(verdict.unread_evaluations);
   for (const RunVerdict::Best& best : verdict.best) {
     if (!best.checkpoint.has_value()) continue;
     figures[best.checkpoint->directory].insert(best.figure);

@@ -74,6 +74,12 @@ absl::Status AsDataLoss(const absl::Status& status) {
   return status.ok() ? status : absl::DataLossError(status.message());
 }
 
+// Whether the newest checkpoint alone tells if the run has ended. Without a test set, there is no
+// evaluation, and so no last verdict.
+bool IsDecidedByManifest(const std::vector<Callback>& callbacks, const Manifest& newest) {
+  return callbacks.empty() || (newest.finished() && newest.test_examples == 0);
+}
+
 absl::Status NoCheckpoint(const RunPaths& run) {
   return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", run.checkpoints()));
 }
@@ -124,7 +130,7 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files) {
   const absl::StatusOr<Evaluations> read = ReadEvaluations(run.evaluations(), files);
-  // Unreadable evaluations affect only the choice of the best among them.
+  // Unreadable evaluations affect only the choice of the best among them, not that of callbacks.
   const Evaluations evaluations = read.ok() ? *read : Evaluations();
   if (callbacks.empty() && evaluations.results.empty()) {
     SHOAL_RETURN_IF_ERROR(AsDataLoss(read.ok() ? read->damage : read.status()));
@@ -134,14 +140,15 @@ absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks
   SHOAL_RETURN_IF_ERROR(AsDataLoss(history.ok() ? history->damage : history.status()));
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
-  return JudgeRun(callbacks, history->epochs, stored, evaluations.results);
+  RunVerdict verdict = JudgeRun(callbacks, history->epochs, stored, evaluations.results);
+  verdict.unread_evaluations = AsDataLoss(read.status());
+  return verdict;
 }
 
 std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
                                const StoredCheckpoint& newest) {
   const Manifest& manifest = newest.manifest;
-  // Without a test set, there is no evaluation.
-  if (callbacks.empty() || (manifest.finished() && manifest.test_examples == 0)) {
+  if (IsDecidedByManifest(callbacks, manifest)) {
     return manifest.finished() ? std::optional(RunEnd{newest, newest}) : std::nullopt;
   }
   if (!IsAtEpochEnd(manifest) || !verdict.evaluated.contains(manifest.epoch)) return std::nullopt;
@@ -158,10 +165,15 @@ std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const Run
   return end;
 }
 
-std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const RunPaths& run,
-                                   const StoredCheckpoint& newest, FileSystem* files) {
+absl::StatusOr<std::optional<RunEnd>> ReadEndOfRun(const std::vector<Callback>& callbacks,
+                                                   const RunPaths& run,
+                                                   const StoredCheckpoint& newest,
+                                                   FileSystem* files) {
   const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(callbacks, run, files);
-  return verdict.ok() ? EndOfRun(callbacks, *verdict, newest) : std::nullopt;
+  const Manifest& manifest = newest.manifest;
+  if (!verdict.ok() && IsAtEpochEnd(manifest) && !IsDecidedByManifest(callbacks, manifest))
+    return verdict.status();
+  return EndOfRun(callbacks, verdict.value_or(RunVerdict()), newest);
 }
 
 std::set<std::string> DirectoriesOf(const RunVerdict& verdict) {
@@ -170,6 +182,13 @@ std::set<std::string> DirectoriesOf(const RunVerdict& verdict) {
     if (best.checkpoint.has_value()) directories.insert(best.checkpoint->directory);
   }
   return directories;
+}
+
+absl::StatusOr<std::set<std::string>> ReadBestDirectories(const std::vector<Callback>& callbacks,
+                                                          const RunPaths& run, FileSystem* files) {
+  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, run, files));
+  SHOAL_RETURN_IF_ERROR(verdict.unread_evaluations);
+  return DirectoriesOf(verdict);
 }
 
 std::string DescribeBest(const RunVerdict::Best& best) {
@@ -196,6 +215,10 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
     if (std::find(lines.begin(), lines.end(), line) == lines.end())
       lines.push_back(std::move(line));
   }
+  if (!verdict.unread_evaluations.ok()) {
+    lines.push_back(absl::StrCat("the evaluator's best checkpoint is unknown: ",
+                                 std::string(verdict.unread_evaluations.message())));
+  }
   return lines;
 }
 
@@ -213,7 +236,8 @@ void FillVerdict(const RunVerdict& verdict, proto::StatusReply* status) {
 absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
                                           FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(newest, files));
-  const std::optional<RunEnd> end = ReadEndOfRun(job.callbacks, run, newest, files);
+  SHOAL_ASSIGN_OR_RETURN(const std::optional<RunEnd> end,
+                         ReadEndOfRun(job.callbacks, run, newest, files));
   return end.has_value() ? end->result : newest;
 }
 
@@ -231,6 +255,7 @@ absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files) 
   if (stored.empty()) return NoCheckpoint(run);
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(stored.front(), files));
   SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(job.callbacks, run, files));
+  SHOAL_RETURN_IF_ERROR(verdict.unread_evaluations);
   if (job.callbacks.empty() && verdict.best.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "the job of ", run.directory,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/callback/callback.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -41,6 +42,9 @@ struct RunVerdict {
   // Epochs with results on the test set. A checkpoint at the end of such an epoch has the evaluated
   // values.
   std::set<uint64_t> evaluated;
+
+  // Not OK: evaluations.csv cannot be read, so the best of an evaluator is unknown. Names the file.
+  absl::Status unread_evaluations;
 };
 
 // RunVerdict::Best::callback for the best checkpoint of an evaluator.
@@ -54,7 +58,8 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
                     const std::vector<StoredCheckpoint>& stored,
                     const std::vector<CheckpointResult>& evaluated = {});
 
-// The same for the files of a run. Returns an error if history or checkpoints cannot be read.
+// The same for the files of a run. Returns an error if history or checkpoints cannot be read, or,
+// without callbacks, the evaluations. With callbacks, see RunVerdict::unread_evaluations.
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files);
 
@@ -68,15 +73,21 @@ struct RunEnd {
 // last epoch by early stopping.
 std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
                                const StoredCheckpoint& newest);
-// The same for the files of a run. Also returns nullopt if its history cannot be read.
-std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const RunPaths& run,
-                                   const StoredCheckpoint& newest, FileSystem* files);
+// The same for the files of a run. Returns an error if the verdict decides, but cannot be read.
+absl::StatusOr<std::optional<RunEnd>> ReadEndOfRun(const std::vector<Callback>& callbacks,
+                                                   const RunPaths& run,
+                                                   const StoredCheckpoint& newest,
+                                                   FileSystem* files);
 
-// The directories of the best checkpoints, which are not removed.
+// The directories of the best checkpoints.
 std::set<std::string> DirectoriesOf(const RunVerdict& verdict);
+// The same for the files of a run: they are not removed. Returns an error if a best checkpoint may
+// be unknown.
+absl::StatusOr<std::set<std::string>> ReadBestDirectories(const std::vector<Callback>& callbacks,
+                                                          const RunPaths& run, FileSystem* files);
 
-// Lines for the user: the best epoch by a figure; the reason for an early end, and the directories
-// of the best checkpoints.
+// Lines for the user: the best epoch by a figure; the reason for an early end, the directories of
+// the best checkpoints, and the error that hides the evaluator's.
 std::string DescribeBest(const RunVerdict::Best& best);
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
 // Adds the verdict to a status.
@@ -90,8 +101,8 @@ absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheck
                                           FileSystem* files = RealFileSystem());
 // Returns the best epoch, which has a checkpoint. The choice is the evaluator's, else that of
 // ModelCheckpoint, else that of EarlyStopping. Returns kNotFound, with the reason, if there is no
-// evaluator and no such callback, no evaluated epoch, or no checkpoint of the best epoch. Does not
-// verify it.
+// evaluator and no such callback, no evaluated epoch, or no checkpoint of the best epoch.
+// kDataLoss: the files of the run cannot be read. Does not verify it.
 absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files = RealFileSystem());
 // The verdict by the callbacks of the run's job. Empty for a run without a checkpoint.
 absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files = RealFileSystem());

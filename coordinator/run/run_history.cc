@@ -160,9 +160,10 @@ void RunHistory::ReadVerdict() {
 }
 
 void RunHistory::TakeVerdict(const absl::StatusOr<RunVerdict>& verdict) {
-  if (last_verdict_.IsNewFailure(verdict.status())) {
-    LogWarning(absl::StrCat("cannot tell which epoch is the best: ",
-                            std::string(verdict.status().message())));
+  const absl::Status& failure = verdict.ok() ? verdict->unread_evaluations : verdict.status();
+  if (last_verdict_.IsNewFailure(failure)) {
+    LogWarning(absl::StrCat("cannot tell which epoch or checkpoint is the best: ",
+                            std::string(failure.message())));
   }
   if (verdict.ok()) verdict_ = *verdict;
 }
@@ -179,7 +180,7 @@ void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& ver
     run_again_at_ = options_.loop->Now() + kRetryDecisionAfter;
     return;
   }
-  verdict_ = *verdict;
+  TakeVerdict(verdict);
   on_verdict();
 }
 

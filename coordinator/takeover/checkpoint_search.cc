@@ -67,7 +67,15 @@ absl::Status CheckpointSearch::Search(const Options& options, const std::set<std
     if (newest.manifest.job_fingerprint != options.job_fingerprint)
       return CheckSameJob(newest, options.job_text, options.job_fingerprint,
                           options.store->files());
-    if (newest.manifest.finite()) found->end = options.end_of_run(newest);
+    if (!newest.manifest.finite()) return absl::OkStatus();
+    const absl::StatusOr<std::optional<RunEnd>> end = options.end_of_run(newest);
+    if (end.ok()) {
+      found->end = *end;
+    } else {
+      found->problems.push_back(absl::StrCat(
+          "cannot tell whether the run has ended: ", std::string(end.status().message()),
+          "; continuing from its newest checkpoint"));
+    }
     return absl::OkStatus();
   }
   if (found->problems.empty() && bad.empty()) {

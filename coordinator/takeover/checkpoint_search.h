@@ -29,7 +29,7 @@ class CheckpointSearch {
     // These three: see PsFleet::Options. Called on another thread.
     std::function<absl::Status()> may_begin_anew;
     std::function<absl::StatusOr<StoredCheckpoint>(uint64_t term)> make_first;
-    std::function<std::optional<RunEnd>(const StoredCheckpoint& newest)> end_of_run;
+    std::function<absl::StatusOr<std::optional<RunEnd>>(const StoredCheckpoint& newest)> end_of_run;
   };
   explicit CheckpointSearch(Options options);
 
@@ -44,10 +44,11 @@ class CheckpointSearch {
   struct Found {
     // Error: the run cannot begin or continue. kDataLoss: no checkpoint can be read.
     absl::Status status;
-    std::vector<std::string> problems;       // of checkpoints that were skipped, for people
+    // For people: the defects of skipped checkpoints, and why it is unknown whether the run ended.
+    std::vector<std::string> problems;
     uint64_t highest_timeline = 0;           // in the store
     std::optional<StoredCheckpoint> newest;  // to load; none: the run begins with the seed
-    std::optional<RunEnd> end;               // set if `newest` ends the run
+    std::optional<RunEnd> end;               // set if `newest` is known to end the run
   };
   // Finds the newest verified checkpoint that is not marked as bad. Without any it may make the
   // first one, under `term`. If another coordinator has led meanwhile, highest_timeline is above

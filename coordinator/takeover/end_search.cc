@@ -22,14 +22,16 @@ void EndSearch::Look(std::function<void(const RunEnd&)> done) {
        end_of_run = options_.end_of_run, unsound = known ? unsound_ : ""] {
         Found found;
         const auto stored = store->List(nullptr);
-        found.listed = stored.status();
+        found.read = stored.status();
         if (!stored.ok() || stored->empty()) return found;
         const StoredCheckpoint& newest = stored->front();
         if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite())
           return found;
         if (newest.directory == unsound) return found;
-        found.end = end_of_run(newest);
-        if (!found.end.has_value()) return found;
+        const absl::StatusOr<std::optional<RunEnd>> end = end_of_run(newest);
+        found.read = end.status();
+        if (!end.ok() || !end->has_value()) return found;
+        found.end = *end;
         found.directory = newest.directory;
         found.sound = store->Verify(newest);
         return found;
@@ -37,9 +39,9 @@ void EndSearch::Look(std::function<void(const RunEnd&)> done) {
       [this, done = std::move(done)](const Found& found) {
         looking_ = false;
         if (stopped_) return;
-        if (last_list_.IsNewFailure(found.listed)) {
+        if (last_read_.IsNewFailure(found.read)) {
           LogWarning(absl::StrCat("cannot look for the end of the run: ",
-                                  std::string(found.listed.message()), "; retrying"));
+                                  std::string(found.read.message()), "; retrying"));
         }
         if (!found.end.has_value()) return;
         if (!found.sound.ok()) return NoteUnsound(found.directory, found.sound);

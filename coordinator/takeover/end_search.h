@@ -24,21 +24,21 @@ class EndSearch {
     CheckpointStore* store = nullptr;  // used in Offload only
     uint32_t job_fingerprint = 0;
     // See PsFleet::Options. Called on another thread.
-    std::function<std::optional<RunEnd>(const StoredCheckpoint& newest)> end_of_run;
+    std::function<absl::StatusOr<std::optional<RunEnd>>(const StoredCheckpoint& newest)> end_of_run;
   };
   explicit EndSearch(Options options) : options_(std::move(options)) {}
 
   // Passes the end to `done` if the store holds it. Does nothing while a search is in progress, as
-  // a disk may be slow. A store that cannot be listed is logged, once for each reason. A checkpoint
-  // that does not verify is logged, and not read again for a while: it may be large, and one thread
-  // reads all files.
+  // a disk may be slow. A store or a file of the run that cannot be read is logged, once for each
+  // reason. A checkpoint that does not verify is logged, and not read again for a while: it may be
+  // large, and one thread reads all files.
   void Look(std::function<void(const RunEnd&)> done);
   // Drops the result of the search in progress.
   void Stop() { stopped_ = true; }
 
  private:
   struct Found {
-    absl::Status listed;  // result of listing the checkpoints
+    absl::Status read;  // result of reading the run's list of checkpoints, and its verdict
     std::optional<RunEnd> end;
     std::string directory;  // of the run's last checkpoint
     absl::Status sound;     // result of verifying it
@@ -48,7 +48,7 @@ class EndSearch {
   const Options options_;
   bool looking_ = false;
   bool stopped_ = false;
-  LastResult last_list_;
+  LastResult last_read_;
   std::string unsound_;   // the directory of the last checkpoint that did not verify
   Time look_again_at_{};  // it is not read before
   const Scope scope_{options_.loop};

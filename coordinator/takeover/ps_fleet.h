@@ -79,8 +79,8 @@ class PsFleet {
     // The timeline is over: its steps and results no longer count.
     std::function<void(const std::string& why)> on_over;
     // Returns the end of the run if `newest`, a checkpoint of this job, is the run's last one.
-    // Called on another thread.
-    std::function<std::optional<RunEnd>(const StoredCheckpoint& newest)> end_of_run;
+    // Returns an error if the run's files do not tell. Called on another thread.
+    std::function<absl::StatusOr<std::optional<RunEnd>>(const StoredCheckpoint& newest)> end_of_run;
     // Returns true if no worker trains. The job may then have ended without this coordinator: its
     // predecessor may have dismissed the workers.
     std::function<bool()> nobody_trains;

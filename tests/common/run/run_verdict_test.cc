@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/common/base/temporary_directory.h"
@@ -183,6 +184,39 @@ TEST(RunVerdictTest, AHistoryThatCannotBeReadIsAnError) {
   EXPECT_THAT(
       std::string(ReadRunVerdict({EarlyStopping(1)}, run, RealFileSystem()).status().message()),
       HasSubstr("history.csv:2"));
+}
+
+TEST(RunVerdictTest, AnEndThatTheVerdictDecidesNeedsTheHistory) {
+  const TemporaryDirectory directory;
+  const RunPaths run{directory.path()};
+  std::ofstream(run.history()) << "epoch,loss,val_loss,seconds,examples_per_second\n1,x,1,1,1\n";
+  const auto read = [&run](const std::vector<Callback>& callbacks, uint64_t cut_step) {
+    return ReadEndOfRun(callbacks, run, At(cut_step), RealFileSystem());
+  };
+  const absl::Status status = read({EarlyStopping(1)}, 200).status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(run.history()));
+  ASSERT_TRUE(read({EarlyStopping(1)}, 199).ok()) << "within an epoch no run ends";
+  EXPECT_FALSE(read({EarlyStopping(1)}, 199)->has_value());
+  ASSERT_TRUE(read({}, 200).ok()) << "without callbacks, all steps are enough";
+  EXPECT_TRUE(read({}, 200)->has_value());
+}
+
+TEST(RunVerdictTest, UnreadableEvaluationsAreNamedAndHideNoCallback) {
+  const TemporaryDirectory directory;
+  const RunPaths run{directory.path()};
+  std::ofstream(run.history()) << "epoch,loss,val_loss,seconds,examples_per_second\n1,1,1,1,1\n";
+  const std::vector<Callback> callbacks = {EarlyStopping(1)};
+  EXPECT_TRUE(ReadBestDirectories(callbacks, run, RealFileSystem()).ok());
+  std::filesystem::create_directory(run.evaluations());
+  const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(callbacks, run, RealFileSystem());
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_THAT(verdict->best, SizeIs(1));
+  EXPECT_TRUE(absl::IsDataLoss(verdict->unread_evaluations));
+  EXPECT_THAT(DescribeVerdict(*verdict),
+              ElementsAre(HasSubstr("val_loss"), HasSubstr(run.evaluations())));
+  EXPECT_FALSE(ReadBestDirectories(callbacks, run, RealFileSystem()).ok())
+      << "the evaluator's best may not be removed";
 }
 
 }  // namespace

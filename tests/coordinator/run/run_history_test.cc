@@ -157,6 +157,26 @@ TEST_F(RunHistoryTest, AFailedReadIsLoggedOnce) {
   SendLogTo({});
 }
 
+TEST_F(RunHistoryTest, UnreadableEvaluationsAreLoggedOnceAndStopNothing) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  history_->SetTestResult(0, 4, {}, 5);
+  loop_.RunUntilIdle();
+  disk_.unreadable = RunPaths{directory_.path()}.evaluations();
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  int verdicts = 0;
+  for (int i = 0; i < 3; ++i) {
+    history_->RunCallbacks(
+        0, [] { return true; }, [&] { ++verdicts; });
+    loop_.RunUntilIdle();
+  }
+  SendLogTo({});
+  EXPECT_EQ(verdicts, 3);
+  EXPECT_THAT(log, ElementsAre(HasSubstr(disk_.unreadable)));
+}
+
 TEST_F(RunHistoryTest, EpochsThatDidNotHappenGoFromTheFileAtOnce) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);

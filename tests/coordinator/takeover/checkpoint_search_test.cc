@@ -29,14 +29,17 @@ class CheckpointSearchTest : public testing::Test {
   CheckpointStore store_{directory_.path()};
   FakeLoop loop_;
   absl::Status may_begin_;
-  CheckpointSearch search_{
-      {.loop = &loop_,
-       .store = &store_,
-       .job_text = "the job",
-       .job_fingerprint = SmallManifest(0, 0).job_fingerprint,
-       .may_begin_anew = [this] { return may_begin_; },
-       .end_of_run =
-           [](const StoredCheckpoint& newest) { return EndOfRun({}, RunVerdict(), newest); }}};
+  absl::Status verdict_;
+  CheckpointSearch search_{{.loop = &loop_,
+                            .store = &store_,
+                            .job_text = "the job",
+                            .job_fingerprint = SmallManifest(0, 0).job_fingerprint,
+                            .may_begin_anew = [this] { return may_begin_; },
+                            .end_of_run = [this](const StoredCheckpoint& newest)
+                                -> absl::StatusOr<std::optional<RunEnd>> {
+                              if (!verdict_.ok()) return verdict_;
+                              return EndOfRun({}, RunVerdict(), newest);
+                            }}};
 };
 
 TEST_F(CheckpointSearchTest, AnEmptyStoreLeavesTheSeedIfTheRunMayBegin) {
@@ -74,6 +77,17 @@ TEST_F(CheckpointSearchTest, TheLastCheckpointIsTheEndOfTheRun) {
   const CheckpointSearch::Found found = Find();
   ASSERT_TRUE(found.end.has_value());
   EXPECT_EQ(found.end->last.directory, last.directory);
+}
+
+TEST_F(CheckpointSearchTest, AnEndThatIsNotKnownIsAProblemAndTheRunContinues) {
+  const StoredCheckpoint last = WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 100);
+  verdict_ = absl::DataLossError("cannot read history.csv");
+  const CheckpointSearch::Found found = Find();
+  EXPECT_TRUE(found.status.ok());
+  ASSERT_TRUE(found.newest.has_value());
+  EXPECT_EQ(found.newest->directory, last.directory);
+  EXPECT_FALSE(found.end.has_value());
+  EXPECT_THAT(found.problems, testing::ElementsAre(testing::HasSubstr("history.csv")));
 }
 
 TEST_F(CheckpointSearchTest, ListsTheStoreWithItsHighestTimeline) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,13 @@ class EndSearchTest : public testing::Test {
   CheckpointStore store_{directory_.path(), &disk_};
   FakeLoop loop_;
   std::vector<std::string> ends_;
+  absl::Status verdict_;
   EndSearch search_{{.loop = &loop_,
                      .store = &store_,
                      .job_fingerprint = SmallManifest(0, 0).job_fingerprint,
-                     .end_of_run = [](const StoredCheckpoint& newest) {
+                     .end_of_run = [this](const StoredCheckpoint& newest)
+                         -> absl::StatusOr<std::optional<RunEnd>> {
+                       if (!verdict_.ok()) return verdict_;
                        return EndOfRun({}, RunVerdict(), newest);
                      }}};
 };
@@ -84,6 +88,24 @@ TEST_F(EndSearchTest, AStoreThatCannotBeListedIsLoggedOnce) {
   EXPECT_THAT(log, ElementsAre(HasSubstr(directory_.path())));
   EXPECT_THAT(ends_, IsEmpty());
   disk_.unlisted = false;
+  Look();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(ends_, ElementsAre(last.directory));
+}
+
+TEST_F(EndSearchTest, AVerdictThatCannotBeReadIsLoggedOnce) {
+  const StoredCheckpoint last = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  verdict_ = absl::DataLossError("cannot read history.csv");
+  for (int i = 0; i < 3; ++i) {
+    Look();
+    loop_.RunUntilIdle();
+  }
+  SendLogTo({});
+  EXPECT_THAT(log, ElementsAre(HasSubstr("history.csv")));
+  EXPECT_THAT(ends_, IsEmpty());
+  verdict_ = absl::OkStatus();
   Look();
   loop_.RunUntilIdle();
   EXPECT_THAT(ends_, ElementsAre(last.directory));
