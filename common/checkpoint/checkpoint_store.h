@@ -38,7 +38,9 @@ class CheckpointStore {
   absl::Status Verify(const StoredCheckpoint& checkpoint) const;
   // Returns the newest checkpoint that verifies and is finite. If there is none, returns the newest
   // that verifies. Skips the directories in `known_bad`, and describes each skipped one in
-  // `problems`. kFailedPrecondition: a newer Shoal wrote one.
+  // `problems`. Also skips one that the disk fails to read (EIO): a bad sector stays bad, and a run
+  // that waited for it would never continue. It stays on disk, for a later search.
+  // kFailedPrecondition: a newer Shoal wrote one.
   absl::StatusOr<std::optional<StoredCheckpoint>> NewestVerified(
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 

@@ -3,18 +3,32 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <string>
 
 #include "common/base/crc32c.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "tests/common/base/file_content.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
 
 using testing::HasSubstr;
+
+// A disk that fails to read one of its files.
+class BadSectors : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (path == unreadable) return FileError(EIO, "read", path);
+    return PassingFileSystem::Open(path, mode);
+  }
+  std::string unreadable;
+};
 
 class DamageTest : public testing::Test {
  protected:
@@ -129,6 +143,22 @@ TEST_F(DamageTest, AManifestThatIsADirectory) {
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
   ExpectFoundAndPassedOver("manifest.json");
+}
+
+// A bad sector stays bad. A run that waited for it would never continue.
+TEST_F(DamageTest, AFileThatTheDiskFailsToReadIsSkippedAndStays) {
+  BadSectors disk;
+  const CheckpointStore store(run_.path() + "/checkpoints", &disk);
+  for (const std::string& name : NamesIn(newer_.directory)) {
+    disk.unreadable = newer_.directory + "/" + name;
+    std::vector<std::string> problems;
+    const auto newest = store.NewestVerified({}, &problems);
+    ASSERT_TRUE(newest.ok() && newest->has_value()) << name;
+    EXPECT_EQ((*newest)->directory, older_.directory);
+    EXPECT_THAT(problems, testing::ElementsAre(HasSubstr(disk.unreadable)));
+  }
+  disk.unreadable.clear();
+  EXPECT_EQ((*store.NewestVerified({}, nullptr))->directory, newer_.directory);
 }
 
 // A checkpoint that was copied beside itself is there twice; either is as good.
