@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/job/job_strategy.h"
 #include "common/model/keras_model.h"
+#include "tests/simulation/workload/draw_job.h"
+#include "tests/simulation/workload/draw_model.h"
 
 namespace shoal {
 namespace {
@@ -106,6 +109,43 @@ TEST(WorkloadTest, SeedsDrawStepsThatComeToNothing) {
     EXPECT_FALSE(workload.job.strategy.in_rounds() || workload.job.strategy.local());
   }
   EXPECT_GT(overflowing, 15);
+}
+
+// GCC and clang evaluate arguments in different orders. A seed means the same for both.
+TEST(WorkloadTest, TheOrderOfDrawsDependsOnNoCompiler) {
+  struct Drawn {
+    bool scale, center, trainable;
+  };
+  const std::map<uint64_t, Drawn> expected = {
+      {3, {true, false, true}}, {11, {false, true, false}}, {26, {false, false, false}}};
+  for (const auto& [seed, drawn] : expected) {
+    Random random(seed);
+    const auto model = nlohmann::json::parse(DrawModel(random, seed));
+    bool found = false;
+    for (const auto& layer : model["config"]["layers"]) {
+      if (layer["config"]["name"] != "norm") continue;
+      found = true;
+      EXPECT_EQ(layer["config"]["scale"], drawn.scale) << seed;
+      EXPECT_EQ(layer["config"]["center"], drawn.center) << seed;
+      EXPECT_EQ(layer["config"]["trainable"], drawn.trainable) << seed;
+    }
+    EXPECT_TRUE(found) << seed;
+  }
+}
+
+TEST(WorkloadTest, CallbacksDrawTheRestoreBeforeThePatience) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Workload workload;
+    workload.test_examples = 1;
+    Random random(seed), again(seed);
+    DrawCallbacks(random, &workload);
+    for (int i = 0; i < 3; ++i) again.Next();  // examples, epochs or steps, and their number
+    if (again.OneIn(4)) continue;              // no early stopping
+    const bool restores_best = again.Coin();
+    const uint64_t patience = again.Below(4);
+    EXPECT_EQ(workload.job.callbacks.front().restores_best, restores_best) << seed;
+    EXPECT_EQ(workload.job.callbacks.front().monitor.patience, patience) << seed;
+  }
 }
 
 }  // namespace
