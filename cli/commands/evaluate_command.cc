@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands/command.h"
 #include "cli/display/console.h"
+#include "cli/flags/compute_flags.h"
 #include "cli/flags/trained_model_flags.h"
-#include "cli/local_cluster/daemon_commands.h"
 #include "cli/trained_model/data_choice.h"
 #include "cli/trained_model/dataset_run.h"
 #include "cli/trained_model/evaluation_report.h"
@@ -22,6 +22,7 @@ namespace {
 
 struct EvaluateOptions {
   TrainedModelOptions model;
+  ComputeOptions compute;
   std::string data;
   bool json = false;
 };
@@ -45,7 +46,7 @@ absl::Status Evaluate(const EvaluateOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                          OpenJobData(source, *model.loss, model.model.graph));
   ModelRunner::Options runner_options = model.RunnerOptions();
-  runner_options.threads = ThreadsPerWorker(1);
+  SHOAL_RETURN_IF_ERROR(ChooseCompute(options.compute, &runner_options));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create(std::move(runner_options)));
   DatasetPass pass(dataset, trained.job.batch_size);
@@ -71,14 +72,15 @@ void AddEvaluateCommand(CLI::App* app, Command* chosen) {
   AddTrainedModelFlags(evaluate, &options->model);
   evaluate->add_option("DATA", options->data,
                        "A file or folder, or `training` or `test`: those of the job [test]");
+  AddComputeFlags(evaluate, &options->compute);
   evaluate->add_flag("--json", options->json, "As one line of JSON, with all digits");
   evaluate->footer(
-      "Computes the same as workers after an epoch, on all cores of this machine. It needs no "
+      "Computes the same as workers after an epoch, on this machine. It needs no "
       "cluster and does not\ndisturb a training in progress. Relative paths in --set start from "
       "the current directory.\n"
       "\nExamples:\n"
       "  shoal evaluate runs/fashion_mnist\n"
-      "  shoal evaluate runs/flowers holiday_pictures/\n"
+      "  shoal evaluate runs/flowers holiday_pictures/ --device cuda:0\n"
       "  shoal evaluate runs/flowers training --checkpoint step-000000000500-1-0badcafe --json\n"
       "  shoal evaluate runs/digits --set data.test.images=new.npy --set "
       "data.test.labels=new_labels.npy\n"

@@ -13,9 +13,9 @@
 #include "cli/commands/command.h"
 #include "cli/display/console.h"
 #include "cli/display/number_text.h"
+#include "cli/flags/compute_flags.h"
 #include "cli/flags/output_ending.h"
 #include "cli/flags/trained_model_flags.h"
-#include "cli/local_cluster/daemon_commands.h"
 #include "cli/trained_model/data_choice.h"
 #include "cli/trained_model/dataset_run.h"
 #include "cli/trained_model/gapped_dataset.h"
@@ -31,6 +31,7 @@ namespace {
 
 struct PredictOptions {
   TrainedModelOptions model;
+  ComputeOptions compute;
   std::vector<std::string> inputs;
   std::string output;
   bool overwrite = false;
@@ -102,9 +103,10 @@ class Sink {
   const std::unique_ptr<OutputFile> file_;
 };
 
-absl::StatusOr<std::unique_ptr<ModelRunner>> RunnerOf(const TrainedModel& trained) {
+absl::StatusOr<std::unique_ptr<ModelRunner>> RunnerOf(const TrainedModel& trained,
+                                                      const ComputeOptions& compute) {
   ModelRunner::Options options = trained.model.RunnerOptions();
-  options.threads = ThreadsPerWorker(1);
+  SHOAL_RETURN_IF_ERROR(ChooseCompute(compute, &options));
   options.weighted = false;  // only the loss uses weights
   return ModelRunner::Create(std::move(options));
 }
@@ -138,7 +140,8 @@ absl::Status Predict(const PredictOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const PredictionRows rows, RowsOf(trained, *dataset, options.top));
   const std::unique_ptr<PredictionFormat> format = make_format(rows);
   const std::optional<size_t> logits = options.probabilities ? LogitsOf(trained) : std::nullopt;
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner, RunnerOf(trained));
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
+                         RunnerOf(trained, options.compute));
   std::unique_ptr<OutputFile> file;
   if (!options.output.empty()) {
     auto created = OutputFile::Create(options.output, options.overwrite);
@@ -189,6 +192,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
       "The file to write, in the format of its ending: .npy, .csv, .jsonl [standard "
       "output, as CSV]");
   AddOverwriteFlag(predict, &options->overwrite);
+  AddComputeFlags(predict, &options->compute);
   predict->add_flag("--json", options->json, "On standard output, as JSON lines");
   predict
       ->add_option("--top", options->top,

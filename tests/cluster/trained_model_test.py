@@ -67,6 +67,11 @@ def test_every_checkpoint_evaluates_to_what_the_run_wrote_of_it(trained):
     assert evaluate(run) == result
     assert evaluate(run / "checkpoints" / checkpoints[-1]) == result
     assert evaluate(run, "--batch_size", 64)["loss"] == pytest.approx(result["loss"], rel=1e-5)
+    # The loss of a checkpoint depends on the device and the threads by rounding only.
+    for compute in (["--threads", 1], ["--device", "reference"]):
+        assert evaluate(run, *compute)["loss"] == pytest.approx(result["loss"], rel=1e-5)
+    no_gpu = shoal("evaluate", run, "--device", "cuda:99")
+    assert no_gpu.returncode == 78 and "--device" in no_gpu.stderr, no_gpu.stderr
     text = shoal("evaluate", run).stdout
     assert f"\nloss        {float(epoch['val_loss']):.4f}\n" in text and "\naccuracy " in text and "64 examples" in text
 

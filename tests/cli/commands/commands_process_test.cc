@@ -169,6 +169,9 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
                                                   {"status", "--chief"},
                                                   {"model", "verify", "x", "--device", "gpu"},
                                                   {"bench", "model", "x", "--device", "auto"},
+                                                  {"evaluate", "x", "--device", "gpu"},
+                                                  {"evaluate", "x", "--device", "cuda:0,cuda:1"},
+                                                  {"predict", "x", "--threads", "0"},
                                                   {"train", "x", "--device", "cuda"}}) {
     const Result result = Shoal(command);
     EXPECT_EQ(result.exit, "exit code 64") << result.output;
