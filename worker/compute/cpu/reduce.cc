@@ -231,9 +231,13 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status SumTo(const Node& node, CpuProgram& program) { return Reduce<SumLoops>(node, program); }
+absl::Status SumTo(const Node& node, CpuProgram& program) {
+  return Reduce<SumLoops>(node, program);
+}
 
-absl::Status MaxTo(const Node& node, CpuProgram& program) { return Reduce<MaxLoops>(node, program); }
+absl::Status MaxTo(const Node& node, CpuProgram& program) {
+  return Reduce<MaxLoops>(node, program);
+}
 
 absl::Status BroadcastLike(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
@@ -261,8 +265,7 @@ absl::Status MeanGradient(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
-      ElementCount(shape), kElementGrain,
-      {builder.Output(node.outputs[0])},
+      ElementCount(shape), kElementGrain, {builder.Output(node.outputs[0])},
       [share = 1.0f / static_cast<float>(shape[0])](const RunContext&, float* const* data,
                                                     int64_t begin, int64_t end) {
         std::fill(data[0] + begin, data[0] + end, share);

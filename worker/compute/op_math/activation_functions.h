@@ -17,7 +17,8 @@ SHOAL_HOST_DEVICE Scalar Activate(const ActivationAttributes& attributes, Scalar
     case Kind::kRelu: {
       const Scalar threshold = static_cast<Scalar>(attributes.threshold);
       const Scalar max_value = static_cast<Scalar>(attributes.max_value);
-      if (x <= threshold) return slope * (x - threshold);
+      // Without a slope 0 for minus infinity, too, whose product with 0 is not a number.
+      if (x <= threshold) return slope == 0 ? Scalar(0) : slope * (x - threshold);
       return max_value >= 0 && x > max_value ? max_value : x;
     }
     case Kind::kLeakyRelu:

@@ -38,7 +38,10 @@ class LossRow {
     LoadTarget(target);
     if (attributes_.from_logits) {
       const double log_sum = LogSumExp(prediction);
-      for (int64_t i = 0; i < classes_; ++i) sum += target_[i] * (log_sum - prediction[i]);
+      for (int64_t i = 0; i < classes_; ++i) {
+        // Avoids 0 * infinity for a logit of minus infinity.
+        if (target_[i] != 0) sum += target_[i] * (log_sum - prediction[i]);
+      }
     } else {
       Normalise(prediction);
       for (int64_t i = 0; i < classes_; ++i) {
