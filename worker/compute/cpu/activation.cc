@@ -50,6 +50,8 @@ std::optional<Eltwise> FindEltwise(const ActivationAttributes& attributes) {
   const float slope = static_cast<float>(attributes.negative_slope);
   switch (attributes.kind) {
     case Kind::kLeakyRelu:
+      // With a slope of 0 it would turn not-a-number into 0.
+      if (slope == 0) return std::nullopt;
       return Eltwise{dnnl::algorithm::eltwise_relu, slope};
     case Kind::kTanh:
       return Eltwise{dnnl::algorithm::eltwise_tanh};

@@ -77,7 +77,9 @@ SHOAL_INLINE float Derivative(const ActivationNumbers& numbers, float x, float y
   } else if constexpr (kind == Kind::kHardShrink || kind == Kind::kSoftShrink) {
     return Select(std::abs(x) <= numbers.threshold, 0, 1);
   } else if constexpr (kind == Kind::kTanhShrink) {
-    return (x - y) * (x - y);
+    // Not x - y, which is 0 for large x.
+    const float tanh = Select(std::abs(x) < kTanhIsSmall, x + SmallTanhRest(x), LargeTanh(x));
+    return tanh * tanh;
   } else if constexpr (kind == Kind::kLogSigmoid) {
     return 1 / (1 + Exp(x));
   } else if constexpr (kind == Kind::kMish) {

@@ -8,7 +8,8 @@
 
 namespace shoal {
 
-// Keras's activations (keras.activations), one element at a time.
+// Keras's activations (keras.activations), one element at a time. Not-a-number in gives
+// not-a-number out, so that a ruined model shows. Minus infinity gives what Keras computes.
 template <typename Scalar>
 SHOAL_HOST_DEVICE Scalar Activate(const ActivationAttributes& attributes, Scalar x) {
   using Kind = ActivationAttributes::Kind;
@@ -112,8 +113,11 @@ SHOAL_HOST_DEVICE Scalar ActivationDerivative(const ActivationAttributes& attrib
     case Kind::kHardShrink:
     case Kind::kSoftShrink:
       return std::abs(x) <= static_cast<Scalar>(attributes.threshold) ? 0 : 1;
-    case Kind::kTanhShrink:
-      return (x - y) * (x - y);
+    case Kind::kTanhShrink: {
+      // Not x - y: that is 0 for large x and not-a-number for infinity.
+      const Scalar tanh = std::tanh(x);
+      return tanh * tanh;
+    }
     case Kind::kLogSigmoid:
       return 1 / (1 + std::exp(x));
     case Kind::kMish: {
