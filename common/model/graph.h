@@ -46,7 +46,7 @@ struct Node {
   std::vector<ValueId> outputs;
   std::string layer;  // Keras name of the layer that it comes from
   // The type that the model asks for. A backend without this type computes in float32
-  // (Backend::compute_dtypes).
+  // (Backend::Supports).
   ComputeDtype compute_dtype = ComputeDtype::kFloat32;
 };
 

@@ -266,7 +266,7 @@ struct BatchNormalizationBackwardTerms {
 
 // Computes dgamma and dbeta from these sums, and the coefficients of dx, which account for mean and
 // variance: dx = factor (dy - by_mean - (x - mean) by_variance). Also the gradient of a bias added
-// to x, the sum of these dx: Fusions::zero_gradient.
+// to x, which is zero (BatchNormalizationBackwardFusedOp).
 struct BatchNormalizationCoefficientsKernel {
   static constexpr int kThreads = SliceShares::kThreads;
   static constexpr int kPhases = 2;

@@ -7,7 +7,7 @@
 #include "worker/compute/plan/fusion.h"
 #include "worker/compute/plan/plan.h"
 
-// What makes a model faster on every backend that has the kernels. A fusion is one file of this
+// Passes make a model faster on every backend that has the kernels. A fusion is one file of this
 // folder: its function is of type FindFusion, and pass_list.inc names it. Fused ops are in
 // plan/fused_ops.h.
 
