@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "common/model/ops/loss.h"
@@ -39,8 +40,9 @@ class LossRow {
     if (attributes_.from_logits) {
       const double log_sum = LogSumExp(prediction);
       for (int64_t i = 0; i < classes_; ++i) {
-        // Avoids 0 * infinity for a logit of minus infinity.
-        if (target_[i] != 0) sum += target_[i] * (log_sum - prediction[i]);
+        // 0 * infinity is not a number. A logit that is none must still show.
+        if (target_[i] == 0 && prediction[i] == kMinusInfinity) continue;
+        sum += target_[i] * (log_sum - prediction[i]);
       }
     } else {
       Normalise(prediction);
@@ -69,6 +71,7 @@ class LossRow {
   }
 
  private:
+  static constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
   static constexpr double kEpsilon = 1e-7;  // keras.backend.epsilon()
 
   bool sparse() const {

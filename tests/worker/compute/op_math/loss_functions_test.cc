@@ -44,6 +44,13 @@ TEST(LossFunctionsTest, ALogitThatIsNotANumberShows) {
   }
 }
 
+TEST(LossFunctionsTest, ARowWithoutATargetShowsNotANumber) {
+  const std::vector<float> none = {0, 0, 0};
+  EXPECT_TRUE(
+      std::isnan(LossOfLogits(CrossEntropy::kCategoricalCrossentropy, {1, kNan, -INFINITY}, none)));
+  EXPECT_EQ(LossOfLogits(CrossEntropy::kCategoricalCrossentropy, {1, 2, -INFINITY}, none), 0);
+}
+
 TEST(LossFunctionsTest, TheGradientOfAnImpossibleClassIs0) {
   const LossAttributes attributes = {.kind = CrossEntropy::kSparseCategoricalCrossentropy,
                                      .from_logits = true};
