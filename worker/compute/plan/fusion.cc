@@ -10,10 +10,11 @@ bool Contains(const auto& values, auto value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool HasOneDtype(const Plan& plan, const Fusion& fusion) {
-  return std::all_of(fusion.absorbed.begin(), fusion.absorbed.end(), [&](int index) {
-    return plan.nodes()[index].compute_dtype == fusion.node.compute_dtype;
-  });
+bool FitsDtypes(const Plan& plan, const Fusion& fusion) {
+  return fusion.any_dtype ||
+         std::all_of(fusion.absorbed.begin(), fusion.absorbed.end(), [&](int index) {
+           return plan.nodes()[index].compute_dtype == fusion.node.compute_dtype;
+         });
 }
 
 // Whether the node's inputs are computed before `index`, and no other node reads the absorbed
@@ -53,7 +54,7 @@ int Apply(int index, Fusion fusion, Plan& plan) {
 void ApplyFusions(FindFusion find, const Supports& supports, Plan& plan) {
   for (int index = 0; index < static_cast<int>(plan.nodes().size()); ++index) {
     std::optional<Fusion> fusion = find(plan, index);
-    if (!fusion.has_value() || !HasOneDtype(plan, *fusion) || !IsInOrder(plan, index, *fusion) ||
+    if (!fusion.has_value() || !FitsDtypes(plan, *fusion) || !IsInOrder(plan, index, *fusion) ||
         !supports(fusion->node)) {
       continue;
     }

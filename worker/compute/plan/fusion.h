@@ -20,14 +20,17 @@ struct Fusion {
   std::vector<int> absorbed;  // the indices of the other nodes, whose values `node` computes
   // A value that is no longer computed. Its readers read the first output of `node`.
   ValueId dropped = kNoValue;
+  // Whether the nodes may have several compute dtypes, because the values of the absorbed ones are
+  // the same in each.
+  bool any_dtype = false;
 };
 
 // Finds a fusion at the node of this index, which is the one that stays.
 using FindFusion = std::optional<Fusion> (*)(const Plan& plan, int index);
 
 // Goes through the plan's nodes once and applies each fusion whose node the backend supports. Skips
-// a fusion of nodes of several compute dtypes, and one whose values would come too late for a
-// reader or too early for an input.
+// a fusion of nodes of several compute dtypes (Fusion::any_dtype), and one whose values would come
+// too late for a reader or too early for an input.
 void ApplyFusions(FindFusion find, const Supports& supports, Plan& plan);
 
 // The op of the plan's node `index` if it is an OpType or derived from it; null if it is another

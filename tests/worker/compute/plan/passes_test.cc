@@ -188,7 +188,7 @@ TEST_F(PassesTest, APoolingTakesAReluBeforeANormalizationCan) {
   EXPECT_EQ(FusedGradients().size(), 1u);
 }
 
-// What a normalization takes of the end of a residual block.
+// A normalization takes the sum at the end of a residual block.
 class ResidualSumTest : public PassesTest {
  protected:
   // The layer of the normalization that takes a sum; "" if none does.
@@ -480,6 +480,16 @@ TEST_F(ZeroBiasGradientTest, ABiasThatIsNotRemovedHasAGradient) {
               model.Conv2D(3, {}, 1, /*bias=*/false).BatchNormalization();
             }),
             0);
+}
+
+// Zeros are the same in every dtype.
+TEST_F(PassesTest, AZeroGradientIsFusedForAnyDtypes) {
+  ModelBuilding model({kBatch, 4});
+  model.ComputeIn(ComputeDtype::kBfloat16).Dense(4);
+  model.ComputeIn(ComputeDtype::kFloat32).BatchNormalization().Dense(3);
+  Run(model.Build(), NormalizationsTakeSums);
+  ASSERT_EQ(FusedGradients().size(), 1u);
+  EXPECT_TRUE(FusedGradients()[0].has_dbias);
 }
 
 TEST_F(PassesTest, NodesOfTwoDtypesAreNotFused) {

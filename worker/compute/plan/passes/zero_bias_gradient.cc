@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// At the gradient of a BatchNormalization: the gradient of a bias before it, which is zero
+// Fuses the gradient of a bias before a BatchNormalization into the normalization's. It is zero
 // (BatchNormalizationBackwardFusedOp::has_dbias).
 std::optional<Fusion> ZeroBiasGradient(const Plan& plan, int index) {
   const auto* backward = OpAt<BatchNormalizationBackwardOp>(plan, index);
@@ -19,7 +19,7 @@ std::optional<Fusion> ZeroBiasGradient(const Plan& plan, int index) {
     op.has_dbias = true;
     node.op = std::make_shared<BatchNormalizationBackwardFusedOp>(std::move(op));
     node.outputs.push_back(plan.nodes()[consumer].outputs[0]);
-    return Fusion{.node = std::move(node), .absorbed = {consumer}};
+    return Fusion{.node = std::move(node), .absorbed = {consumer}, .any_dtype = true};
   }
   return std::nullopt;
 }
