@@ -58,7 +58,8 @@ bool HasGradient(CpuProgram& program, ValueId pooled) {
   const Plan& plan = program.builder().plan();
   const std::vector<int>& consumers = plan.consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
-    return OpAt<Pool2DBackwardOp>(plan, consumer) != nullptr;
+    return OpAt<Pool2DBackwardOp>(plan, consumer) != nullptr &&
+           plan.nodes()[consumer].inputs[1] == pooled;
   });
 }
 
