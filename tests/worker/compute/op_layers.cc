@@ -60,7 +60,7 @@ ValueId AnyActivation(OpCase& c, ValueId x) {
 
 ValueId BatchNormalization(OpCase& c, ValueId x) {
   const Shape channels = {c.shape(x)[3]};
-  // Of a few numbers the variance may be near 0, and the gradient anything.
+  // The variance of a few numbers may be near 0, and the gradient anything.
   if (ElementCount(c.shape(x)) / channels[0] < 12) return x;
   const std::vector<ValueId> inputs = {x, c.MovingAverage(channels, OpCase::Fill::kNormal),
                                        c.MovingAverage(channels, OpCase::Fill::kPositive),

@@ -6,8 +6,8 @@
 #include "common/base/shape.h"
 #include "worker/compute/cpu/cpu_program.h"
 
-// For kernels that move channels or treat all of them alike: they work in oneDNN's blocked layouts
-// of images, too. Such an image is a row-major tensor [B, ceil(C / block), H, W, block] whose
+// Kernels that move channels or treat all of them alike also work in oneDNN's blocked layouts of
+// images. Such an image is a row-major tensor [B, ceil(C / block), H, W, block] whose
 // padding is zero. A block of 0 means the row-major layout [B, H, W, C].
 
 namespace shoal::cpu {

@@ -22,7 +22,8 @@ SHOAL_INLINE double SumOfLanes(const double (&lanes)[kSumLanes]) {
 
 // Computes two sums over `count` elements, in double. `terms.Add(i, first, second)` adds the terms
 // of element i. Element i of a long row belongs to lane i % kSumLanes. The lanes are summed in a
-// fixed order. So the result depends neither on the instruction set's vectors nor on addresses.
+// fixed order. The result does not depend on the width of vectors or on addresses. It may depend on
+// whether the instruction set multiplies and adds in one step.
 template <typename Terms>
 SHOAL_INLINE TwoSums SumLanes(int64_t count, const Terms terms) {
   TwoSums sums;

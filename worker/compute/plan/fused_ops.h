@@ -30,7 +30,7 @@ struct Extended : Base, FusedOp {
   explicit Extended(const Base& op) : Base(op) {}
   const char* extended_type() const override { return Base::type(); }
 };
-// The type of an op in a model, for people: of a fused op the type that it extends.
+// The type of an op in a model, for people. A fused op has the type that it extends.
 inline const char* ModelTypeOf(const Op& op) {
   const auto* fused = dynamic_cast<const FusedOp*>(&op);
   return fused == nullptr ? op.type() : fused->extended_type();

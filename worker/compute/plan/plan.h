@@ -28,8 +28,8 @@ struct PlanUse {
 
 // The device-independent part of compilation: the nodes to compute in one mode with batches of one
 // size. It begins with nodes of a training graph; passes then put nodes in the place of others
-// (passes.h). A backend gets the final nodes and chooses a kernel for each. The training graph must
-// outlive it. Thread-safe when constant.
+// (passes/passes.h). A backend gets the final nodes and chooses a kernel for each. The training
+// graph must outlive it. Thread-safe when constant.
 class Plan {
  public:
   // `metrics` are those to sum up in addition to the loss.

@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// At the gradient of a convolution's kernel: the gradient of a bias, from the same gradient.
+// Fuses the gradient of a convolution's bias into that of its kernel. Both read one gradient.
 std::optional<Fusion> BiasGradient(const Plan& plan, int index) {
   Node node = plan.nodes()[index];
   if (const auto* op = PlainOpAt<Conv2DBackwardWeightsOp>(plan, index)) {

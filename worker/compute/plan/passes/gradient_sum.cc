@@ -7,10 +7,10 @@
 
 namespace shoal {
 
-// At the gradient of a BatchNormalization: the Add of two before it, or before the ReLU's gradient
-// that it absorbed. The sum is the gradient of a value that is used in two ways. The node is its
-// first reader. After a ReLU's gradient it is the only reader: only what comes out of that is
-// stored.
+// Fuses an Add of two into the gradient of a BatchNormalization that reads it, also through a
+// ReLU's gradient that it absorbed. The sum is the gradient of a value that is used in two ways.
+// The node is its first reader. After a ReLU's gradient it is the only reader: only what comes out
+// of that is stored.
 std::optional<Fusion> GradientSum(const Plan& plan, int index) {
   const auto* backward = OpAt<BatchNormalizationBackwardOp>(plan, index);
   if (backward == nullptr) return std::nullopt;

@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// At the gradient of a BatchNormalization: the gradient of the ReLU that read its output. No other
-// node reads that gradient.
+// Fuses the gradient of a ReLU into that of the BatchNormalization whose output the ReLU read. No
+// other node reads the ReLU's gradient.
 std::optional<Fusion> NormalizationReluGradient(const Plan& plan, int index) {
   const auto* backward = PlainOpAt<BatchNormalizationBackwardOp>(plan, index);
   if (backward == nullptr) return std::nullopt;

@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// At the gradient of a max pooling: the gradient of the ReLU before it. It applies to the pooled
+// Fuses the gradient of a ReLU into that of the max pooling behind it. It applies to the pooled
 // gradient, which has a fraction of the elements. The ReLU cuts off the largest element of a window
 // exactly when it cuts off the pooled value.
 std::optional<Fusion> PooledReluGradient(const Plan& plan, int index) {

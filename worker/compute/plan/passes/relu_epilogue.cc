@@ -39,7 +39,7 @@ std::shared_ptr<Fused> WithRelu(const Plan& plan, int index, const FusedRelu& re
 
 }  // namespace
 
-// At a node whose output goes through a ReLU.
+// Fuses a ReLU into the node that computes its input.
 std::optional<Fusion> ReluEpilogue(const Plan& plan, int index) {
   const int found = FindRelu(plan, index);
   if (found < 0) return std::nullopt;

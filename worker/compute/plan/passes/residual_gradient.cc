@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// At the gradient of a BatchNormalization: the gradient of the ReLU at the end of a residual block,
-// whose input is more than the normalization's output. The node is its first reader, and stores it
-// for later ones.
+// Fuses the gradient of the ReLU at the end of a residual block into that of a BatchNormalization.
+// The ReLU's input is more than the normalization's output. The fused node stores the ReLU's
+// gradient for later readers.
 std::optional<Fusion> ResidualGradient(const Plan& plan, int index) {
   const auto* backward = PlainOpAt<BatchNormalizationBackwardOp>(plan, index);
   if (backward == nullptr) return std::nullopt;

@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// At a BatchNormalization: the Add of two that is the only reader of its output, if the other
-// summand is computed by then.
+// Fuses an Add of two into the BatchNormalization whose output only the Add reads. The other
+// summand must be computed before.
 std::optional<Fusion> ResidualSum(const Plan& plan, int index) {
   const auto* normalization = PlainOpAt<BatchNormalizationOp>(plan, index);
   if (normalization == nullptr) return std::nullopt;
