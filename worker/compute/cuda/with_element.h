@@ -1,8 +1,8 @@
 #pragma once
 
 #include "common/model/compute_dtype.h"
-#include "worker/compute/cuda/kernels/bfloat16.h"
-#include "worker/compute/cuda/kernels/float16.h"
+#include "worker/compute/op_math/bfloat16.h"
+#include "worker/compute/op_math/float16.h"
 
 namespace shoal::cuda {
 

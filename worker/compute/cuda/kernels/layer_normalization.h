@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "worker/compute/cuda/kernels/bfloat16.h"
 #include "worker/compute/cuda/kernels/column_sums.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/row_groups.h"
+#include "worker/compute/op_math/bfloat16.h"
 
 // LayerNormalizationOp along rows of `columns`; gamma and beta are float. Backward:
 // LayerNormalizationBackwardKernel, then ColumnSumsKernel<LayerNormalizationTerms> and

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "common/model/ops/loss.h"
-#include "worker/compute/cuda/kernels/bfloat16.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/row_groups.h"
+#include "worker/compute/op_math/bfloat16.h"
 
 namespace shoal::cuda {
 

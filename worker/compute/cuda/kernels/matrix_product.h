@@ -1,8 +1,8 @@
 #pragma once
 
-#include "worker/compute/cuda/kernels/bfloat16.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/ops/matrix_products.h"
+#include "worker/compute/op_math/bfloat16.h"
 
 namespace shoal::cuda {
 

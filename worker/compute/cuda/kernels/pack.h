@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "worker/compute/cuda/kernels/float16.h"
+#include "worker/compute/op_math/float16.h"
 
 namespace shoal::cuda {
 

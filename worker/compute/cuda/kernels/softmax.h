@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "common/model/ops/softmax.h"
-#include "worker/compute/cuda/kernels/bfloat16.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/row_groups.h"
+#include "worker/compute/op_math/bfloat16.h"
 
 // Bound by bandwidth: a row comes from memory once and then from the cache, because it has only a
 // few kilobytes.

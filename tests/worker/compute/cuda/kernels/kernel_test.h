@@ -15,8 +15,8 @@
 
 #include "common/model/op.h"
 #include "tests/fakes/test_seed.h"
-#include "worker/compute/cuda/kernels/float16.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
+#include "worker/compute/op_math/float16.h"
 #include "worker/compute/reference/kernels.h"
 
 #ifdef __CUDACC__

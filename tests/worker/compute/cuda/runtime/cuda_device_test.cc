@@ -17,10 +17,10 @@
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/cuda/cublaslt/cublaslt_library.h"
 #include "worker/compute/cuda/cublaslt/cublaslt_products.h"
-#include "worker/compute/cuda/kernels/float16.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 #include "worker/compute/cuda/runtime/nvml.h"
+#include "worker/compute/op_math/float16.h"
 
 namespace shoal::cuda {
 namespace {

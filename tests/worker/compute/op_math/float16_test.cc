@@ -1,11 +1,11 @@
-#include "worker/compute/cuda/kernels/float16.h"
+#include "worker/compute/op_math/float16.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace shoal::cuda {
+namespace shoal {
 namespace {
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
@@ -63,4 +63,4 @@ TEST(Float16Test, EveryOneComesBack) {
 }
 
 }  // namespace
-}  // namespace shoal::cuda
+}  // namespace shoal

@@ -1,11 +1,11 @@
-#include "worker/compute/cuda/kernels/bfloat16.h"
+#include "worker/compute/op_math/bfloat16.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace shoal::cuda {
+namespace shoal {
 namespace {
 
 float AsBFloat16(float value) { return ToFloat(FromFloat<BFloat16>(value)); }
@@ -32,4 +32,4 @@ TEST(BFloat16Test, KeepsWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace shoal::cuda
+}  // namespace shoal

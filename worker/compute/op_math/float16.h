@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "worker/compute/cuda/kernels/bfloat16.h"
+#include "worker/compute/op_math/bfloat16.h"
 
-namespace shoal::cuda {
+namespace shoal {
 
 // IEEE 754's binary16, with 11 bits and numbers from 2^-24 to 65504: the type of tensors under
 // mixed_float16. All arithmetic is in float.
@@ -59,4 +59,4 @@ SHOAL_HOST_DEVICE inline Float16 FromFloat<Float16>(float value) {
 #endif
 }
 
-}  // namespace shoal::cuda
+}  // namespace shoal

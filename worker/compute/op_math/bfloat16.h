@@ -5,7 +5,7 @@
 
 #include "worker/compute/op_math/host_device.h"
 
-namespace shoal::cuda {
+namespace shoal {
 
 // The upper half of a float: the type of tensors under mixed_bfloat16. All arithmetic is in float.
 struct BFloat16 {
@@ -42,4 +42,4 @@ SHOAL_HOST_DEVICE inline BFloat16 FromFloat<BFloat16>(float value) {
 #endif
 }
 
-}  // namespace shoal::cuda
+}  // namespace shoal
