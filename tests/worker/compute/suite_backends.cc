@@ -49,6 +49,7 @@ std::set<ComputeDtype> ComputeDtypesOf(const Backend& backend) {
 
 std::set<std::string> KernelsOf(const std::string& name) {
 #define KERNEL(TYPE) #TYPE,
+#define TYPED(TYPE) #TYPE,
 #define FUSED(TYPE, FACTORY) #TYPE,
   if (name == "cpu") {
     return {
@@ -64,6 +65,7 @@ std::set<std::string> KernelsOf(const std::string& name) {
 #include "worker/compute/reference/kernel_list.inc"
   };
 #undef FUSED
+#undef TYPED
 #undef KERNEL
 }
 

@@ -15,13 +15,19 @@ namespace shoal {
 namespace cpu {
 namespace {
 
+struct ListedFactory {
+  StepFactory add_steps;
+  bool typed;
+};
 // By Op::type().
-const std::map<std::string, StepFactory>& Factories() {
-  static const auto& factories = *new std::map<std::string, StepFactory>{
-#define KERNEL(TYPE) {#TYPE, TYPE},
-#define FUSED(TYPE, FACTORY) {#TYPE, FACTORY},
+const std::map<std::string, ListedFactory>& Factories() {
+  static const auto& factories = *new std::map<std::string, ListedFactory>{
+#define KERNEL(TYPE) {#TYPE, {TYPE, false}},
+#define TYPED(TYPE) {#TYPE, {TYPE, true}},
+#define FUSED(TYPE, FACTORY) {#TYPE, {FACTORY, true}},
 #include "worker/compute/cpu/kernel_list.inc"
 #undef FUSED
+#undef TYPED
 #undef KERNEL
   };
   return factories;
@@ -57,7 +63,7 @@ class CpuBackend : public HostBackend {
     CpuProgram program(&builder, engine_, prefer_onednn_matmul);
     for (const Node& node : builder.plan().nodes()) {
       builder.BeginWork(ModelTypeOf(*node.op));
-      SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(node, program));
+      SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type()).add_steps(node, program));
     }
     // The caller reads the prediction in row-major order.
     const ValueId prediction = builder.plan().training_graph().prediction;

@@ -103,8 +103,8 @@ void CpuProgram::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, 
 
 TensorId CpuProgram::ImageOutput(ValueId value, const dnnl::memory::desc& desc) {
   if (desc == RowMajorImage(builder_.shape(value))) return builder_.Output(value);
-  const TensorId tensor =
-      builder_.AddTensor(desc.get_size(), std::make_shared<const DnnlLayout>(desc));
+  const TensorId tensor = builder_.AddTensor(desc.get_size(), ComputeDtype::kFloat32,
+                                             std::make_shared<const DnnlLayout>(desc));
   builder_.Bind(value, tensor);
   return tensor;
 }

@@ -107,9 +107,11 @@ using StepFactory = absl::Status (*)(const Node& node, CpuProgram& program);
 
 // Each is in the file of the op's family.
 #define KERNEL(TYPE) absl::Status TYPE(const Node& node, CpuProgram& program);
+#define TYPED(TYPE) KERNEL(TYPE)
 #define FUSED(TYPE, FACTORY)
 #include "worker/compute/cpu/kernel_list.inc"
 #undef FUSED
+#undef TYPED
 #undef KERNEL
 
 }  // namespace shoal::cpu

@@ -12,13 +12,19 @@
 namespace shoal::cuda {
 namespace {
 
+struct ListedFactory {
+  StepFactory add_steps;
+  bool typed;
+};
 // By Op::type().
-const std::map<std::string, StepFactory>& Factories() {
-  static const auto& factories = *new std::map<std::string, StepFactory>{
-#define KERNEL(TYPE) {#TYPE, TYPE},
-#define FUSED(TYPE, FACTORY) {#TYPE, FACTORY},
+const std::map<std::string, ListedFactory>& Factories() {
+  static const auto& factories = *new std::map<std::string, ListedFactory>{
+#define KERNEL(TYPE) {#TYPE, {TYPE, false}},
+#define TYPED(TYPE) {#TYPE, {TYPE, true}},
+#define FUSED(TYPE, FACTORY) {#TYPE, {FACTORY, true}},
 #include "worker/compute/cuda/kernel_list.inc"
 #undef FUSED
+#undef TYPED
 #undef KERNEL
   };
   return factories;
@@ -58,7 +64,9 @@ bool CudaBackend::Supports(const Node& node) const {
       fused != nullptr && (node.inputs.size() != 3 || fused->relu.max_value >= 0)) {
     return false;
   }
-  return Factories().contains(node.op->type());
+  const auto found = Factories().find(node.op->type());
+  if (found == Factories().end()) return false;
+  return node.compute_dtype == ComputeDtype::kFloat32 || found->second.typed;
 }
 
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
@@ -66,7 +74,7 @@ absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
   for (const Node& node : builder.plan().nodes()) {
     builder.BeginWork(ModelTypeOf(*node.op));
     program.BeginNode(node);
-    SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(node, program));
+    SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type()).add_steps(node, program));
   }
   AddSums(program);
   if (builder.plan().trains() && builder.plan().training_graph().loss_scale != kNoValue) {

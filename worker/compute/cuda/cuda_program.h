@@ -37,9 +37,8 @@ struct ComputeTarget {
 };
 
 // The builder for the factories of the backend's kernels. All tensors are row-major, in float32,
-// bfloat16 or float16. Tensors of the caller, and values that the caller reads, are float32. A
-// factory asks for each tensor in the type that its kernel takes. Lives while one program is built.
-// Not thread-safe.
+// bfloat16 or float16. A factory asks for each tensor in the type that its kernel takes. Lives
+// while one program is built. Not thread-safe.
 class CudaProgram {
  public:
   CudaProgram(ProgramBuilder* builder, const ComputeTarget& target)
@@ -53,25 +52,30 @@ class CudaProgram {
 
   // Assigns the following conversions to this node of the plan.
   void BeginNode(const Node& node) { current_ = &node; }
-  // The type that the node's kernels read best, by its layer's dtype policy.
-  ComputeDtype read_dtype(const Node& node) const;
-  // The type to store the first output in: as read_dtype, but float32 if the caller reads it.
-  ComputeDtype stored_dtype(const Node& node) const;
+  // The type to store the node's first output in. Kernels read best what is in the node's compute
+  // dtype, which may differ.
+  ComputeDtype stored_dtype(const Node& node) const {
+    return builder_.plan().element_type(node.outputs[0]);
+  }
 
   Shape shape(ValueId value) const { return builder_.shape(value); }
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }
   // The value in this type. If it is stored in another type, adds a conversion, once.
   TensorId tensor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
-  // A tensor for a value that is about to be computed; float32 if the caller reads it.
-  TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
-  // Places `value` where `other` lies, in the same type.
+  // A tensor for a value that is about to be computed (ProgramBuilder::Output).
+  TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32) {
+    return builder_.Output(value, type);
+  }
+  // Places `value` where `other` lies, in the same type; in float32 if the caller reads it.
   void Bind(ValueId value, ValueId other);
   // Memory for `count` numbers, live from the first to the last step that uses it.
   template <typename Element = float>
   TensorId Scratch(int64_t count) {
     return builder_.AddTensor(count * static_cast<int64_t>(sizeof(Element)));
   }
-  TensorId ScratchOf(ComputeDtype type, int64_t count);
+  TensorId ScratchOf(ComputeDtype type, int64_t count) {
+    return builder_.AddTensor(count * SizeOf(type), type);
+  }
 
   // Tensors that a step computes from variables or statistics for several nodes, such as the
   // forward and the backward pass of a layer. Each is -1 until the first of these nodes has added
@@ -92,14 +96,9 @@ class CudaProgram {
   TensorId taps_of(ValueId pooled) const { return taps_of_.at(pooled); }
 
  private:
-  // Whether the caller reads the value: a pushed gradient, the prediction or the losses.
-  bool leaves(ValueId value) const;
-  ComputeDtype type_of(TensorId tensor) const;
-
   ProgramBuilder& builder_;
   const ComputeTarget& target_;
   const Node* current_ = nullptr;
-  std::map<TensorId, ComputeDtype> types_;                        // all other tensors are float32
   std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // conversions, by type
   std::map<std::pair<ValueId, ComputeDtype>, TensorId> filters_;
   std::map<std::tuple<ValueId, ValueId, double>, TensorId> factors_;
@@ -125,9 +124,11 @@ struct MatrixExtents {
 using StepFactory = absl::Status (*)(const Node& node, CudaProgram& program);
 
 #define KERNEL(TYPE) absl::Status TYPE(const Node& node, CudaProgram& program);
+#define TYPED(TYPE) KERNEL(TYPE)
 #define FUSED(TYPE, FACTORY)
 #include "worker/compute/cuda/kernel_list.inc"
 #undef FUSED
+#undef TYPED
 #undef KERNEL
 
 }  // namespace shoal::cuda

@@ -12,7 +12,8 @@ Plan::Plan(const TrainingGraph& training, PlanMode mode, int64_t examples,
       mode_(mode),
       examples_(examples),
       metrics_(std::move(metrics)),
-      use_(use) {
+      use_(use),
+      element_types_(training.graph.values().size(), ComputeDtype::kFloat32) {
   SetNodes(SelectNodes());
 }
 

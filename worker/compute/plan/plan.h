@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/base/shape.h"
+#include "common/model/compute_dtype.h"
 #include "common/model/graph.h"
 #include "common/model/model_layout.h"
 #include "common/model/training_graph.h"
@@ -67,10 +69,15 @@ class Plan {
   bool wanted_outside(ValueId value) const;
   // Shape of a value with the batch size in place of kBatch.
   Shape shape(ValueId value) const;
+  // The type in which the node that computes `value` stores it. A kernel may store float32 instead.
+  // float32 for all values until passes have run (passes/element_types.h).
+  ComputeDtype element_type(ValueId value) const { return element_types_[value]; }
 
   // Replaces the nodes. They compute the same values for the caller, in an order in which each
   // reads what is computed before it.
   void SetNodes(std::vector<Node> nodes);
+  // Sets the element types, by value.
+  void SetElementTypes(std::vector<ComputeDtype> types) { element_types_ = std::move(types); }
 
  private:
   std::vector<Node> SelectNodes() const;
@@ -84,6 +91,7 @@ class Plan {
   std::vector<Node> nodes_;
   std::vector<std::vector<int>> consumers_;  // by value
   std::vector<int> producers_;               // by value
+  std::vector<ComputeDtype> element_types_;  // by value
 };
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/model/compute_dtype.h"
 #include "worker/compute/program/arena.h"
 #include "worker/compute/program/executable.h"
 
@@ -33,6 +34,7 @@ struct Tensor {
   Place place = Place::kArena;
   int index = -1;
   int64_t size_bytes = 0;
+  ComputeDtype type = ComputeDtype::kFloat32;            // of the elements
   std::shared_ptr<const TensorLayout> layout = nullptr;  // null: row-major
   bool kept = false;                                     // read by the caller after the last step
   int64_t offset = 0;  // bytes, within the arena, parameters or gradients

@@ -11,8 +11,8 @@
 namespace shoal {
 namespace {
 
-int64_t SizeBytes(const Shape& shape) {
-  return ElementCount(shape) * static_cast<int64_t>(sizeof(float));
+int64_t SizeBytes(const Shape& shape, ComputeDtype type = ComputeDtype::kFloat32) {
+  return ElementCount(shape) * SizeOf(type);
 }
 
 }  // namespace
@@ -60,15 +60,18 @@ TensorId ProgramBuilder::tensor(ValueId value) const {
   return bindings_[value];
 }
 
-TensorId ProgramBuilder::Output(ValueId value) {
+TensorId ProgramBuilder::Output(ValueId value, ComputeDtype type) {
+  SHOAL_CHECK(type == ComputeDtype::kFloat32 || !plan_.wanted_outside(value), "value ", value);
   for (size_t i = 0; i < gradients_.size(); ++i) {
     if (gradients_[i] < 0 || plan_.training_graph().pushed_values[i] != value) continue;
     return bindings_[value] = gradients_[i];
   }
-  return bindings_[value] = AddTensor(SizeBytes(shape(value)));
+  return bindings_[value] = AddTensor(SizeBytes(shape(value), type), type);
 }
 
 void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
+  SHOAL_CHECK(tensors_[tensor].type == ComputeDtype::kFloat32 || !plan_.wanted_outside(value),
+              "value ", value);
   if (!is_pushed(value)) {
     bindings_[value] = tensor;
     return;
@@ -77,8 +80,9 @@ void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
   AddStep(moves_.Copy(SizeBytes(shape(value))), {tensor, Output(value)});
 }
 
-TensorId ProgramBuilder::AddTensor(int64_t size_bytes, std::shared_ptr<const TensorLayout> layout) {
-  tensors_.push_back({.size_bytes = size_bytes, .layout = std::move(layout)});
+TensorId ProgramBuilder::AddTensor(int64_t size_bytes, ComputeDtype type,
+                                   std::shared_ptr<const TensorLayout> layout) {
+  tensors_.push_back({.size_bytes = size_bytes, .type = type, .layout = std::move(layout)});
   return static_cast<TensorId>(tensors_.size()) - 1;
 }
 

@@ -45,13 +45,15 @@ class ProgramBuilder {
   const Tensor& tensor_info(TensorId id) const { return tensors_[id]; }
 
   // Returns a row-major tensor for a value that is about to be computed: the caller's for the
-  // gradient of a variable, else a new one in the arena.
-  TensorId Output(ValueId value);
+  // gradient of a variable, else a new one of this type in the arena. Requires float32 for a value
+  // that the caller reads.
+  TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
   // Binds `value` to an existing tensor. The gradient of a variable is copied to its own place
-  // instead; the tensor must be row-major then.
+  // instead; the tensor must be row-major then. Requires float32 for a value that the caller reads.
   void Bind(ValueId value, TensorId tensor);
   // Adds a tensor to the arena.
-  TensorId AddTensor(int64_t size_bytes, std::shared_ptr<const TensorLayout> layout = nullptr);
+  TensorId AddTensor(int64_t size_bytes, ComputeDtype type = ComputeDtype::kFloat32,
+                     std::shared_ptr<const TensorLayout> layout = nullptr);
 
   // Sets the name of the work of all steps added from now on; returns the previous name.
   std::string BeginWork(std::string work) { return std::exchange(work_, std::move(work)); }

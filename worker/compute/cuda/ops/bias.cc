@@ -8,7 +8,7 @@ namespace shoal::cuda {
 
 absl::Status BiasBackward(const Node& node, CudaProgram& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype type = program.read_dtype(node);
+  const ComputeDtype type = node.compute_dtype;
   const TensorId dy = program.tensor(node.inputs[0], type);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     const ColumnSlices slices = SlicesOf(extents, width, program);

@@ -158,7 +158,7 @@ absl::Status Conv2DBackwardData(const Node& node, CudaProgram& program) {
 absl::Status Conv2DBackwardWeights(const Node& node, CudaProgram& program) {
   const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.inputs[1]);
-  const ComputeDtype type = program.read_dtype(node);
+  const ComputeDtype type = node.compute_dtype;
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces, Prepare(node,
                              DescribeConvolution(Pass::kBackwardFilter, op.window,

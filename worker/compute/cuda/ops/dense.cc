@@ -56,7 +56,7 @@ absl::Status DenseBackwardData(const Node& node, CudaProgram& program) {
 absl::Status DenseBackwardWeights(const Node& node, CudaProgram& program) {
   const MatrixExtents x(program.shape(node.inputs[0]));
   // The result is pushed in most models: keep it in float32, as summed.
-  const ComputeDtype operands = program.read_dtype(node);
+  const ComputeDtype operands = node.compute_dtype;
   return AddProduct(node,
                     {.operands = operands,
                      .transpose_a = true,

@@ -110,7 +110,7 @@ absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CudaProgram& progr
   const int64_t rows = ElementCount(program.shape(node.inputs[1])) / columns;
   const int32_t taps = extents.window.h.size * extents.window.w.size;
   const TensorId dkernel = program.Output(node.outputs[0]);
-  const ComputeDtype type = program.read_dtype(node);
+  const ComputeDtype type = node.compute_dtype;
   const TensorId x = program.tensor(node.inputs[0], type);
   const TensorId dy = program.tensor(node.inputs[1], type);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
