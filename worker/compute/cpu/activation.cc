@@ -102,13 +102,14 @@ absl::Status Activation(const Node& node, CpuProgram& program) {
     if (!LosesNotANumber(*eltwise)) return absl::OkStatus();
     AddLoopStep(
         operands.count, kElementGrain, operands.tensors,
-        [](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        [](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
           KeepNotANumberLoop(data[0] + begin, end - begin, data[1] + begin);
         },
         program);
     return absl::OkStatus();
   }
-  const auto run = [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+  const auto run = [attributes](const RunContext&, const LoopTensors& data, int64_t begin,
+                                int64_t end) {
     if (IsPlainRelu(attributes)) {
       ReluLoop(data[0] + begin, UpperBound(attributes.max_value), end - begin, data[1] + begin);
       return;
@@ -129,7 +130,7 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
     const Operands operands = AlignOperands({dy, y}, node.outputs[0], true, program);
     AddLoopStep(
         operands.count, kElementGrain, operands.tensors,
-        [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
           ReluBackwardLoop(data[1] + begin, data[0] + begin, UpperBound(attributes.max_value),
                            end - begin, data[2] + begin);
         },
@@ -151,7 +152,7 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
   const Operands operands = AlignOperands({dy, x, y}, node.outputs[0], true, program);
   AddVectorLoopStep(
       operands.count, operands.tensors,
-      [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         ActivateBackwardLoop(attributes, data[1] + begin, data[2] + begin, data[0] + begin,
                              end - begin, data[3] + begin);
       },
@@ -175,7 +176,7 @@ void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgram& 
   if (relu == nullptr) return;
   AddLoopStep(
       size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y},
-      [max_value = UpperBound(relu->max_value)](const RunContext&, float* const* data,
+      [max_value = UpperBound(relu->max_value)](const RunContext&, const LoopTensors& data,
                                                 int64_t begin, int64_t end) {
         ReluInPlaceLoop(max_value, end - begin, data[0] + begin);
       },
@@ -187,8 +188,8 @@ TensorId AddReluBackward(const FusedRelu& relu, TensorId y, TensorId dy, int64_t
   const TensorId dx = program.builder().AddTensor(size_bytes);
   AddLoopStep(
       size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y, dy, dx},
-      [max_value = UpperBound(relu.max_value)](const RunContext&, float* const* data, int64_t begin,
-                                               int64_t end) {
+      [max_value = UpperBound(relu.max_value)](const RunContext&, const LoopTensors& data,
+                                               int64_t begin, int64_t end) {
         ReluBackwardLoop(data[0] + begin, data[1] + begin, max_value, end - begin, data[2] + begin);
       },
       program);

@@ -26,7 +26,7 @@ absl::Status Add(const Node& node, CpuProgram& program) {
   AddLoopStep(
       operands.count, kElementGrain, operands.tensors,
       [inputs = node.inputs.size(), bounds = FusedReluBounds(node)](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         float* sum = data[inputs] + begin;
         const float* partial = data[0] + begin;
         for (size_t i = 1; i + 1 < inputs; ++i) {

@@ -230,7 +230,7 @@ absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
   if (of_batch) {
     AddLoopStep(
         rows.units(), rows.grain(), {x, sums},
-        [rows](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        [rows](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const ChannelRows::Unit unit = rows.unit(i);
             UnitMoments(data[0] + unit.place, unit.rows, rows.lanes(),
@@ -245,7 +245,7 @@ absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
   const ParameterPlaces places = AddParameters(ParametersOf(node), &tensors, program);
   AddLoopStep(
       rows.padded_channels(), kElementGrain, tensors,
-      [rows, places, of_batch, epsilon = op.epsilon](const RunContext&, float* const* data,
+      [rows, places, of_batch, epsilon = op.epsilon](const RunContext&, const LoopTensors& data,
                                                      int64_t begin, int64_t end) {
         const ChannelTable to(data[4], rows);
         for (int64_t c = begin; c < end; ++c) {
@@ -266,7 +266,7 @@ absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
   const ReluBounds bounds = FusedReluBounds(node);
   AddLoopStep(
       rows.units(), rows.grain(), {x, table, ChannelRows::Out(node.outputs[0], layout, program)},
-      [rows, bounds](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [rows, bounds](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         const ChannelTable from(data[1], rows);
         for (int64_t i = begin; i < end; ++i) {
           const auto [place, count, c] = rows.unit(i);
@@ -298,8 +298,8 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
   const ParameterPlaces places = AddParameters(parameters, &tensors, program);
   AddLoopStep(
       rows.padded_channels(), kElementGrain, std::move(tensors),
-      [rows, places, epsilon = op.epsilon](const RunContext&, float* const* data, int64_t begin,
-                                           int64_t end) {
+      [rows, places, epsilon = op.epsilon](const RunContext&, const LoopTensors& data,
+                                           int64_t begin, int64_t end) {
         const ChannelTable to(data[0], rows);
         for (int64_t c = begin; c < end; ++c) {
           to.mean[c] = to.factor[c] = to.beta[c] = 0;
@@ -312,7 +312,7 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
         }
       },
       program);
-  const auto inputs_of = [rows, most](float* const* data, const ChannelRows::Unit& unit) {
+  const auto inputs_of = [rows, most](const LoopTensors& data, const ChannelRows::Unit& unit) {
     const ChannelTable table(data[2], rows);
     return GradientInputs{.x = data[0] + unit.place,
                           .dy = data[1] + unit.place,
@@ -325,7 +325,8 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
   };
   AddLoopStep(
       rows.units(), rows.grain(), {x, gradient, table, sums},
-      [rows, inputs_of, relu](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [rows, inputs_of, relu](const RunContext&, const LoopTensors& data, int64_t begin,
+                              int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const ChannelRows::Unit unit = rows.unit(i);
           SumGradients(inputs_of(data, unit), relu, unit.rows, rows.lanes(),
@@ -337,7 +338,7 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
       rows.padded_channels(), kElementGrain,
       {table, sums, program.RowMajor(node.inputs[3]), builder.Output(node.outputs[1]),
        builder.Output(node.outputs[2])},
-      [rows, frozen = op.frozen, epsilon = op.epsilon](const RunContext&, float* const* data,
+      [rows, frozen = op.frozen, epsilon = op.epsilon](const RunContext&, const LoopTensors& data,
                                                        int64_t begin, int64_t end) {
         const ChannelTable to(data[0], rows);
         for (int64_t c = begin; c < end; ++c) {
@@ -364,7 +365,8 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
   AddLoopStep(
       rows.units(), rows.grain(),
       {x, gradient, table, ChannelRows::Out(node.outputs[0], layout, program)},
-      [rows, inputs_of, relu](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [rows, inputs_of, relu](const RunContext&, const LoopTensors& data, int64_t begin,
+                              int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const ChannelRows::Unit unit = rows.unit(i);
           MapGradients(inputs_of(data, unit), relu, unit.rows, rows.lanes(), data[3] + unit.place);

@@ -21,7 +21,7 @@ absl::Status BiasBackward(const Node& node, CpuProgram& program) {
   AddLoopStep(
       columns, std::max<int64_t>(16, kElementGrain / rows),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [rows = rows, columns = columns](const RunContext&, float* const* data, int64_t begin,
+      [rows = rows, columns = columns](const RunContext&, const LoopTensors& data, int64_t begin,
                                        int64_t end) {
         AddRows(data[0] + begin, rows, columns, end - begin, data[1] + begin);
       },

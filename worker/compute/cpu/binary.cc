@@ -75,8 +75,8 @@ void AddPerChannelStep(const PerChannel& operands, const Node& node, CpuProgram&
       {InBlocks(node.inputs[operands.image], operands.block, program),
        program.RowMajor(node.inputs[1 - operands.image]),
        OutInBlocks(node.outputs[0], operands.block, program)},
-      [rows, stride = operands.batch_stride](const RunContext&, float* const* data, int64_t begin,
-                                             int64_t end) {
+      [rows, stride = operands.batch_stride](const RunContext&, const LoopTensors& data,
+                                             int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const ChannelRows::Unit unit = rows.unit(i);
           float by_lane[kMaxBlock] = {};
@@ -101,7 +101,7 @@ absl::Status Binary(const Node& node, CpuProgram& program) {
       const auto loop = Loop<kind(), 1, 1>;
       AddLoopStep(
           operands.count, kElementGrain, operands.tensors,
-          [loop](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          [loop](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
             loop(data[0] + begin, data[1] + begin, end - begin, data[2] + begin);
           },
           program);
@@ -130,14 +130,14 @@ absl::Status Binary(const Node& node, CpuProgram& program) {
       const int64_t a = repetition.column_stride(0), b = repetition.column_stride(1);
       return AddLoopStep(
           columns, kElementGrain, tensors,
-          [=](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          [=](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
             loop(data[0] + a * begin, data[1] + b * begin, end - begin, data[2] + begin);
           },
           program);
     }
     AddLoopStep(
         repetition.rows(), std::max<int64_t>(1, kElementGrain / columns), tensors,
-        [=](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        [=](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
             loop(data[0] + repetition.RowOffset(0, row), data[1] + repetition.RowOffset(1, row),
                  columns, data[2] + row * columns);

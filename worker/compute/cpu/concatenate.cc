@@ -39,7 +39,7 @@ absl::Status Concatenate(const Node& node, CpuProgram& program) {
   const int64_t row = ElementCount(shape) / outer;
   AddLoopStep(
       ElementCount(shape), kElementGrain, std::move(tensors),
-      [runs, row](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [runs, row](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         int64_t outer = begin / row, offset = begin % row;
         size_t input = 0;
         while (offset >= runs[input]) offset -= runs[input++];

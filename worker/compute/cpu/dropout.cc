@@ -33,8 +33,8 @@ absl::Status AddDropoutStep(const Node& node, CpuProgram& program) {
   AddLoopStep(
       ElementCount(shape), kElementGrain, {x, y},
       [rate = op.rate, seed = op.layer_seed, groups = op.groups,
-       elements = ElementCount(shape) / shape[0]](const RunContext& context, float* const* data,
-                                                  int64_t begin, int64_t end) {
+       elements = ElementCount(shape) / shape[0]](
+          const RunContext& context, const LoopTensors& data, int64_t begin, int64_t end) {
         const DropoutMask mask(context, seed, rate);
         const int64_t first = context.first_example * elements;
         if (groups.block == 1) {

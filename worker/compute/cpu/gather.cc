@@ -13,7 +13,7 @@ absl::Status Gather(const Node& node, CpuProgram& program) {
       ElementCount(builder.shape(node.inputs[1])), std::max<int64_t>(1, kElementGrain / columns),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [rows = rows, columns = columns](const RunContext&, float* const* data, int64_t begin,
+      [rows = rows, columns = columns](const RunContext&, const LoopTensors& data, int64_t begin,
                                        int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           float* y = data[2] + i * columns;
@@ -39,8 +39,8 @@ absl::Status GatherBackward(const Node& node, CpuProgram& program) {
       rows, std::max<int64_t>(1, kElementGrain / columns),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [rows = rows, columns = columns, ids](const RunContext&, float* const* data, int64_t begin,
-                                            int64_t end) {
+      [rows = rows, columns = columns, ids](const RunContext&, const LoopTensors& data,
+                                            int64_t begin, int64_t end) {
         std::fill(data[2] + begin * columns, data[2] + end * columns, 0.0f);
         for (int64_t i = 0; i < ids; ++i) {
           const int64_t row = RowOfId(data[0][i], rows);

@@ -30,7 +30,7 @@ absl::Status Glu(const Node& node, CpuProgram& program) {
   AddLoopStep(
       rows, std::max<int64_t>(1, kElementGrain / half),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [half = half](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [half = half](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + 2 * row * half;
           GluRow(x, x + half, half, data[1] + row * half);
@@ -47,7 +47,7 @@ absl::Status GluBackward(const Node& node, CpuProgram& program) {
       rows, std::max<int64_t>(1, kElementGrain / half),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [half = half](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [half = half](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + 2 * row * half;
           float* dx = data[2] + 2 * row * half;

@@ -114,7 +114,7 @@ absl::Status LayerNormalization(const Node& node, CpuProgram& program) {
   AddLoopStep(
       rows, RowGrain(columns), std::move(tensors),
       [columns = columns, epsilon = op.epsilon, scale = op.scale, center = op.center](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         const float* gamma = scale ? data[2] : nullptr;
         const float* beta = center ? data[2 + scale] : nullptr;
         for (int64_t i = begin * columns; i < end * columns; i += columns) {
@@ -142,7 +142,7 @@ absl::Status LayerNormalizationBackward(const Node& node, CpuProgram& program) {
   AddLoopStep(
       parts, std::max<int64_t>(1, RowGrain(columns) / part_rows), std::move(tensors),
       [rows = rows, columns = columns, part_rows, epsilon = op.epsilon, scale = op.scale](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         for (int64_t part = begin; part < end; ++part) {
           float* dgamma = data[2] + part * 2 * columns;
           std::fill_n(dgamma, 2 * columns, 0.0f);
@@ -159,7 +159,7 @@ absl::Status LayerNormalizationBackward(const Node& node, CpuProgram& program) {
   AddLoopStep(
       columns, std::max<int64_t>(16, kElementGrain / parts),
       {sums, builder.Output(node.outputs[1]), builder.Output(node.outputs[2])},
-      [parts, columns = columns](const RunContext&, float* const* data, int64_t begin,
+      [parts, columns = columns](const RunContext&, const LoopTensors& data, int64_t begin,
                                  int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
           double dgamma = 0, dbeta = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,18 +13,33 @@
 
 namespace shoal::cpu {
 
+// The addresses of a step's tensors, in the order of AddLoopStep.
+class LoopTensors {
+ public:
+  explicit LoopTensors(std::span<void* const> addresses) : addresses_(addresses) {}
+
+  template <typename Element>
+  Element* At(size_t i) const {
+    return static_cast<Element*>(addresses_[i]);
+  }
+  float* operator[](size_t i) const { return At<float>(i); }
+
+ private:
+  const std::span<void* const> addresses_;
+};
+
 // A step that loops over equal elements (or rows), split into ranges over the threads. Calls
-// run(context, data, begin, end), with the addresses of the step's tensors in `data`.
+// run(context, data, begin, end), with the step's LoopTensors in `data`.
 template <typename RunRange>
 class LoopKernel : public Kernel {
  public:
-  LoopKernel(int64_t count, int64_t grain, size_t tensors, RunRange run)
-      : count_(count), grain_(grain), run_(std::move(run)), data_(tensors) {}
+  LoopKernel(int64_t count, int64_t grain, RunRange run)
+      : count_(count), grain_(grain), run_(std::move(run)) {}
 
   absl::Status Run(const RunContext* context, std::span<void* const> tensors) override {
-    for (size_t i = 0; i < tensors.size(); ++i) data_[i] = static_cast<float*>(tensors[i]);
+    const LoopTensors data(tensors);
     ParallelFor(count_, grain_,
-                [&](int64_t begin, int64_t end) { run_(*context, data_.data(), begin, end); });
+                [&](int64_t begin, int64_t end) { run_(*context, data, begin, end); });
     return absl::OkStatus();
   }
 
@@ -31,15 +47,13 @@ class LoopKernel : public Kernel {
   const int64_t count_;
   const int64_t grain_;
   const RunRange run_;
-  std::vector<float*> data_;
 };
 
 // Appends a LoopKernel over `count` elements. `grain` is the min number for another thread.
 template <typename RunRange>
 void AddLoopStep(int64_t count, int64_t grain, std::vector<TensorId> tensors, RunRange run,
                  CpuProgram& program) {
-  auto kernel =
-      std::make_unique<LoopKernel<RunRange>>(count, grain, tensors.size(), std::move(run));
+  auto kernel = std::make_unique<LoopKernel<RunRange>>(count, grain, std::move(run));
   program.builder().AddStep(std::move(kernel), std::move(tensors));
 }
 
@@ -49,7 +63,7 @@ void AddVectorLoopStep(int64_t count, std::vector<TensorId> tensors, RunRange ru
                        CpuProgram& program) {
   AddLoopStep((count + kVectorBlock - 1) / kVectorBlock, kElementGrain / kVectorBlock,
               std::move(tensors),
-              [run = std::move(run), count](const RunContext& context, float* const* data,
+              [run = std::move(run), count](const RunContext& context, const LoopTensors& data,
                                             int64_t begin, int64_t end) {
                 run(context, data, begin * kVectorBlock, std::min(count, end * kVectorBlock));
               },

@@ -23,7 +23,7 @@ absl::Status Loss(const Node& node, CpuProgram& program) {
       shape[0], std::max<int64_t>(1, kLossRowGrain / inner),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [attributes, length, inner](const RunContext&, float* const* data, int64_t begin,
+      [attributes, length, inner](const RunContext&, const LoopTensors& data, int64_t begin,
                                   int64_t end) {
         LossRow<float> row(attributes, length);
         for (int64_t example = begin; example < end; ++example) {
@@ -49,7 +49,7 @@ absl::Status LossBackward(const Node& node, CpuProgram& program) {
       rows, kLossRowGrain,
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [attributes = op.attributes, length, scale](const RunContext&, float* const* data,
+      [attributes = op.attributes, length, scale](const RunContext&, const LoopTensors& data,
                                                   int64_t begin, int64_t end) {
         LossRow<float> row(attributes, length);
         for (int64_t r = begin; r < end; ++r) {

@@ -104,7 +104,7 @@ absl::Status Pad(const Node& node, CpuProgram& program) {
   AddLoopStep(
       box.outer_rows(), PaddedRowGrain(box.row().outer),
       {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
-      [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [box](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         const auto [inner, outer, before] = box.row();
         for (int64_t row = begin; row < end; ++row) {
           float* y = data[1] + row * outer;
@@ -134,7 +134,7 @@ absl::Status Crop(const Node& node, CpuProgram& program) {
   AddLoopStep(
       box.inner_rows(), PaddedRowGrain(box.row().inner),
       {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
-      [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [box](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         const auto [inner, outer, before] = box.row();
         for (int64_t row = begin; row < end; ++row) {
           std::copy_n(data[0] + box.OuterRow(row) * outer + before, inner, data[1] + row * inner);

@@ -11,7 +11,7 @@ absl::Status RandomUniform(const Node& node, CpuProgram& program) {
   AddLoopStep(
       ElementCount(y), kElementGrain, {builder.Output(node.outputs[0])},
       [op = static_cast<const RandomUniformOp&>(*node.op), count = y[1]](
-          const RunContext& context, float* const* data, int64_t begin, int64_t end) {
+          const RunContext& context, const LoopTensors& data, int64_t begin, int64_t end) {
         const StepRandom random(context, op.layer_seed);
         for (int64_t i = begin; i < end; ++i) {
           data[0][i] = UniformDraw(op, random, context.first_example + i / count, i % count);

@@ -193,7 +193,7 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
   if (parts.results_of_each() == 1) {
     AddLoopStep(
         parts.count(), grain, {x, y},
-        [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        [parts](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
           if (parts.are_rows()) {
             Reduction::ReduceRows(data[0] + begin * parts.columns(), end - begin, parts.columns(),
                                   data[1] + begin);
@@ -208,14 +208,14 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
       builder.AddTensor(parts.result_count() * static_cast<int64_t>(sizeof(Partial)));
   AddLoopStep(
       parts.count(), grain, {x, partials},
-      [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [parts](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         ReduceParts<Reduction>(parts, data[0], begin, end, reinterpret_cast<Partial*>(data[1]));
       },
       program);
   AddLoopStep(
       ElementCount(y_shape), std::max<int64_t>(1, kElementGrain / parts.results_of_each()),
       {partials, y},
-      [parts](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [parts](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Partial* from = reinterpret_cast<const Partial*>(data[0]) + parts.FirstResult(i);
           Partial result = Reduction::kFirst;
@@ -245,7 +245,7 @@ absl::Status BroadcastLike(const Node& node, CpuProgram& program) {
   AddLoopStep(
       repetition.rows(), std::max<int64_t>(1, kElementGrain / repetition.columns()),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [repetition](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [repetition](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         const int64_t columns = repetition.columns();
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + repetition.RowOffset(0, row);
@@ -266,7 +266,7 @@ absl::Status MeanGradient(const Node& node, CpuProgram& program) {
   const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
       ElementCount(shape), kElementGrain, {builder.Output(node.outputs[0])},
-      [share = 1.0f / static_cast<float>(shape[0])](const RunContext&, float* const* data,
+      [share = 1.0f / static_cast<float>(shape[0])](const RunContext&, const LoopTensors& data,
                                                     int64_t begin, int64_t end) {
         std::fill(data[0] + begin, data[0] + end, share);
       },

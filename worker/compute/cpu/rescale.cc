@@ -34,7 +34,7 @@ absl::Status Rescale(const Node& node, CpuProgram& program) {
   }
   AddLoopStep(
       elements, kElementGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [scale, offset, channels, elements](const RunContext&, float* const* data, int64_t begin,
+      [scale, offset, channels, elements](const RunContext&, const LoopTensors& data, int64_t begin,
                                           int64_t end) {
         // Whole rows, then the incomplete row at the end.
         begin = begin / channels * channels;

@@ -147,8 +147,8 @@ absl::Status Resize(const Node& node, CpuProgram& program) {
       y[0] * y[1], std::max<int64_t>(1, kElementGrain / (y[2] * y[3])),
       {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
       [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
-       columns = ResizeSources(interpolation, x[2], y[2])](const RunContext&, float* const* data,
-                                                           int64_t begin, int64_t end) {
+       columns = ResizeSources(interpolation, x[2], y[2])](
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         // The same row of all images, then the next one: they share its sources.
         std::vector<WeightedPixels> sources;
         for (int64_t i = begin; i < end; ++i) {
@@ -172,8 +172,8 @@ absl::Status ResizeBackward(const Node& node, CpuProgram& program) {
       x[0], std::max<int64_t>(1, kElementGrain / (y[1] * y[2] * y[3])),
       {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
       [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
-       columns = ResizeSources(interpolation, x[2], y[2])](const RunContext&, float* const* data,
-                                                           int64_t begin, int64_t end) {
+       columns = ResizeSources(interpolation, x[2], y[2])](
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         const int64_t size = x[1] * x[2] * x[3];
         std::fill(data[1] + begin * size, data[1] + end * size, 0.0f);
         for (int64_t row = 0; row < y[1]; ++row) {

@@ -117,7 +117,7 @@ absl::Status Softmax(const Node& node, CpuProgram& program) {
       chunks.count(), chunks.grain(),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
       [kind = static_cast<const SoftmaxOp&>(*node.op).kind, chunks](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         for (int64_t chunk = begin; chunk < end; ++chunk) {
           const int64_t i = chunks.place(chunk);
           SoftmaxRows(kind, data[0] + i, chunks.rows_of(chunk), chunks.columns, data[1] + i);
@@ -135,7 +135,7 @@ absl::Status SoftmaxBackward(const Node& node, CpuProgram& program) {
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
       [kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind, chunks](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         for (int64_t chunk = begin; chunk < end; ++chunk) {
           const int64_t i = chunks.place(chunk);
           SoftmaxRowsGradient(kind, data[0] + i, data[1] + i, chunks.rows_of(chunk), chunks.columns,

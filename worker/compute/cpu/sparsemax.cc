@@ -51,7 +51,7 @@ absl::Status Sparsemax(const Node& node, CpuProgram& program) {
   const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, kSparsemaxRowGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [columns = columns](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [columns = columns](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         Thresholds thresholds(columns);
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + row * columns;
@@ -74,7 +74,7 @@ absl::Status SparsemaxBackward(const Node& node, CpuProgram& program) {
       rows, kSparsemaxRowGrain,
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [columns = columns](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+      [columns = columns](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         Thresholds thresholds(columns);
         for (int64_t row = begin; row < end; ++row) {
           const float* x = data[0] + row * columns;

@@ -62,7 +62,7 @@ absl::Status Unary(const Node& node, CpuProgram& program) {
   AddVectorLoopStep(
       ElementCount(builder.shape(node.outputs[0])),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [op = static_cast<const UnaryOp&>(*node.op)](const RunContext&, float* const* data,
+      [op = static_cast<const UnaryOp&>(*node.op)](const RunContext&, const LoopTensors& data,
                                                    int64_t begin, int64_t end) {
         if (RunUnaryLoop(op, data[0] + begin, end - begin, data[1] + begin)) return;
         for (int64_t i = begin; i < end; ++i) data[1][i] = shoal::Unary(op, data[0][i]);

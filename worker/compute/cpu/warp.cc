@@ -68,7 +68,7 @@ absl::Status Warp(const Node& node, CpuProgram& program) {
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
       [x, y, count, attributes = static_cast<const WarpOp&>(*node.op).attributes](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         ImageSources sources(attributes, x, y);
         const int64_t channels = x[3];
         const std::vector<float> outside(channels, static_cast<float>(attributes.fill_value));
@@ -98,7 +98,7 @@ absl::Status WarpBackward(const Node& node, CpuProgram& program) {
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
       [x, y, count, attributes = static_cast<const WarpBackwardOp&>(*node.op).attributes](
-          const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
         ImageSources sources(attributes, x, y);
         const int64_t channels = x[3], size = x[1] * x[2] * channels;
         std::fill(data[2] + begin * size, data[2] + end * size, 0.0f);
