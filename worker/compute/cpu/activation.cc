@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "worker/compute/cpu/activation_loops.h"
+#include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/operands.h"
 #include "worker/compute/op_math/activation_functions.h"
@@ -21,23 +22,43 @@ inline float Relu(float x, float max_value) {
   return max_value < positive ? max_value : positive;
 }
 
+template <typename Element>
+SHOAL_INLINE void ReluOf(const Element* x, float max_value, int64_t count, Element* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) y[i] = FromFloat<Element>(Relu(ToFloat(x[i]), max_value));
+}
 SHOAL_VECTORIZED void ReluLoop(const float* x, float max_value, int64_t count, float* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = Relu(x[i], max_value);
+  ReluOf(x, max_value, count, y);
+}
+SHOAL_VECTORIZED void ReluLoop(const BFloat16* x, float max_value, int64_t count, BFloat16* y) {
+  ReluOf(x, max_value, count, y);
 }
 
-SHOAL_VECTORIZED void ReluInPlaceLoop(float max_value, int64_t count, float* x) {
-  for (int64_t i = 0; i < count; ++i) x[i] = Relu(x[i], max_value);
+template <typename Element>
+SHOAL_INLINE void ReluBackwardOf(const Element* y, const Element* dy, float max_value,
+                                 int64_t count, Element* dx) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    const float at = ToFloat(y[i]);
+    dx[i] = FromFloat<Element>(ToFloat(dy[i]) * (((at <= 0) | (at >= max_value)) ? 0.0f : 1.0f));
+  }
 }
-
 SHOAL_VECTORIZED void ReluBackwardLoop(const float* y, const float* dy, float max_value,
                                        int64_t count, float* dx) {
-  for (int64_t i = 0; i < count; ++i) {
-    dx[i] = dy[i] * (((y[i] <= 0) | (y[i] >= max_value)) ? 0.0f : 1.0f);
-  }
+  ReluBackwardOf(y, dy, max_value, count, dx);
+}
+SHOAL_VECTORIZED void ReluBackwardLoop(const BFloat16* y, const BFloat16* dy, float max_value,
+                                       int64_t count, BFloat16* dx) {
+  ReluBackwardOf(y, dy, max_value, count, dx);
 }
 
 SHOAL_VECTORIZED void KeepNotANumberLoop(const float* x, int64_t count, float* y) {
   for (int64_t i = 0; i < count; ++i) y[i] = x[i] != x[i] ? x[i] : y[i];
+}
+SHOAL_VECTORIZED void KeepNotANumberLoop(const BFloat16* x, int64_t count, BFloat16* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    y[i].bits = (x[i].bits & 0x7fff) > 0x7f80 ? x[i].bits : y[i].bits;
+  }
 }
 
 // oneDNN's equivalent of an activation, if it has one.
@@ -87,36 +108,57 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
           program.engine()};
 }
 
+// The type to compute in. The loops of activation_loops.h are for float32.
+ComputeDtype DtypeOf(const ActivationAttributes& attributes, const std::optional<Eltwise>& eltwise,
+                     const Node& node, const CpuProgram& program) {
+  if (!eltwise.has_value() && !IsPlainRelu(attributes)) return ComputeDtype::kFloat32;
+  return program.stored_dtype(node);
+}
+
 }  // namespace
 
 absl::Status Activation(const Node& node, CpuProgram& program) {
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
   const bool zeros_stay = eltwise.has_value() || Activate(attributes, 0.0f) == 0;
-  const Operands operands = AlignOperands({node.inputs[0]}, node.outputs[0], zeros_stay, program);
+  const Operands operands = AlignOperands({node.inputs[0]}, node.outputs[0], zeros_stay,
+                                          DtypeOf(attributes, eltwise, node, program), program);
   if (eltwise.has_value()) {
     const auto pd = EltwiseForward(*eltwise, operands.desc, program);
     program.AddPrimitive(dnnl::eltwise_forward(pd), pd.scratchpad_desc(),
                          {{DNNL_ARG_SRC, operands.tensors[0], operands.desc},
                           {DNNL_ARG_DST, operands.tensors[1], operands.desc}});
     if (!LosesNotANumber(*eltwise)) return absl::OkStatus();
-    AddLoopStep(
-        operands.count, kElementGrain, operands.tensors,
-        [](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-          KeepNotANumberLoop(data[0] + begin, end - begin, data[1] + begin);
-        },
-        program);
+    WithElement(CpuProgram::DtypeOf(operands.desc), [&]<typename Element>(Element) {
+      AddLoopStep(
+          operands.count, kElementGrain, operands.tensors,
+          [](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+            KeepNotANumberLoop(data.At<Element>(0) + begin, end - begin,
+                               data.At<Element>(1) + begin);
+          },
+          program);
+    });
     return absl::OkStatus();
   }
-  const auto run = [attributes](const RunContext&, const LoopTensors& data, int64_t begin,
-                                int64_t end) {
-    if (IsPlainRelu(attributes)) {
-      ReluLoop(data[0] + begin, UpperBound(attributes.max_value), end - begin, data[1] + begin);
-      return;
-    }
-    ActivateLoop(attributes, data[0] + begin, end - begin, data[1] + begin);
-  };
-  AddVectorLoopStep(operands.count, operands.tensors, run, program);
+  if (IsPlainRelu(attributes)) {
+    WithElement(CpuProgram::DtypeOf(operands.desc), [&]<typename Element>(Element) {
+      AddLoopStep(
+          operands.count, kElementGrain, operands.tensors,
+          [max_value = UpperBound(attributes.max_value)](const RunContext&, const LoopTensors& data,
+                                                         int64_t begin, int64_t end) {
+            ReluLoop(data.At<Element>(0) + begin, max_value, end - begin,
+                     data.At<Element>(1) + begin);
+          },
+          program);
+    });
+    return absl::OkStatus();
+  }
+  AddVectorLoopStep(
+      operands.count, operands.tensors,
+      [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+        ActivateLoop(attributes, data[0] + begin, end - begin, data[1] + begin);
+      },
+      program);
   return absl::OkStatus();
 }
 
@@ -124,21 +166,26 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
   const ActivationAttributes attributes =
       static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ValueId x = node.inputs[0], y = node.inputs[1], dy = node.inputs[2];
+  const std::optional<Eltwise> eltwise = FindEltwise(attributes);
+  const ComputeDtype type = DtypeOf(attributes, eltwise, node, program);
   if (IsPlainRelu(attributes)) {
     // Uses y, because x may not be in memory: the layer before may compute y directly
     // (plan/passes).
-    const Operands operands = AlignOperands({dy, y}, node.outputs[0], true, program);
-    AddLoopStep(
-        operands.count, kElementGrain, operands.tensors,
-        [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-          ReluBackwardLoop(data[1] + begin, data[0] + begin, UpperBound(attributes.max_value),
-                           end - begin, data[2] + begin);
-        },
-        program);
+    const Operands operands = AlignOperands({dy, y}, node.outputs[0], true, type, program);
+    WithElement(type, [&]<typename Element>(Element) {
+      AddLoopStep(
+          operands.count, kElementGrain, operands.tensors,
+          [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+            ReluBackwardLoop(data.At<Element>(1) + begin, data.At<Element>(0) + begin,
+                             UpperBound(attributes.max_value), end - begin,
+                             data.At<Element>(2) + begin);
+          },
+          program);
+    });
     return absl::OkStatus();
   }
-  if (const std::optional<Eltwise> eltwise = FindEltwise(attributes)) {
-    const Operands operands = AlignOperands({dy, x}, node.outputs[0], true, program);
+  if (eltwise.has_value()) {
+    const Operands operands = AlignOperands({dy, x}, node.outputs[0], true, type, program);
     const dnnl::eltwise_backward::primitive_desc pd(
         {eltwise->algorithm, operands.desc, operands.desc, eltwise->alpha, 0.0f},
         CpuProgram::Attributes(), program.engine(),
@@ -149,7 +196,7 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
                           {DNNL_ARG_DIFF_SRC, operands.tensors[2], operands.desc}});
     return absl::OkStatus();
   }
-  const Operands operands = AlignOperands({dy, x, y}, node.outputs[0], true, program);
+  const Operands operands = AlignOperands({dy, x, y}, node.outputs[0], true, type, program);
   AddVectorLoopStep(
       operands.count, operands.tensors,
       [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
@@ -174,25 +221,33 @@ ReluBounds FusedReluBounds(const Node& node) {
 void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgram& program) {
   const FusedRelu* const relu = FindFusedRelu(*node.op);
   if (relu == nullptr) return;
-  AddLoopStep(
-      size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y},
-      [max_value = UpperBound(relu->max_value)](const RunContext&, const LoopTensors& data,
-                                                int64_t begin, int64_t end) {
-        ReluInPlaceLoop(max_value, end - begin, data[0] + begin);
-      },
-      program);
+  const ComputeDtype type = program.builder().tensor_info(y).type;
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        size_bytes / SizeOf(type), kElementGrain, {y},
+        [max_value = UpperBound(relu->max_value)](const RunContext&, const LoopTensors& data,
+                                                  int64_t begin, int64_t end) {
+          ReluLoop(data.At<Element>(0) + begin, max_value, end - begin,
+                   data.At<Element>(0) + begin);
+        },
+        program);
+  });
 }
 
 TensorId AddReluBackward(const FusedRelu& relu, TensorId y, TensorId dy, int64_t size_bytes,
                          CpuProgram& program) {
-  const TensorId dx = program.builder().AddTensor(size_bytes);
-  AddLoopStep(
-      size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y, dy, dx},
-      [max_value = UpperBound(relu.max_value)](const RunContext&, const LoopTensors& data,
-                                               int64_t begin, int64_t end) {
-        ReluBackwardLoop(data[0] + begin, data[1] + begin, max_value, end - begin, data[2] + begin);
-      },
-      program);
+  const ComputeDtype type = program.builder().tensor_info(dy).type;
+  const TensorId dx = program.builder().AddTensor(size_bytes, type);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        size_bytes / SizeOf(type), kElementGrain, {y, dy, dx},
+        [max_value = UpperBound(relu.max_value)](const RunContext&, const LoopTensors& data,
+                                                 int64_t begin, int64_t end) {
+          ReluBackwardLoop(data.At<Element>(0) + begin, data.At<Element>(1) + begin, max_value,
+                           end - begin, data.At<Element>(2) + begin);
+        },
+        program);
+  });
   return dx;
 }
 

@@ -22,7 +22,8 @@ ReluBounds FusedReluBounds(const Node& node);
 float UpperBound(double max_value);
 
 // Appends the gradient of a plain ReLU (IsPlainRelu), computed from its result `y`, and returns its
-// tensor. All three tensors have the same layout and `size_bytes`. Zeros of padding stay zero.
+// tensor. All three tensors have the same layout, type and `size_bytes`. Zeros of padding stay
+// zero.
 TensorId AddReluBackward(const FusedRelu& relu, TensorId y, TensorId dy, int64_t size_bytes,
                          CpuProgram& program);
 

@@ -6,6 +6,7 @@
 
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/channel_rows.h"
+#include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/plan/fused_ops.h"
 
@@ -18,8 +19,9 @@ namespace {
 
 // By lane: y = (x - mean) * factor + beta, limited to [least, most]. A bound of not-a-number bounds
 // nothing. A value of not-a-number is kept.
+template <typename Element>
 struct Normalized {
-  const float* x;
+  const Element* x;
   const float* mean;
   const float* factor;
   const float* beta;
@@ -27,14 +29,18 @@ struct Normalized {
   float most;
 
   SHOAL_INLINE float Get(int64_t place, int64_t lane) const {
-    const float y = (x[place] - mean[lane]) * factor[lane] + beta[lane];
+    const float y = (ToFloat(x[place]) - mean[lane]) * factor[lane] + beta[lane];
     const float raised = least > y ? least : y;
     return most < raised ? most : raised;
   }
 };
 
-SHOAL_VECTORIZED void NormalizeRows(const Normalized& normalized, int64_t rows, int64_t lanes,
-                                    float* y) {
+SHOAL_VECTORIZED void NormalizeRows(const Normalized<float>& normalized, int64_t rows,
+                                    int64_t lanes, float* y) {
+  MapRows(normalized, rows, lanes, y);
+}
+SHOAL_VECTORIZED void NormalizeRows(const Normalized<BFloat16>& normalized, int64_t rows,
+                                    int64_t lanes, BFloat16* y) {
   MapRows(normalized, rows, lanes, y);
 }
 
@@ -42,15 +48,16 @@ SHOAL_VECTORIZED void NormalizeRows(const Normalized& normalized, int64_t rows, 
 // + lane]. It takes some rows at a time and reads them a second time, from the cache, around their
 // own mean. Then it merges the parts (Chan, Golub, LeVeque 1979). This is exact for any range of
 // values.
+template <typename Element>
 struct MomentsTile {
-  const float* x;
+  const Element* x;
   int64_t rows;
   int64_t lanes;
   float* moments;
 
   template <int kLanes>
   SHOAL_INLINE void Run(int64_t lane) const {
-    const float* const from = x + lane;
+    const Element* const from = x + lane;
     float mean[kLanes] = {}, squares[kLanes] = {};
     for (int64_t begin = 0; begin < rows; begin += kRowsAtATime) {
       const int64_t end = std::min(rows, begin + kRowsAtATime);
@@ -58,13 +65,13 @@ struct MomentsTile {
       float near[kLanes] = {}, rest[kLanes] = {}, part[kLanes] = {};
       for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
-        for (int i = 0; i < kLanes; ++i) near[i] += from[row * lanes + i];
+        for (int i = 0; i < kLanes; ++i) near[i] += ToFloat(from[row * lanes + i]);
       }
       for (int i = 0; i < kLanes; ++i) near[i] /= count;
       for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
         for (int i = 0; i < kLanes; ++i) {
-          const float distance = from[row * lanes + i] - near[i];
+          const float distance = ToFloat(from[row * lanes + i]) - near[i];
           rest[i] += distance;
           part[i] += distance * distance;
         }
@@ -83,13 +90,17 @@ struct MomentsTile {
 };
 
 SHOAL_VECTORIZED void UnitMoments(const float* x, int64_t rows, int64_t lanes, float* moments) {
-  ForEachTile(lanes, MomentsTile{x, rows, lanes, moments});
+  ForEachTile(lanes, MomentsTile<float>{x, rows, lanes, moments});
+}
+SHOAL_VECTORIZED void UnitMoments(const BFloat16* x, int64_t rows, int64_t lanes, float* moments) {
+  ForEachTile(lanes, MomentsTile<BFloat16>{x, rows, lanes, moments});
 }
 
 // By lane, with d = x - mean and g the gradient dy, or 0 where a ReLU cut y off.
+template <typename Element>
 struct GradientInputs {
-  const float* x;
-  const float* dy;
+  const Element* x;
+  const Element* dy;
   const float* mean;
   const float* factor;
   const float* beta;
@@ -98,42 +109,64 @@ struct GradientInputs {
   const float* slope;
   const float* offset;
 };
-template <bool relu>
-struct Gradients : GradientInputs {
+template <bool relu, typename Element>
+struct Gradients : GradientInputs<Element> {
+  using Inputs = GradientInputs<Element>;
+  using Inputs::beta, Inputs::dy, Inputs::factor, Inputs::mean, Inputs::most, Inputs::offset,
+      Inputs::slope, Inputs::x;
+
   SHOAL_INLINE float Gradient(float difference, int64_t place, int64_t lane) const {
-    if (!relu) return dy[place];
+    if (!relu) return ToFloat(dy[place]);
     const float y = difference * factor[lane] + beta[lane];
-    return dy[place] * (((y <= 0) | (y >= most)) ? 0.0f : 1.0f);
+    return ToFloat(dy[place]) * (((y <= 0) | (y >= most)) ? 0.0f : 1.0f);
   }
   SHOAL_INLINE void Add(int64_t place, int64_t lane, float& sum, float& products) const {
-    const float difference = x[place] - mean[lane];
+    const float difference = ToFloat(x[place]) - mean[lane];
     const float gradient = Gradient(difference, place, lane);
     sum += gradient;
     products += gradient * difference;
   }
   SHOAL_INLINE float Get(int64_t place, int64_t lane) const {
-    const float difference = x[place] - mean[lane];
+    const float difference = ToFloat(x[place]) - mean[lane];
     return Gradient(difference, place, lane) * factor[lane] + difference * slope[lane] +
            offset[lane];
   }
 };
 
-SHOAL_VECTORIZED void SumGradients(const GradientInputs& inputs, bool relu, int64_t rows,
-                                   int64_t lanes, float* sums) {
+template <typename Element>
+SHOAL_INLINE void SumGradientsOf(const GradientInputs<Element>& inputs, bool relu, int64_t rows,
+                                 int64_t lanes, float* sums) {
   if (relu) {
-    SumRows(Gradients<true>{inputs}, rows, lanes, sums);
+    SumRows(Gradients<true, Element>{inputs}, rows, lanes, sums);
   } else {
-    SumRows(Gradients<false>{inputs}, rows, lanes, sums);
+    SumRows(Gradients<false, Element>{inputs}, rows, lanes, sums);
   }
 }
+SHOAL_VECTORIZED void SumGradients(const GradientInputs<float>& inputs, bool relu, int64_t rows,
+                                   int64_t lanes, float* sums) {
+  SumGradientsOf(inputs, relu, rows, lanes, sums);
+}
+SHOAL_VECTORIZED void SumGradients(const GradientInputs<BFloat16>& inputs, bool relu, int64_t rows,
+                                   int64_t lanes, float* sums) {
+  SumGradientsOf(inputs, relu, rows, lanes, sums);
+}
 
-SHOAL_VECTORIZED void MapGradients(const GradientInputs& inputs, bool relu, int64_t rows,
-                                   int64_t lanes, float* dx) {
+template <typename Element>
+SHOAL_INLINE void MapGradientsOf(const GradientInputs<Element>& inputs, bool relu, int64_t rows,
+                                 int64_t lanes, Element* dx) {
   if (relu) {
-    MapRows(Gradients<true>{inputs}, rows, lanes, dx);
+    MapRows(Gradients<true, Element>{inputs}, rows, lanes, dx);
   } else {
-    MapRows(Gradients<false>{inputs}, rows, lanes, dx);
+    MapRows(Gradients<false, Element>{inputs}, rows, lanes, dx);
   }
+}
+SHOAL_VECTORIZED void MapGradients(const GradientInputs<float>& inputs, bool relu, int64_t rows,
+                                   int64_t lanes, float* dx) {
+  MapGradientsOf(inputs, relu, rows, lanes, dx);
+}
+SHOAL_VECTORIZED void MapGradients(const GradientInputs<BFloat16>& inputs, bool relu, int64_t rows,
+                                   int64_t lanes, BFloat16* dx) {
+  MapGradientsOf(inputs, relu, rows, lanes, dx);
 }
 
 // The numbers of each channel for the loops: consecutive arrays with one float for each channel,
@@ -151,6 +184,21 @@ struct ChannelTable {
 
   float *mean, *factor, *beta, *slope, *offset;
 };
+
+// The inputs of a unit, from the tensors (x, dy, table, ...).
+template <typename Element>
+GradientInputs<Element> InputsOf(const LoopTensors& data, const ChannelRows::Unit& unit,
+                                 const ChannelRows& rows, float most) {
+  const ChannelTable table(data[2], rows);
+  return {.x = data.At<Element>(0) + unit.place,
+          .dy = data.At<Element>(1) + unit.place,
+          .mean = table.mean + unit.channel,
+          .factor = table.factor + unit.channel,
+          .beta = table.beta + unit.channel,
+          .most = most,
+          .slope = table.slope + unit.channel,
+          .offset = table.offset + unit.channel};
+}
 
 // Calls visit(first, second, rows) with the two numbers of a channel in each unit that contains it.
 template <typename Visit>
@@ -221,23 +269,26 @@ absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const bool of_batch = builder.training() && !op.frozen;
-  const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], program);
+  const ComputeDtype type = program.stored_dtype(node);
+  const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], type, program);
   const ChannelRows rows(builder.shape(node.inputs[0]), layout);
   const TensorId x = ChannelRows::In(node.inputs[0], layout, program);
   const TensorId table = builder.AddTensor(ChannelTable::SizeBytes(rows));
   const TensorId sums = builder.AddTensor(UnitSumsBytes(rows));
   TensorId mean = program.RowMajor(node.inputs[1]), variance = program.RowMajor(node.inputs[2]);
   if (of_batch) {
-    AddLoopStep(
-        rows.units(), rows.grain(), {x, sums},
-        [rows](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const ChannelRows::Unit unit = rows.unit(i);
-            UnitMoments(data[0] + unit.place, unit.rows, rows.lanes(),
-                        data[1] + i * 2 * rows.lanes());
-          }
-        },
-        program);
+    WithElement(type, [&]<typename Element>(Element) {
+      AddLoopStep(
+          rows.units(), rows.grain(), {x, sums},
+          [rows](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+              const ChannelRows::Unit unit = rows.unit(i);
+              UnitMoments(data.At<Element>(0) + unit.place, unit.rows, rows.lanes(),
+                          data[1] + i * 2 * rows.lanes());
+            }
+          },
+          program);
+    });
     mean = builder.Output(node.outputs[1]);
     variance = builder.Output(node.outputs[2]);
   }
@@ -263,19 +314,22 @@ absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
         }
       },
       program);
-  const ReluBounds bounds = FusedReluBounds(node);
-  AddLoopStep(
-      rows.units(), rows.grain(), {x, table, ChannelRows::Out(node.outputs[0], layout, program)},
-      [rows, bounds](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        const ChannelTable from(data[1], rows);
-        for (int64_t i = begin; i < end; ++i) {
-          const auto [place, count, c] = rows.unit(i);
-          NormalizeRows({data[0] + place, from.mean + c, from.factor + c, from.beta + c,
-                         bounds.least, bounds.most},
-                        count, rows.lanes(), data[2] + place);
-        }
-      },
-      program);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        rows.units(), rows.grain(), {x, table, ChannelRows::Out(node.outputs[0], layout, program)},
+        [rows, bounds = FusedReluBounds(node)](const RunContext&, const LoopTensors& data,
+                                               int64_t begin, int64_t end) {
+          const ChannelTable from(data[1], rows);
+          for (int64_t i = begin; i < end; ++i) {
+            const auto [place, count, c] = rows.unit(i);
+            NormalizeRows(
+                Normalized<Element>{data.At<Element>(0) + place, from.mean + c, from.factor + c,
+                                    from.beta + c, bounds.least, bounds.most},
+                count, rows.lanes(), data.At<Element>(2) + place);
+          }
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
@@ -287,7 +341,8 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
   if (op.center) parameters.beta = node.inputs[op.beta()];
   const bool relu = op.relu.has_value();
   const float most = relu ? UpperBound(op.relu->max_value) : 0;
-  const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], program);
+  const ComputeDtype type = program.stored_dtype(node);
+  const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], type, program);
   const ChannelRows rows(builder.shape(node.inputs[0]), layout);
   const TensorId x = ChannelRows::In(node.inputs[0], layout, program);
   const TensorId gradient = ChannelRows::In(node.inputs[1], layout, program);
@@ -312,28 +367,18 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
         }
       },
       program);
-  const auto inputs_of = [rows, most](const LoopTensors& data, const ChannelRows::Unit& unit) {
-    const ChannelTable table(data[2], rows);
-    return GradientInputs{.x = data[0] + unit.place,
-                          .dy = data[1] + unit.place,
-                          .mean = table.mean + unit.channel,
-                          .factor = table.factor + unit.channel,
-                          .beta = table.beta + unit.channel,
-                          .most = most,
-                          .slope = table.slope + unit.channel,
-                          .offset = table.offset + unit.channel};
-  };
-  AddLoopStep(
-      rows.units(), rows.grain(), {x, gradient, table, sums},
-      [rows, inputs_of, relu](const RunContext&, const LoopTensors& data, int64_t begin,
-                              int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const ChannelRows::Unit unit = rows.unit(i);
-          SumGradients(inputs_of(data, unit), relu, unit.rows, rows.lanes(),
-                       data[3] + i * 2 * rows.lanes());
-        }
-      },
-      program);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        rows.units(), rows.grain(), {x, gradient, table, sums},
+        [rows, relu, most](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const ChannelRows::Unit unit = rows.unit(i);
+            SumGradients(InputsOf<Element>(data, unit, rows, most), relu, unit.rows, rows.lanes(),
+                         data[3] + i * 2 * rows.lanes());
+          }
+        },
+        program);
+  });
   AddLoopStep(
       rows.padded_channels(), kElementGrain,
       {table, sums, program.RowMajor(node.inputs[3]), builder.Output(node.outputs[1]),
@@ -362,17 +407,19 @@ absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
         }
       },
       program);
-  AddLoopStep(
-      rows.units(), rows.grain(),
-      {x, gradient, table, ChannelRows::Out(node.outputs[0], layout, program)},
-      [rows, inputs_of, relu](const RunContext&, const LoopTensors& data, int64_t begin,
-                              int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const ChannelRows::Unit unit = rows.unit(i);
-          MapGradients(inputs_of(data, unit), relu, unit.rows, rows.lanes(), data[3] + unit.place);
-        }
-      },
-      program);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        rows.units(), rows.grain(),
+        {x, gradient, table, ChannelRows::Out(node.outputs[0], layout, program)},
+        [rows, relu, most](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const ChannelRows::Unit unit = rows.unit(i);
+            MapGradients(InputsOf<Element>(data, unit, rows, most), relu, unit.rows, rows.lanes(),
+                         data.At<Element>(3) + unit.place);
+          }
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 

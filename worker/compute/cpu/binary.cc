@@ -69,12 +69,12 @@ std::optional<PerChannel> FindPerChannel(BinaryOp::Kind kind, const Node& node,
 template <BinaryOp::Kind kind, bool image_first>
 void AddPerChannelStep(const PerChannel& operands, const Node& node, CpuProgram& program) {
   const Shape shape = program.builder().shape(node.outputs[0]);
-  const ChannelRows rows(shape, BlockedLayout(shape, operands.block));
+  const ChannelRows rows(shape, BlockedLayout(shape, operands.block, ComputeDtype::kFloat32));
   AddLoopStep(
       rows.units(), rows.grain(),
-      {InBlocks(node.inputs[operands.image], operands.block, program),
+      {InBlocks(node.inputs[operands.image], operands.block, ComputeDtype::kFloat32, program),
        program.RowMajor(node.inputs[1 - operands.image]),
-       OutInBlocks(node.outputs[0], operands.block, program)},
+       OutInBlocks(node.outputs[0], operands.block, ComputeDtype::kFloat32, program)},
       [rows, stride = operands.batch_stride](const RunContext&, const LoopTensors& data,
                                              int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -95,8 +95,8 @@ absl::Status Binary(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const BinaryOp::Kind op_kind = static_cast<const BinaryOp&>(*node.op).kind;
   if (builder.shape(node.inputs[0]) == builder.shape(node.inputs[1])) {
-    const Operands operands =
-        AlignOperands(node.inputs, node.outputs[0], ZerosStay(op_kind), program);
+    const Operands operands = AlignOperands(node.inputs, node.outputs[0], ZerosStay(op_kind),
+                                            ComputeDtype::kFloat32, program);
     WithConstantKind(op_kind, [&](auto kind) {
       const auto loop = Loop<kind(), 1, 1>;
       AddLoopStep(

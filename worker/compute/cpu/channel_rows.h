@@ -5,6 +5,7 @@
 
 #include "common/base/shape.h"
 #include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/loops.h"
 
 // For loops that treat each channel separately, over tensors that are row-major or in oneDNN's
@@ -45,27 +46,31 @@ class ChannelRows {
     if (shape.size() != 4) return 0;
     const dnnl::memory::dims dims = {shape[0], shape[3], shape[1], shape[2]};
     using Tag = dnnl::memory::format_tag;
-    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw16c)) return 16;
-    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw8c)) return 8;
+    if (desc == dnnl::memory::desc(dims, desc.data_type(), Tag::nChw16c)) return 16;
+    if (desc == dnnl::memory::desc(dims, desc.data_type(), Tag::nChw8c)) return 8;
     return 0;
   }
 
-  // Returns the layout in which to process `value`'s tensor: its own if blocked, else row-major.
-  static dnnl::memory::desc LayoutFor(ValueId value, CpuProgram& program) {
+  // Returns the layout in which to process `value`'s tensor as elements of `type`: its own if
+  // blocked, else row-major.
+  static dnnl::memory::desc LayoutFor(ValueId value, ComputeDtype type, CpuProgram& program) {
     const Shape shape = program.builder().shape(value);
-    if (shape.size() != 4) return {};
+    if (shape.size() != 4) {
+      return {{ElementCount(shape)}, CpuProgram::DataTypeOf(type), dnnl::memory::format_tag::x};
+    }
     const dnnl::memory::desc own = program.ImageDesc(value);
-    return BlockOf(shape, own) > 0 ? own : CpuProgram::RowMajorImage(shape);
+    return BlockOf(shape, own) > 0 ? CpuProgram::WithType(own, type)
+                                   : CpuProgram::RowMajorImage(shape, type);
   }
 
   // Returns the tensor of `value` in such a layout: In() for an input, Out() for a result.
   static TensorId In(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
-    const bool image = program.builder().shape(value).size() == 4;
-    return image ? program.ImageIn(value, layout) : program.RowMajor(value);
+    if (program.builder().shape(value).size() == 4) return program.ImageIn(value, layout);
+    return program.RowMajor(value, CpuProgram::DtypeOf(layout));
   }
   static TensorId Out(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
-    const bool image = program.builder().shape(value).size() == 4;
-    return image ? program.ImageOutput(value, layout) : program.builder().Output(value);
+    if (program.builder().shape(value).size() == 4) return program.ImageOutput(value, layout);
+    return program.builder().Output(value, CpuProgram::DtypeOf(layout));
   }
 
   int64_t channels() const { return channels_; }
@@ -135,19 +140,19 @@ SHOAL_INLINE void SumRows(const Terms& terms, int64_t rows, int64_t lanes, float
 
 // Computes result[place] = values.Get(place, lane) for each element of `rows` rows. Requires that
 // the lanes' data are not in `result`.
-template <typename Values>
+template <typename Values, typename Element>
 SHOAL_INLINE void MapRowsOf(const Values values, int64_t rows, int64_t lanes,
-                            float* __restrict result) {
+                            Element* __restrict result) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t place = row * lanes;
 #pragma omp simd
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      result[place + lane] = values.Get(place + lane, lane);
+      result[place + lane] = FromFloat<Element>(values.Get(place + lane, lane));
     }
   }
 }
-template <typename Values>
-SHOAL_INLINE void MapRows(const Values& values, int64_t rows, int64_t lanes, float* result) {
+template <typename Values, typename Element>
+SHOAL_INLINE void MapRows(const Values& values, int64_t rows, int64_t lanes, Element* result) {
   // Constant lane counts make a row of a blocked layout one or two vectors.
   if (lanes == 16) return MapRowsOf(values, rows, 16, result);
   if (lanes == 8) return MapRowsOf(values, rows, 8, result);

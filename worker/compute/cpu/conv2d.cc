@@ -1,7 +1,9 @@
 #include "worker/compute/cpu/conv2d.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "common/model/ops/conv2d.h"
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
@@ -13,21 +15,23 @@ using dnnl::memory;
 
 // A convolution in oneDNN's terms.
 struct ConvolutionGeometry {
-  ConvolutionGeometry(const Convolution& convolution, const Shape& x, const Shape& y);
+  // Computes with elements of `type`.
+  ConvolutionGeometry(const Convolution& convolution, const Shape& x, const Shape& y,
+                      ComputeDtype type);
 
   memory::dims strides, dilates, padding_before, padding_after;
   memory::desc x, y;              // any layout
   memory::desc kernel;            // any layout
-  memory::desc kernel_canonical;  // Keras's [kh, kw, C / groups, F]
-  memory::desc bias;
+  memory::desc kernel_canonical;  // Keras's [kh, kw, C / groups, F], in float32
+  memory::desc bias;              // in float32
 };
 
 ConvolutionGeometry::ConvolutionGeometry(const Convolution& convolution, const Shape& x_shape,
-                                         const Shape& y_shape)
+                                         const Shape& y_shape, ComputeDtype type)
     : strides{convolution.window.strides[0], convolution.window.strides[1]},
       dilates{convolution.window.dilation[0] - 1, convolution.window.dilation[1] - 1},
-      x(CpuProgram::AnyImage(x_shape)),
-      y(CpuProgram::AnyImage(y_shape)),
+      x(CpuProgram::AnyImage(x_shape, type)),
+      y(CpuProgram::AnyImage(y_shape, type)),
       bias({y_shape[3]}, memory::data_type::f32, memory::format_tag::x) {
   const Window& window = convolution.window;
   for (int axis = 0; axis < 2; ++axis) {
@@ -47,7 +51,7 @@ ConvolutionGeometry::ConvolutionGeometry(const Convolution& convolution, const S
     dims.insert(dims.begin(), groups);
     canonical.insert(canonical.begin(), filters / groups);
   }
-  kernel = memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
+  kernel = memory::desc(dims, CpuProgram::DataTypeOf(type), memory::format_tag::any);
   kernel_canonical = memory::desc(dims, memory::data_type::f32, canonical);
 }
 
@@ -59,14 +63,27 @@ dnnl::convolution_forward::primitive_desc Forward(const ConvolutionGeometry& g, 
   return {desc, CpuProgram::Attributes(), engine};
 }
 
+// Returns choose(type), a geometry and a primitive_desc, or choose(kFloat32) if oneDNN has only its
+// slow reference for that type: for images with few channels.
+template <typename Choose>
+auto WithFastType(ComputeDtype type, const Choose& choose) {
+  if (type != ComputeDtype::kFloat32) {
+    auto chosen = choose(type);
+    if (!absl::StartsWith(chosen.second.impl_info_str(), "ref")) return chosen;
+  }
+  return choose(ComputeDtype::kFloat32);
+}
+
 }  // namespace
 
 absl::Status AddConvolution(const Node& node, const Convolution& convolution, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
-                                     builder.shape(node.outputs[0]));
   const bool bias = node.inputs.size() == 3;
-  const auto pd = Forward(geometry, bias, program.engine());
+  const auto [geometry, pd] = WithFastType(program.stored_dtype(node), [&](ComputeDtype type) {
+    const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
+                                       builder.shape(node.outputs[0]), type);
+    return std::pair(geometry, Forward(geometry, bias, program.engine()));
+  });
   const TensorId y = program.ImageOutput(node.outputs[0], pd.dst_desc());
   std::vector<CpuProgram::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
@@ -84,14 +101,17 @@ absl::Status AddConvolution(const Node& node, const Convolution& convolution, Cp
 absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& convolution,
                                         CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const ConvolutionGeometry geometry(convolution, builder.shape(node.outputs[0]),
-                                     builder.shape(node.inputs[0]));
-  const auto forward = Forward(geometry, false, program.engine());
-  const dnnl::convolution_backward_data::desc desc(
-      dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
-      geometry.strides, geometry.dilates, geometry.padding_before, geometry.padding_after);
-  const dnnl::convolution_backward_data::primitive_desc pd(desc, CpuProgram::Attributes(),
-                                                           program.engine(), forward);
+  const auto [geometry, pd] = WithFastType(program.stored_dtype(node), [&](ComputeDtype type) {
+    const ConvolutionGeometry geometry(convolution, builder.shape(node.outputs[0]),
+                                       builder.shape(node.inputs[0]), type);
+    const dnnl::convolution_backward_data::desc desc(
+        dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
+        geometry.strides, geometry.dilates, geometry.padding_before, geometry.padding_after);
+    const dnnl::convolution_backward_data::primitive_desc pd(
+        desc, CpuProgram::Attributes(), program.engine(),
+        Forward(geometry, false, program.engine()));
+    return std::pair(geometry, pd);
+  });
   const TensorId kernel = program.Reordered(program.RowMajor(node.inputs[1]),
                                             geometry.kernel_canonical, pd.weights_desc());
   program.AddPrimitive(
@@ -107,15 +127,19 @@ absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& 
                                            CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const bool bias = node.outputs.size() == 2;
-  const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
-                                     builder.shape(node.inputs[1]));
-  const auto forward = Forward(geometry, bias, program.engine());
-  const dnnl::convolution_backward_weights::desc desc(
-      dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel,
-      bias ? geometry.bias : memory::desc(), geometry.y, geometry.strides, geometry.dilates,
-      geometry.padding_before, geometry.padding_after);
-  const dnnl::convolution_backward_weights::primitive_desc pd(desc, CpuProgram::Attributes(),
-                                                              program.engine(), forward);
+  const auto [geometry, pd] = WithFastType(node.compute_dtype, [&](ComputeDtype type) {
+    const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
+                                       builder.shape(node.inputs[1]), type);
+    const dnnl::convolution_backward_weights::desc desc(
+        dnnl::algorithm::convolution_direct, geometry.x,
+        CpuProgram::WithType(geometry.kernel, ComputeDtype::kFloat32),
+        bias ? geometry.bias : memory::desc(), geometry.y, geometry.strides, geometry.dilates,
+        geometry.padding_before, geometry.padding_after);
+    const dnnl::convolution_backward_weights::primitive_desc pd(
+        desc, CpuProgram::Attributes(), program.engine(),
+        Forward(geometry, bias, program.engine()));
+    return std::pair(geometry, pd);
+  });
   const memory::desc gradient_desc = pd.diff_weights_desc();
   const bool canonical = gradient_desc == geometry.kernel_canonical;
   const TensorId output = builder.Output(node.outputs[0]);

@@ -48,6 +48,10 @@ dnnl::memory::dims ImageDims(const Shape& shape) {
   return {shape[0], shape[3], shape[1], shape[2]};
 }
 
+dnnl::memory::desc Row(const Shape& shape, ComputeDtype type) {
+  return {{ElementCount(shape)}, CpuProgram::DataTypeOf(type), dnnl::memory::format_tag::x};
+}
+
 }  // namespace
 
 dnnl::primitive_attr CpuProgram::Attributes() {
@@ -56,28 +60,36 @@ dnnl::primitive_attr CpuProgram::Attributes() {
   return attributes;
 }
 
-dnnl::memory::desc CpuProgram::RowMajorImage(const Shape& shape) {
-  return {ImageDims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc};
+dnnl::memory::desc CpuProgram::WithType(dnnl::memory::desc desc, ComputeDtype type) {
+  desc.data.data_type = dnnl::memory::convert_to_c(DataTypeOf(type));
+  return desc;
 }
 
-dnnl::memory::desc CpuProgram::AnyImage(const Shape& shape) {
-  return {ImageDims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+dnnl::memory::desc CpuProgram::RowMajorImage(const Shape& shape, ComputeDtype type) {
+  return {ImageDims(shape), DataTypeOf(type), dnnl::memory::format_tag::nhwc};
+}
+
+dnnl::memory::desc CpuProgram::AnyImage(const Shape& shape, ComputeDtype type) {
+  return {ImageDims(shape), DataTypeOf(type), dnnl::memory::format_tag::any};
 }
 
 dnnl::memory::desc CpuProgram::ImageDesc(ValueId value) const {
   const Tensor& tensor = builder_.tensor_info(builder_.tensor(value));
   if (tensor.layout != nullptr) return static_cast<const DnnlLayout&>(*tensor.layout).desc;
-  return RowMajorImage(builder_.shape(value));
+  return RowMajorImage(builder_.shape(value), tensor.type);
 }
 
 TensorId CpuProgram::ImageIn(ValueId value, const dnnl::memory::desc& wanted) {
   return Reordered(builder_.tensor(value), ImageDesc(value), wanted);
 }
 
-TensorId CpuProgram::RowMajor(ValueId value) {
+TensorId CpuProgram::RowMajor(ValueId value, ComputeDtype type) {
   const TensorId tensor = builder_.tensor(value);
-  if (builder_.tensor_info(tensor).layout == nullptr) return tensor;
-  return Reordered(tensor, ImageDesc(value), RowMajorImage(builder_.shape(value)));
+  const Tensor& info = builder_.tensor_info(tensor);
+  if (info.layout == nullptr && info.type == type) return tensor;
+  const Shape shape = builder_.shape(value);
+  if (shape.size() == 4) return Reordered(tensor, ImageDesc(value), RowMajorImage(shape, type));
+  return Reordered(tensor, Row(shape, info.type), Row(shape, type));
 }
 
 TensorId CpuProgram::Reordered(TensorId tensor, const dnnl::memory::desc& from,
@@ -86,7 +98,7 @@ TensorId CpuProgram::Reordered(TensorId tensor, const dnnl::memory::desc& from,
   for (const Reorder& reorder : reorders_) {
     if (reorder.from == tensor && reorder.to_desc == to) return reorder.to;
   }
-  const TensorId copy = builder_.AddTensor(to.get_size());
+  const TensorId copy = builder_.AddTensor(to.get_size(), DtypeOf(to));
   AddReorder(tensor, from, copy, to);
   reorders_.push_back({tensor, to, copy});
   return copy;
@@ -102,11 +114,18 @@ void CpuProgram::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, 
 }
 
 TensorId CpuProgram::ImageOutput(ValueId value, const dnnl::memory::desc& desc) {
-  if (desc == RowMajorImage(builder_.shape(value))) return builder_.Output(value);
-  const TensorId tensor = builder_.AddTensor(desc.get_size(), ComputeDtype::kFloat32,
-                                             std::make_shared<const DnnlLayout>(desc));
+  const ComputeDtype type = DtypeOf(desc);
+  if (desc == RowMajorImage(builder_.shape(value), type)) return builder_.Output(value, type);
+  const TensorId tensor =
+      builder_.AddTensor(desc.get_size(), type, std::make_shared<const DnnlLayout>(desc));
   builder_.Bind(value, tensor);
   return tensor;
+}
+
+void CpuProgram::StoreRowMajor(ValueId value, TensorId computed, const dnnl::memory::desc& desc,
+                               ComputeDtype type) {
+  AddReorder(computed, desc, builder_.Output(value, type),
+             RowMajorImage(builder_.shape(value), type));
 }
 
 void CpuProgram::AddPrimitive(const dnnl::primitive& primitive,

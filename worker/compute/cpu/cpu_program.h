@@ -61,23 +61,53 @@ class CpuProgram {
   // Attributes that make Shoal allocate the scratchpad, so that it is in the arena.
   static dnnl::primitive_attr Attributes();
 
+  // The type to store the node's first output in. A kernel may also store float32, and does where
+  // it has no fast loop for another type.
+  ComputeDtype stored_dtype(const Node& node) const {
+    return builder_.plan().element_type(node.outputs[0]);
+  }
+
+  // The type in which `output` shares the tensor of `input`: the tensor's own, but float32 if the
+  // caller reads `output`.
+  ComputeDtype shared_dtype(ValueId input, ValueId output) const {
+    if (builder_.plan().wanted_outside(output)) return ComputeDtype::kFloat32;
+    return builder_.tensor_info(builder_.tensor(input)).type;
+  }
+
+  // Layouts include the type of the elements: a reorder also converts.
+  static dnnl::memory::data_type DataTypeOf(ComputeDtype type) {
+    return type == ComputeDtype::kBfloat16 ? dnnl::memory::data_type::bf16
+                                           : dnnl::memory::data_type::f32;
+  }
+  static ComputeDtype DtypeOf(const dnnl::memory::desc& desc) {
+    return desc.data_type() == dnnl::memory::data_type::bf16 ? ComputeDtype::kBfloat16
+                                                             : ComputeDtype::kFloat32;
+  }
+  // The same layout with elements of another type.
+  static dnnl::memory::desc WithType(dnnl::memory::desc desc, ComputeDtype type);
   // The layout of the image `value` in its tensor.
   dnnl::memory::desc ImageDesc(ValueId value) const;
   // The row-major layout [B, H, W, C] of an image of this shape.
-  static dnnl::memory::desc RowMajorImage(const Shape& shape);
+  static dnnl::memory::desc RowMajorImage(const Shape& shape,
+                                          ComputeDtype type = ComputeDtype::kFloat32);
   // A layout that leaves the choice to the primitive, for an image of this shape.
-  static dnnl::memory::desc AnyImage(const Shape& shape);
+  static dnnl::memory::desc AnyImage(const Shape& shape,
+                                     ComputeDtype type = ComputeDtype::kFloat32);
 
   // Returns the tensor of `value` in the wanted layout. Reorders it if it has another one.
   TensorId ImageIn(ValueId value, const dnnl::memory::desc& wanted);
-  TensorId RowMajor(ValueId value);
+  TensorId RowMajor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
   // Returns `tensor` in another layout: itself, or a copy, which is made only once.
   TensorId Reordered(TensorId tensor, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
   // Appends a copy of `from` to `to` in another layout.
   void AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
                   const dnnl::memory::desc& to_desc);
-  // Returns the tensor for an image that the next step computes.
+  // Returns the tensor for an image that the next step computes. Its type must be float32 if the
+  // caller reads the value.
   TensorId ImageOutput(ValueId value, const dnnl::memory::desc& desc);
+  // Stores an image that a step has computed in `computed`, as row-major elements of this type.
+  void StoreRowMajor(ValueId value, TensorId computed, const dnnl::memory::desc& desc,
+                     ComputeDtype type);
 
   // Appends a primitive. `scratchpad` is its scratchpad_desc(). An argument's desc must be the
   // layout of its tensor, where the tensor has one.

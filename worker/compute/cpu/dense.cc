@@ -11,8 +11,9 @@ namespace {
 
 using dnnl::memory;
 
-memory::desc Matrix(int64_t rows, int64_t columns, memory::format_tag order) {
-  return {{rows, columns}, memory::data_type::f32, order};
+memory::desc Matrix(int64_t rows, int64_t columns, memory::format_tag order,
+                    ComputeDtype type = ComputeDtype::kFloat32) {
+  return {{rows, columns}, CpuProgram::DataTypeOf(type), order};
 }
 
 // c [M, N] = op(a) op(b), row-major, by OpenBLAS. Used where OpenBLAS is faster. Tensors: (a, b, c)
@@ -61,6 +62,24 @@ class TransposedProductKernel : public Kernel {
   const int64_t m_, k_, n_;
 };
 
+// A matrix and its layout.
+struct MatrixTensor {
+  TensorId tensor;
+  memory::desc desc;
+};
+// Appends c = a b + bias by oneDNN. `bias` may be null.
+void AddProduct(const MatrixTensor& a, const MatrixTensor& b, const MatrixTensor* bias,
+                const MatrixTensor& c, CpuProgram& program) {
+  const dnnl::matmul::primitive_desc pd(
+      {a.desc, b.desc, bias == nullptr ? memory::desc() : bias->desc, c.desc},
+      CpuProgram::Attributes(), program.engine());
+  std::vector<CpuProgram::Argument> arguments = {{DNNL_ARG_SRC, a.tensor, a.desc},
+                                                 {DNNL_ARG_WEIGHTS, b.tensor, b.desc},
+                                                 {DNNL_ARG_DST, c.tensor, c.desc}};
+  if (bias != nullptr) arguments.push_back({DNNL_ARG_BIAS, bias->tensor, bias->desc});
+  program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(arguments));
+}
+
 }  // namespace
 
 absl::Status Dense(const Node& node, CpuProgram& program) {
@@ -68,11 +87,13 @@ absl::Status Dense(const Node& node, CpuProgram& program) {
   const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1])[1];
   const bool bias = node.inputs.size() == 3;
-  const TensorId x = program.RowMajor(node.inputs[0]);
-  const TensorId kernel = program.RowMajor(node.inputs[1]);
-  const TensorId y = builder.Output(node.outputs[0]);
-  const int64_t y_bytes = m * n * static_cast<int64_t>(sizeof(float));
-  if (!program.prefer_onednn_matmul(m * n * k)) {
+  const bool onednn = program.prefer_onednn_matmul(m * n * k);
+  const ComputeDtype type = onednn ? program.stored_dtype(node) : ComputeDtype::kFloat32;
+  const TensorId x = program.RowMajor(node.inputs[0], type);
+  const TensorId kernel = program.RowMajor(node.inputs[1], type);
+  const TensorId y = builder.Output(node.outputs[0], type);
+  const int64_t y_bytes = m * n * SizeOf(type);
+  if (!onednn) {
     const BlasKernel::Product product = {.bias = bias, .m = m, .n = n, .k = k};
     std::vector<TensorId> tensors = {x, kernel};
     if (bias) tensors.push_back(program.RowMajor(node.inputs[2]));
@@ -81,17 +102,11 @@ absl::Status Dense(const Node& node, CpuProgram& program) {
     AddFusedRelu(node, y, y_bytes, program);
     return absl::OkStatus();
   }
-  const memory::desc x_desc = Matrix(m, k, memory::format_tag::ab);
-  const memory::desc kernel_desc = Matrix(k, n, memory::format_tag::ab);
-  const memory::desc y_desc = Matrix(m, n, memory::format_tag::ab);
-  const memory::desc bias_desc = bias ? Matrix(1, n, memory::format_tag::ab) : memory::desc();
-  const dnnl::matmul::primitive_desc pd({x_desc, kernel_desc, bias_desc, y_desc},
-                                        CpuProgram::Attributes(), program.engine());
-  std::vector<CpuProgram::Argument> arguments = {{DNNL_ARG_SRC, x, x_desc},
-                                                 {DNNL_ARG_WEIGHTS, kernel, kernel_desc},
-                                                 {DNNL_ARG_DST, y, y_desc}};
-  if (bias) arguments.push_back({DNNL_ARG_BIAS, program.RowMajor(node.inputs[2]), bias_desc});
-  program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(arguments));
+  MatrixTensor bias_row;
+  if (bias) bias_row = {program.RowMajor(node.inputs[2]), Matrix(1, n, memory::format_tag::ab)};
+  AddProduct({x, Matrix(m, k, memory::format_tag::ab, type)},
+             {kernel, Matrix(k, n, memory::format_tag::ab, type)}, bias ? &bias_row : nullptr,
+             {y, Matrix(m, n, memory::format_tag::ab, type)}, program);
   AddFusedRelu(node, y, y_bytes, program);
   return absl::OkStatus();
 }
@@ -100,23 +115,20 @@ absl::Status DenseBackwardData(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const auto [m, n] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t k = builder.shape(node.inputs[1])[0];
-  const TensorId dy = program.RowMajor(node.inputs[0]);
-  const TensorId kernel = program.RowMajor(node.inputs[1]);
-  const TensorId dx = builder.Output(node.outputs[0]);
-  if (!program.prefer_onednn_matmul(m * n * k)) {
+  const bool onednn = program.prefer_onednn_matmul(m * n * k);
+  const ComputeDtype type = onednn ? program.stored_dtype(node) : ComputeDtype::kFloat32;
+  const TensorId dy = program.RowMajor(node.inputs[0], type);
+  const TensorId kernel = program.RowMajor(node.inputs[1], type);
+  const TensorId dx = builder.Output(node.outputs[0], type);
+  if (!onednn) {
     const BlasKernel::Product product = {.transpose_b = true, .m = m, .n = k, .k = n};
     builder.AddStep(std::make_unique<BlasKernel>(product), {dy, kernel, dx});
     return absl::OkStatus();
   }
-  const memory::desc dy_desc = Matrix(m, n, memory::format_tag::ab);
-  const memory::desc kernel_desc = Matrix(n, k, memory::format_tag::ba);  // the transpose of [K, N]
-  const memory::desc dx_desc = Matrix(m, k, memory::format_tag::ab);
-  const dnnl::matmul::primitive_desc pd({dy_desc, kernel_desc, dx_desc}, CpuProgram::Attributes(),
-                                        program.engine());
-  program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(),
-                       {{DNNL_ARG_SRC, dy, dy_desc},
-                        {DNNL_ARG_WEIGHTS, kernel, kernel_desc},
-                        {DNNL_ARG_DST, dx, dx_desc}});
+  // The kernel as the transpose of [K, N].
+  AddProduct({dy, Matrix(m, n, memory::format_tag::ab, type)},
+             {kernel, Matrix(n, k, memory::format_tag::ba, type)}, nullptr,
+             {dx, Matrix(m, k, memory::format_tag::ab, type)}, program);
   return absl::OkStatus();
 }
 
@@ -124,10 +136,16 @@ absl::Status DenseBackwardWeights(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1]).back();
-  const TensorId x = program.RowMajor(node.inputs[0]);
-  const TensorId dy = program.RowMajor(node.inputs[1]);
+  const bool onednn = program.prefer_onednn_matmul(m * n * k);
+  const ComputeDtype type = onednn ? node.compute_dtype : ComputeDtype::kFloat32;
+  const TensorId x = program.RowMajor(node.inputs[0], type);
+  const TensorId dy = program.RowMajor(node.inputs[1], type);
   const TensorId output = builder.Output(node.outputs[0]);
-  if (program.prefer_onednn_matmul(m * n * k)) {
+  if (type == ComputeDtype::kBfloat16) {
+    AddProduct({x, Matrix(k, m, memory::format_tag::ba, type)},
+               {dy, Matrix(m, n, memory::format_tag::ab, type)}, nullptr,
+               {output, Matrix(k, n, memory::format_tag::ab)}, program);
+  } else if (onednn) {
     builder.AddStep(std::make_unique<TransposedProductKernel>(m, k, n), {x, dy, output});
   } else {
     const BlasKernel::Product product = {.transpose_a = true, .m = k, .n = n, .k = m};

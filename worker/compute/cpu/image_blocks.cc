@@ -4,9 +4,9 @@
 
 namespace shoal::cpu {
 
-dnnl::memory::desc BlockedLayout(const Shape& image, int64_t block) {
+dnnl::memory::desc BlockedLayout(const Shape& image, int64_t block, ComputeDtype type) {
   return {{image[0], image[3], image[1], image[2]},
-          dnnl::memory::data_type::f32,
+          CpuProgram::DataTypeOf(type),
           block == 16 ? dnnl::memory::format_tag::nChw16c : dnnl::memory::format_tag::nChw8c};
 }
 
@@ -27,14 +27,14 @@ Shape BlockedShape(const Shape& image, int64_t block) {
   return {image[0], (image[3] + block - 1) / block, image[1], image[2], block};
 }
 
-TensorId InBlocks(ValueId value, int64_t block, CpuProgram& program) {
-  if (block == 0) return program.RowMajor(value);
-  return program.ImageIn(value, BlockedLayout(program.builder().shape(value), block));
+TensorId InBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program) {
+  if (block == 0) return program.RowMajor(value, type);
+  return program.ImageIn(value, BlockedLayout(program.builder().shape(value), block, type));
 }
 
-TensorId OutInBlocks(ValueId value, int64_t block, CpuProgram& program) {
-  if (block == 0) return program.builder().Output(value);
-  return program.ImageOutput(value, BlockedLayout(program.builder().shape(value), block));
+TensorId OutInBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program) {
+  if (block == 0) return program.builder().Output(value, type);
+  return program.ImageOutput(value, BlockedLayout(program.builder().shape(value), block, type));
 }
 
 bool IsPerChannel(const Shape& shape, const Shape& image) {

@@ -19,15 +19,15 @@ int64_t BlockFor(const std::vector<ValueId>& inputs, ValueId output, CpuProgram&
 inline constexpr int64_t kMaxBlock = 16;
 
 // The layout of an image with this block, which is not 0.
-dnnl::memory::desc BlockedLayout(const Shape& image, int64_t block);
+dnnl::memory::desc BlockedLayout(const Shape& image, int64_t block, ComputeDtype type);
 
 // The shape of the row-major tensor that an image is: itself if `block` is 0.
 Shape BlockedShape(const Shape& image, int64_t block);
 
-// Returns the tensor of `value` with this block: InBlocks() for an input, OutInBlocks() for a
-// result. Values with a `block` must be images.
-TensorId InBlocks(ValueId value, int64_t block, CpuProgram& program);
-TensorId OutInBlocks(ValueId value, int64_t block, CpuProgram& program);
+// Returns the tensor of `value` with this block and elements of `type`: InBlocks() for an input,
+// OutInBlocks() for a result. Values with a `block` must be images.
+TensorId InBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program);
+TensorId OutInBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program);
 
 // Whether `shape` broadcasts to `image` and has numbers for each channel, equal for all pixels:
 // [B, 1, 1, C], or without the first axes.

@@ -4,7 +4,10 @@ namespace shoal::cpu {
 
 absl::Status ModeSwitch(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  builder.Bind(node.outputs[0], builder.tensor(node.inputs[builder.training() ? 0 : 1]));
+  const ValueId x = node.inputs[builder.training() ? 0 : 1], y = node.outputs[0];
+  const TensorId tensor = builder.tensor(x);
+  const ComputeDtype type = program.shared_dtype(x, y);
+  builder.Bind(y, builder.tensor_info(tensor).type == type ? tensor : program.RowMajor(x, type));
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
@@ -101,24 +102,28 @@ absl::Status Pad(const Node& node, CpuProgram& program) {
                                    /*crop=*/false, margins, program);
   const Box box(BlockedShape(inner_shape, block), BlockedShape(outer_shape, block),
                 BlockedMargins(margins.before, block));
-  AddLoopStep(
-      box.outer_rows(), PaddedRowGrain(box.row().outer),
-      {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
-      [box](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        const auto [inner, outer, before] = box.row();
-        for (int64_t row = begin; row < end; ++row) {
-          float* y = data[1] + row * outer;
-          const int64_t source = box.InnerRow(row);
-          if (source < 0) {
-            std::fill_n(y, outer, 0.0f);
-            continue;
+  const ComputeDtype type = program.stored_dtype(node);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        box.outer_rows(), PaddedRowGrain(box.row().outer),
+        {InBlocks(node.inputs[0], block, type, program),
+         OutInBlocks(node.outputs[0], block, type, program)},
+        [box](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          const auto [inner, outer, before] = box.row();
+          for (int64_t row = begin; row < end; ++row) {
+            Element* y = data.At<Element>(1) + row * outer;
+            const int64_t source = box.InnerRow(row);
+            if (source < 0) {
+              std::fill_n(y, outer, Element());
+              continue;
+            }
+            y = std::fill_n(y, before, Element());
+            y = std::copy_n(data.At<Element>(0) + source * inner, inner, y);
+            std::fill_n(y, outer - inner - before, Element());
           }
-          y = std::fill_n(y, before, 0.0f);
-          y = std::copy_n(data[0] + source * inner, inner, y);
-          std::fill_n(y, outer - inner - before, 0.0f);
-        }
-      },
-      program);
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
@@ -131,16 +136,21 @@ absl::Status Crop(const Node& node, CpuProgram& program) {
                                    /*crop=*/true, margins, program);
   const Box box(BlockedShape(inner_shape, block), BlockedShape(outer_shape, block),
                 BlockedMargins(margins.before, block));
-  AddLoopStep(
-      box.inner_rows(), PaddedRowGrain(box.row().inner),
-      {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
-      [box](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        const auto [inner, outer, before] = box.row();
-        for (int64_t row = begin; row < end; ++row) {
-          std::copy_n(data[0] + box.OuterRow(row) * outer + before, inner, data[1] + row * inner);
-        }
-      },
-      program);
+  const ComputeDtype type = program.stored_dtype(node);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        box.inner_rows(), PaddedRowGrain(box.row().inner),
+        {InBlocks(node.inputs[0], block, type, program),
+         OutInBlocks(node.outputs[0], block, type, program)},
+        [box](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          const auto [inner, outer, before] = box.row();
+          for (int64_t row = begin; row < end; ++row) {
+            std::copy_n(data.At<Element>(0) + box.OuterRow(row) * outer + before, inner,
+                        data.At<Element>(1) + row * inner);
+          }
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 

@@ -44,12 +44,14 @@ dnnl::pooling_v2_forward::primitive_desc Forward(const CpuProgram& program, bool
   return {desc, CpuProgram::Attributes(), program.engine()};
 }
 
+// Computes with elements of the type of `forward`.
 dnnl::pooling_v2_backward::primitive_desc Backward(
     const CpuProgram& program, Pool2DOp::Kind kind, const PoolGeometry& geometry, const Shape& x,
     const Shape& y, const dnnl::pooling_v2_forward::primitive_desc& forward) {
+  const ComputeDtype type = CpuProgram::DtypeOf(forward.dst_desc());
   const dnnl::pooling_v2_backward::desc desc(
-      Algorithm(kind), CpuProgram::AnyImage(x), CpuProgram::AnyImage(y), geometry.strides,
-      geometry.kernel, geometry.dilation, geometry.before, geometry.after);
+      Algorithm(kind), CpuProgram::AnyImage(x, type), CpuProgram::AnyImage(y, type),
+      geometry.strides, geometry.kernel, geometry.dilation, geometry.before, geometry.after);
   return {desc, CpuProgram::Attributes(), program.engine(), forward};
 }
 
@@ -69,16 +71,17 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
 // The layout of the image that the layer of `node`, a gradient, averages in the forward pass. Its
-// gradient uses the same layout.
-memory::desc AveragedImage(const Node& node, CpuProgram& program) {
+// gradient uses the same layout, in its own type.
+memory::desc AveragedImage(const Node& node, ComputeDtype type, CpuProgram& program) {
   const Shape shape = program.builder().shape(node.outputs[0]);
   for (const Node& other : program.builder().plan().nodes()) {
     const bool forward = dynamic_cast<const GlobalAveragePool2DOp*>(other.op.get()) != nullptr;
     if (!forward || other.layer != node.layer) continue;
     const ValueId image = other.inputs[0];
-    if (program.builder().shape(image) == shape) return program.ImageDesc(image);
+    if (program.builder().shape(image) == shape)
+      return CpuProgram::WithType(program.ImageDesc(image), type);
   }
-  return CpuProgram::RowMajorImage(shape);
+  return CpuProgram::RowMajorImage(shape, type);
 }
 
 }  // namespace
@@ -88,10 +91,12 @@ absl::Status Pool2D(const Node& node, CpuProgram& program) {
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const ValueId x = node.inputs[0], y = node.outputs[0];
   const PoolGeometry geometry(op.window, builder.shape(x), builder.shape(y));
-  const auto pd = Forward(program, HasGradient(program, y), op.kind, geometry, program.ImageDesc(x),
-                          CpuProgram::AnyImage(builder.shape(y)));
+  const ComputeDtype type = program.stored_dtype(node);
+  const auto pd = Forward(program, HasGradient(program, y), op.kind, geometry,
+                          CpuProgram::WithType(program.ImageDesc(x), type),
+                          CpuProgram::AnyImage(builder.shape(y), type));
   std::vector<CpuProgram::Argument> arguments = {
-      {DNNL_ARG_SRC, builder.tensor(x), pd.src_desc()},
+      {DNNL_ARG_SRC, program.ImageIn(x, pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_DST, program.ImageOutput(y, pd.dst_desc()), pd.dst_desc()}};
   CpuProgram::Pooling pooling = {.forward = pd};
   if (pd.workspace_desc().get_size() > 0) {
@@ -119,13 +124,21 @@ absl::Status Pool2DBackward(const Node& node, CpuProgram& program) {
     pooled_gradient = AddReluBackward(fused->relu, pooled, pooled_gradient,
                                       pd.diff_dst_desc().get_size(), program);
   }
+  const memory::desc dx_desc = pd.diff_src_desc();
+  // The caller reads float32.
+  const bool converted =
+      CpuProgram::DtypeOf(dx_desc) != ComputeDtype::kFloat32 && builder.plan().wanted_outside(dx);
+  const TensorId computed =
+      converted ? builder.AddTensor(dx_desc.get_size(), CpuProgram::DtypeOf(dx_desc))
+                : program.ImageOutput(dx, dx_desc);
   std::vector<CpuProgram::Argument> arguments = {
       {DNNL_ARG_DIFF_DST, pooled_gradient, pd.diff_dst_desc()},
-      {DNNL_ARG_DIFF_SRC, program.ImageOutput(dx, pd.diff_src_desc()), pd.diff_src_desc()}};
+      {DNNL_ARG_DIFF_SRC, computed, dx_desc}};
   if (pooling.workspace >= 0) {
     arguments.push_back({DNNL_ARG_WORKSPACE, pooling.workspace, pd.workspace_desc()});
   }
   program.AddPrimitive(dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(), std::move(arguments));
+  if (converted) program.StoreRowMajor(dx, computed, dx_desc, ComputeDtype::kFloat32);
   return absl::OkStatus();
 }
 
@@ -133,17 +146,22 @@ absl::Status GlobalAveragePool2D(const Node& node, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Shape x_shape = builder.shape(node.inputs[0]);
   const Shape y_shape = PooledShape(x_shape);
+  const ComputeDtype type = program.stored_dtype(node);
   const auto pd = Forward(program, false, Pool2DOp::Kind::kAverage,
                           PoolGeometry(WholeImage(x_shape), x_shape, y_shape),
-                          program.ImageDesc(node.inputs[0]), CpuProgram::AnyImage(y_shape));
-  const memory::desc row_major = CpuProgram::RowMajorImage(y_shape);
-  const bool direct = pd.dst_desc() == row_major;
-  const TensorId output = builder.Output(node.outputs[0]);
-  const TensorId computed = direct ? output : builder.AddTensor(pd.dst_desc().get_size());
-  program.AddPrimitive(dnnl::pooling_v2_forward(pd), pd.scratchpad_desc(),
-                       {{DNNL_ARG_SRC, builder.tensor(node.inputs[0]), pd.src_desc()},
-                        {DNNL_ARG_DST, computed, pd.dst_desc()}});
-  if (!direct) program.AddReorder(computed, pd.dst_desc(), output, row_major);
+                          CpuProgram::WithType(program.ImageDesc(node.inputs[0]), type),
+                          CpuProgram::AnyImage(y_shape, type));
+  const bool direct = pd.dst_desc() == CpuProgram::RowMajorImage(y_shape, type);
+  const TensorId computed = direct ? builder.Output(node.outputs[0], type)
+                                   : builder.AddTensor(pd.dst_desc().get_size(), type);
+  program.AddPrimitive(
+      dnnl::pooling_v2_forward(pd), pd.scratchpad_desc(),
+      {{DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
+       {DNNL_ARG_DST, computed, pd.dst_desc()}});
+  if (!direct) {
+    program.AddReorder(computed, pd.dst_desc(), builder.Output(node.outputs[0], type),
+                       CpuProgram::RowMajorImage(y_shape, type));
+  }
   return absl::OkStatus();
 }
 
@@ -152,11 +170,14 @@ absl::Status GlobalAveragePool2DBackward(const Node& node, CpuProgram& program) 
   const Shape x_shape = builder.shape(node.outputs[0]);
   const Shape y_shape = PooledShape(x_shape);
   const PoolGeometry geometry(WholeImage(x_shape), x_shape, y_shape);
-  const auto forward = Forward(program, true, Pool2DOp::Kind::kAverage, geometry,
-                               AveragedImage(node, program), CpuProgram::AnyImage(y_shape));
+  const ComputeDtype type = program.stored_dtype(node);
+  const auto forward =
+      Forward(program, true, Pool2DOp::Kind::kAverage, geometry, AveragedImage(node, type, program),
+              CpuProgram::AnyImage(y_shape, type));
   const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
-  const TensorId dy = program.Reordered(program.RowMajor(node.inputs[0]),
-                                        CpuProgram::RowMajorImage(y_shape), pd.diff_dst_desc());
+  const TensorId dy =
+      program.Reordered(program.RowMajor(node.inputs[0], type),
+                        CpuProgram::RowMajorImage(y_shape, type), pd.diff_dst_desc());
   program.AddPrimitive(
       dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
       {{DNNL_ARG_DIFF_DST, dy, pd.diff_dst_desc()},

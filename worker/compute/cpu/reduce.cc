@@ -187,7 +187,7 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
   const ReductionParts parts = block == 0 ? ReductionParts(x_shape, y_shape)
                                           : ReductionParts(BlockedShape(x_shape, block),
                                                            BlockedPixel(y_shape, x_shape, block));
-  const TensorId x = InBlocks(node.inputs[0], block, program);
+  const TensorId x = InBlocks(node.inputs[0], block, ComputeDtype::kFloat32, program);
   const TensorId y = builder.Output(node.outputs[0]);
   const int64_t grain = std::max<int64_t>(1, kElementGrain / parts.part_elements());
   if (parts.results_of_each() == 1) {

@@ -3,7 +3,8 @@
 namespace shoal::cpu {
 
 absl::Status Reshape(const Node& node, CpuProgram& program) {
-  program.builder().Bind(node.outputs[0], program.RowMajor(node.inputs[0]));
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  program.builder().Bind(y, program.RowMajor(x, program.shared_dtype(x, y)));
   return absl::OkStatus();
 }
 

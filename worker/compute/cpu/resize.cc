@@ -145,7 +145,8 @@ absl::Status Resize(const Node& node, CpuProgram& program) {
       ResizeShapes(builder.shape(node.inputs[0]), builder.shape(node.outputs[0]), block);
   AddLoopStep(
       y[0] * y[1], std::max<int64_t>(1, kElementGrain / (y[2] * y[3])),
-      {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
+      {InBlocks(node.inputs[0], block, ComputeDtype::kFloat32, program),
+       OutInBlocks(node.outputs[0], block, ComputeDtype::kFloat32, program)},
       [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
        columns = ResizeSources(interpolation, x[2], y[2])](
           const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
@@ -170,7 +171,8 @@ absl::Status ResizeBackward(const Node& node, CpuProgram& program) {
       ResizeShapes(builder.shape(node.outputs[0]), builder.shape(node.inputs[0]), block);
   AddLoopStep(
       x[0], std::max<int64_t>(1, kElementGrain / (y[1] * y[2] * y[3])),
-      {InBlocks(node.inputs[0], block, program), OutInBlocks(node.outputs[0], block, program)},
+      {InBlocks(node.inputs[0], block, ComputeDtype::kFloat32, program),
+       OutInBlocks(node.outputs[0], block, ComputeDtype::kFloat32, program)},
       [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
        columns = ResizeSources(interpolation, x[2], y[2])](
           const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
