@@ -14,9 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "common/base/status_macros.h"
-#include "common/model/model_layout.h"
 #include "tests/fakes/test_seed.h"
+#include "tests/worker/compute/case_result.h"
 #include "tests/worker/compute/double_interpreter.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/jumps.h"
@@ -31,17 +30,6 @@ namespace {
 
 // Draws of each case in a run of the suite.
 constexpr int kDraws = 8;
-
-void SetValues(const OpCase& test_case, DoubleInterpreter& interpreter) {
-  for (size_t v = 0; v < test_case.variables().size(); ++v) {
-    const std::vector<float>& values = test_case.variables()[v];
-    interpreter.variable(static_cast<int>(v)).assign(values.begin(), values.end());
-  }
-  for (size_t i = 0; i < test_case.inputs().size(); ++i) {
-    const std::vector<float>& values = test_case.inputs()[i];
-    interpreter.input(static_cast<int>(i)).assign(values.begin(), values.end());
-  }
-}
 
 class OpGradientTest : public ::testing::TestWithParam<NamedOpCase> {};
 
@@ -94,37 +82,6 @@ class OpConformanceTest : public ::testing::TestWithParam<std::tuple<std::string
   };
   using Compare = std::function<void(const std::vector<Result>& results)>;
   void ForEachResult(ComputeDtype type, uint64_t first_seed, const Compare& compare);
-
-  // What a backend computes in one mode.
-  struct Computed {
-    std::vector<float> prediction;
-    std::vector<float> gradients;  // as `layout` has them
-  };
-  static absl::StatusOr<Computed> Compute(Backend& backend, const OpCase& test_case,
-                                          const Plan& plan) {
-    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, backend.Compile(plan));
-    // What reads before it writes, shows.
-    SHOAL_RETURN_IF_ERROR(backend.Poison(executable->memory_bytes()));
-    const ModelLayout& layout = plan.layout();
-    std::vector<float> parameters(layout.size);
-    for (size_t v = 0; v < layout.variables.size(); ++v) {
-      std::copy(test_case.variables()[v].begin(), test_case.variables()[v].end(),
-                parameters.begin() + layout.variables[v].offset);
-    }
-    const Shape prediction = plan.shape(plan.training_graph().prediction);
-    Computed computed = {.prediction = std::vector<float>(ElementCount(prediction)),
-                         .gradients = std::vector<float>(layout.size)};
-    SHOAL_RETURN_IF_ERROR(
-        executable
-            ->Run({.job_seed = DoubleInterpreter::kJobSeed, .step = DoubleInterpreter::kStep},
-                  {.inputs = {test_case.inputs().begin(), test_case.inputs().end()},
-                   .parameters = parameters,
-                   .gradients = computed.gradients,
-                   .prediction = computed.prediction},
-                  nullptr, nullptr)
-            .status());
-    return computed;
-  }
 };
 
 bool NeedsAny(const std::set<std::string>& types, const Graph& graph) {
@@ -160,10 +117,8 @@ void OpConformanceTest::ForEachResult(ComputeDtype type, uint64_t first_seed,
     DoubleInterpreter interpreter(training);
     SetValues(test_case, interpreter);
     (*backend)->UseThreads(1 + static_cast<int>(seed % 2));
-    const ModelLayout layout(training.graph.variables());
     for (const PlanMode mode : {PlanMode::kPredict, PlanMode::kPredictTraining, PlanMode::kTrain}) {
-      const Plan plan(training, mode, /*examples=*/1);
-      const auto computed = Compute(**backend, test_case, plan);
+      const auto computed = ComputeCase(test_case, training, mode, **backend);
       ASSERT_TRUE(computed.ok()) << computed.status();
       interpreter.Predict(/*training=*/mode != PlanMode::kPredict);
       compare(
@@ -172,11 +127,9 @@ void OpConformanceTest::ForEachResult(ComputeDtype type, uint64_t first_seed,
       interpreter.Train();
       if (named.jumps_inside && IsNearAJump(training, interpreter)) continue;
       std::vector<Result> gradients;
-      for (size_t v = 0; v < layout.variables.size(); ++v) {
-        const ModelLayout::Extent& extent = layout.variables[v];
-        const auto begin = computed->gradients.begin() + extent.offset;
+      for (size_t v = 0; v < computed->gradients.size(); ++v) {
         gradients.push_back({"gradient of " + training.graph.variables()[v].name,
-                             {begin, begin + extent.size},
+                             computed->gradients[v],
                              ToFloat(interpreter.value(training.pushed_values[v]))});
       }
       compare(gradients);
@@ -189,10 +142,7 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
   ForEachResult(ComputeDtype::kFloat32, TestSeed(), [&](const std::vector<Result>& results) {
     double largest = 0;
     for (const Result& result : results) largest = std::max(largest, Largest(result.expected));
-    // Some gradients are small differences of large sums, or all of them are: what is lost in
-    // rounding numbers about 1 is no fault. Ops of a wide bound add up more of them, so that sums
-    // below 0.02 lose more than the bound allows.
-    const double least = std::max({0.01 * largest, 1e-7 / bound, 0.02});
+    const double least = LeastGradient(largest, bound);
     for (const auto& [what, computed, expected] : results)
       ExpectNear(computed, expected, bound, what == "prediction" ? 1e-6 : least, what);
   });
