@@ -1,6 +1,6 @@
 #include "common/model/ops/pool2d.h"
 
-#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "worker/compute/reference/kernels.h"
@@ -35,10 +35,14 @@ void ForEachWindow(const Window& window, const Shape& x, const Shape& y, Visit v
   }
 }
 
-// The index of the first of the largest elements.
+// The index of the first of the largest elements. Not-a-number is the largest; of several the last
+// counts, as on a GPU (cuda/kernels/pool2d.h).
 int64_t ArgMax(const double* x, const std::vector<int64_t>& indices) {
-  return *std::max_element(indices.begin(), indices.end(),
-                           [&](int64_t a, int64_t b) { return x[a] < x[b]; });
+  int64_t largest = indices[0];
+  for (const int64_t i : indices) {
+    if (x[i] > x[largest] || std::isnan(x[i])) largest = i;
+  }
+  return largest;
 }
 
 }  // namespace
