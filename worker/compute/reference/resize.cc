@@ -7,6 +7,8 @@ namespace shoal::reference {
 namespace {
 
 // Calls visit(x index, y index, weight) for every source in x [B, H, W, C] of every element of y.
+// Leaves out sources of weight 0, as all backends do: 0 * infinity is not a number. TensorFlow's
+// ResizeBilinear rounds the second place up, so that a pixel of weight 0 has no part in it either.
 template <typename Visit>
 void ForEachSource(ResizeOp::Interpolation interpolation, const Shape& x, const Shape& y,
                    Visit visit) {
@@ -17,8 +19,10 @@ void ForEachSource(ResizeOp::Interpolation interpolation, const Shape& x, const 
     const int64_t b = i / (y[3] * y[2] * y[1]);
     for (const int a : {0, 1}) {
       for (const int e : {0, 1}) {
+        const double weight = rows[h].weight[a] * columns[w].weight[e];
+        if (weight == 0) continue;
         const int64_t pixel = (b * x[1] + rows[h].index[a]) * x[2] + columns[w].index[e];
-        visit(pixel * x[3] + c, i, rows[h].weight[a] * columns[w].weight[e]);
+        visit(pixel * x[3] + c, i, weight);
       }
     }
   }
@@ -29,7 +33,7 @@ void ForEachSource(ResizeOp::Interpolation interpolation, const Shape& x, const 
 void Resize(const Arguments& a) {
   ForEachSource(static_cast<const ResizeOp&>(a.op).interpolation, a.inputs[0].shape,
                 a.output().shape, [&](int64_t x, int64_t y, double weight) {
-                  if (weight != 0) a.output().data[y] += weight * a.inputs[0].data[x];
+                  a.output().data[y] += weight * a.inputs[0].data[x];
                 });
 }
 
