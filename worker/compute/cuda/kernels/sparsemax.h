@@ -92,7 +92,8 @@ struct SparsemaxBackwardKernel {
     const int64_t first = int64_t{row} * columns, end = first + columns;
     double of_tau = 0;
     for (int64_t i = first; i < end; ++i) {
-      dx[i] = x[i] > tau ? dy[i] : x[i] == tau ? dy[i] / 2 : 0;
+      // A product, so that not-a-number in dy stays: of a row with one, no comparison is true.
+      dx[i] = (x[i] > tau ? 1.0f : x[i] == tau ? 0.5f : 0.0f) * dy[i];
       of_tau -= dx[i];
     }
     for (int64_t i = first; i < end; ++i) {
