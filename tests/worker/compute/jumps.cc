@@ -16,7 +16,9 @@ constexpr double kNear = 1e-5;
 
 double DistanceIn(const std::vector<double>& values) {
   double largest = 1;
-  for (const double value : values) largest = std::max(largest, std::abs(value));
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
   return kNear * largest;
 }
 
@@ -41,19 +43,21 @@ bool HasTwoLargest(const Window& window, const Shape& y_shape, const Shape& x_sh
     const int64_t row = i / channels / y_shape[2] % y_shape[1];
     const int64_t example = i / channels / y_shape[2] / y_shape[1];
     double largest = -std::numeric_limits<double>::infinity(), second = largest;
+    bool has_nan = false;  // then rounding decides nothing
     for (int64_t a = 0; a < window.size[0]; ++a) {
       for (int64_t b = 0; b < window.size[1]; ++b) {
         const int64_t h = row * window.strides[0] + a - window.PaddingBefore(0, height);
         const int64_t w = column * window.strides[1] + b - window.PaddingBefore(1, width);
         if (h < 0 || h >= height || w < 0 || w >= width) continue;
         const double value = x[((example * height + h) * width + w) * channels + channel];
+        has_nan |= std::isnan(value);
         second = std::max(second, std::min(largest, value));
         largest = std::max(largest, value);
       }
     }
     // Zeros stay equal when they are rounded, the results of different sums may not.
     const bool zeros = largest == 0 && second == 0;
-    if (!zeros && largest - second < distance) return true;
+    if (!zeros && !has_nan && largest - second < distance) return true;
   }
   return false;
 }

@@ -15,6 +15,7 @@
 #include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/sparse_loss.h"
+#include "tests/worker/compute/number_class.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
 
@@ -29,12 +30,6 @@ constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 const std::vector<float> kValues = {kInfinity, -kInfinity, kNotANumber, -kNotANumber, 3e38f, -3e38f,
                                     1e20f,     -1e20f,     kDenormal,   -kDenormal,   0,     -0.0f,
                                     1,         -1,         100,         -100};
-
-std::string ClassOf(float value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return "finite";
-}
 
 class NonFiniteValuesTest : public BackendSuite {
  protected:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +74,7 @@ ValueId OpCase::Image(const Shape& shape) {
   if (Flip()) return image;
   const int64_t channels = shape[3];
   const ValueId kernel = Tensor({1, 1, channels, channels});
+  image_kernels_.insert(variables_.size() - 1);
   for (int64_t i = 0; i < channels * channels; ++i) {
     variables_.back()[i] = i % (channels + 1) == 0 ? 1.0f : 0.0f;
   }
@@ -82,12 +84,17 @@ ValueId OpCase::Image(const Shape& shape) {
 Shape OpCase::ImageShape() { return {Pick(1, 5), Pick(4, 13), Pick(4, 13), Pick(1, 24)}; }
 
 ValueId OpCase::Input(Shape shape, Fill fill) {
+  number_inputs_.insert(inputs_.size());
+  return AddInput(std::move(shape), fill);
+}
+
+ValueId OpCase::AddInput(Shape shape, Fill fill) {
   inputs_.push_back(Random(shape, fill));
   return graph_.AddInput(absl::StrCat("input ", inputs_.size() - 1), std::move(shape));
 }
 
 ValueId OpCase::ClassIds(Shape shape, int64_t classes) {
-  const ValueId ids = Input(std::move(shape), Fill::kNormal);
+  const ValueId ids = AddInput(std::move(shape), Fill::kNormal);
   for (float& id : inputs_.back()) id = static_cast<float>(random_() % classes);
   return ids;
 }
@@ -119,6 +126,32 @@ TrainingGraph OpCase::BuildTraining() {
     inputs_.push_back(Random(training->graph.value(training->weights).shape, Fill::kPositive));
   }
   return *std::move(training);
+}
+
+std::string OpCase::PutNonFinite(int count) {
+  struct Named {
+    std::string tensor;
+    std::vector<float>* values;
+  };
+  std::vector<Named> tensors;
+  for (size_t v = 0; v < variables_.size(); ++v) {
+    if (image_kernels_.contains(v)) continue;
+    tensors.push_back({absl::StrCat("variable ", v), &variables_[v]});
+  }
+  for (const size_t i : number_inputs_) {
+    tensors.push_back({absl::StrCat("input ", i), &inputs_[i]});
+  }
+  constexpr float kNumbers[] = {std::numeric_limits<float>::quiet_NaN(),
+                                std::numeric_limits<float>::infinity(),
+                                -std::numeric_limits<float>::infinity()};
+  std::string places;
+  for (; count > 0; --count) {
+    const auto& [tensor, values] = tensors[random_() % tensors.size()];
+    const size_t i = random_() % values->size();
+    (*values)[i] = kNumbers[random_() % 3];
+    absl::StrAppend(&places, places.empty() ? "" : ", ", tensor, "[", i, "] = ", (*values)[i]);
+  }
+  return places;
 }
 
 std::vector<float> OpCase::Random(const Shape& shape, Fill fill) {

@@ -64,16 +64,22 @@ class OpCase {
   // Gives the examples weights.
   void Weigh() { weighted_ = true; }
 
-  // Call it after all other functions.
+  // Call it after all functions above.
   TrainingGraph BuildTraining();
   // By variable, and by input of the training graph.
   const std::vector<std::vector<float>>& variables() const { return variables_; }
   const std::vector<std::vector<float>>& inputs() const { return inputs_; }
 
+  // Puts not-a-number and infinities into `count` random places of tensors that may hold any
+  // number: variables, and inputs that Input added. Returns the places, for people. Call it after
+  // all other functions.
+  std::string PutNonFinite(int count);
+
  private:
   // Adds a node of `type` that returns the same numbers.
   ValueId AddIdentity(ValueId value, ComputeDtype type);
   ValueId AddVariable(Variable variable, Fill fill);
+  ValueId AddInput(Shape shape, Fill fill);
   std::vector<float> Random(const Shape& shape, Fill fill);
 
   std::mt19937_64 random_;
@@ -86,6 +92,9 @@ class OpCase {
   bool weighted_ = false;
   std::vector<std::vector<float>> variables_;
   std::vector<std::vector<float>> inputs_;
+  // Indices, for PutNonFinite.
+  std::set<size_t> image_kernels_;  // variables that change no bit of an image
+  std::set<size_t> number_inputs_;
 };
 
 // A case of the conformance suite, for one op. Its error bound is relative to the largest value of
