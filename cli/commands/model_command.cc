@@ -87,6 +87,7 @@ void AddVerify(CLI::App* model, Command* chosen) {
       ->check(DeviceCheck({.automatic = false, .several = false}))
       ->capture_default_str();
   verify->footer(
+      "All layers compute in float32, whatever their dtype policies are.\n\n"
       "Example:\n  shoal model verify tests/golden/fashion_cnn\n"
       "\nExit codes: 0 all within tolerance, 65 something is not or was not compared, 78 Shoal "
       "lacks what the case "

@@ -245,8 +245,10 @@ class Verification {
 }  // namespace
 
 absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& directory,
-                                                        const std::string& backend) {
-  SHOAL_ASSIGN_OR_RETURN(const GoldenCase golden, GoldenCase::Load(directory));
+                                                        const std::string& backend,
+                                                        ComputeDtype compute_dtype) {
+  SHOAL_ASSIGN_OR_RETURN(GoldenCase golden, GoldenCase::Load(directory));
+  golden.model.graph.SetComputeDtype(compute_dtype);
   ModelRunner::Options options;
   options.model = golden.model.graph;
   options.loss = golden.loss;

@@ -57,8 +57,10 @@ struct GoldenRow {
 // Computes everything in the case with the backend ("cpu", "reference" or "cuda:N") on one thread:
 // outputs in inference and training, loss, gradients, then for each optimizer the losses and the
 // variables. An optimizer that Shoal lacks is one row, and so is each uncompared tensor of the
-// file. Errors are Load's and ModelRunner's.
-absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& directory,
-                                                        const std::string& backend);
+// file. All layers compute in `compute_dtype`, whatever their policies are: Keras's results are
+// more exact than bfloat16 and float16. Errors are Load's and ModelRunner's.
+absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(
+    const std::string& directory, const std::string& backend,
+    ComputeDtype compute_dtype = ComputeDtype::kFloat32);
 
 }  // namespace shoal

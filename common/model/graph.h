@@ -91,6 +91,11 @@ class Graph {
     activity_penalties_.push_back({value, regularizer});
   }
 
+  // Sets the compute dtype of all nodes, whatever the layers' policies are.
+  void SetComputeDtype(ComputeDtype compute_dtype) {
+    for (Node& node : nodes_) node.compute_dtype = compute_dtype;
+  }
+
   void SetOutputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
 
   const std::vector<Value>& values() const { return values_; }

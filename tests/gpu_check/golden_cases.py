@@ -9,8 +9,6 @@ from session import HERE
 
 AT_ONCE = 8
 CAP_SECONDS = 60
-# What a GPU computes in fewer bits than the case's values have.
-SKIPPED_ON_A_GPU = {"mixed_precision": "a GPU computes its layers in bfloat16 and float16, and its values are those that Keras computed in float64"}
 # tensor, largest relative error, tolerance
 ROW = re.compile(r"^(\S+)\s+(\d\.\de[+-]\d+|inf|-?nan)\s+(\d\.\de[+-]\d+)\s", re.MULTILINE)
 
@@ -34,12 +32,11 @@ def verify(session, case):
 def check_golden(session, entry):
     """Fills in `entry`."""
     cases = sorted(case for case in (HERE / "golden").iterdir() if (case / "case.json").exists())
-    skipped = SKIPPED_ON_A_GPU if session.on_gpu else {}
-    results = entry["cases"] = {case.name: {"ok": None, "skipped": skipped[case.name]} for case in cases if case.name in skipped}
+    results = entry["cases"] = {}
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE if session.on_gpu else os.cpu_count()) as pool:
-        running = {pool.submit(verify, session, case): case.name for case in cases if case.name not in skipped}
+        running = {pool.submit(verify, session, case): case.name for case in cases}
         for done in concurrent.futures.as_completed(running):
             results[running[done]] = done.result()
             session.save()
-    states = [result["ok"] for result in results.values() if "skipped" not in result]
+    states = [result["ok"] for result in results.values()]
     entry["ok"] = False if False in states or not states else None if None in states else True

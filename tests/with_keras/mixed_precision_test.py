@@ -1,12 +1,16 @@
-"""A model that Keras wrote under a mixed dtype policy: Shoal trains it in float32, says so, and gives it back with its policies."""
+"""A model that Keras wrote under a mixed dtype policy: Shoal trains it in the precision that the CPU has, says which, and gives it back with its policies."""
 import json
 
 import keras
 import numpy as np
+import pytest
 
 from real_cluster import shoal
 
 EXAMPLES, CLASSES, STEPS = 24, 4, 3
+# A CPU without bfloat16, to oneDNN.
+WITHOUT_BFLOAT16 = {"DNNL_MAX_CPU_ISA": "AVX2"}
+FLOAT16_LAYER = 'float16 (layer "dense")'
 
 
 def mixed_model():
@@ -36,7 +40,9 @@ def policies(model):
     return [layer.dtype_policy.name for layer in model.layers[1:]]
 
 
-def test_a_mixed_model_trains_in_float32_and_keeps_its_policies(tmp_path):
+@pytest.fixture(name="mixed")
+def mixed_fixture(tmp_path):
+    """The model, its batch, and the folder of its job."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(5)
     random = np.random.default_rng(5)
@@ -51,26 +57,54 @@ def test_a_mixed_model_trains_in_float32_and_keeps_its_policies(tmp_path):
         "name": "mixed", "model": "start.keras", "data": {"training": {"images": "x.npy", "labels": "y.npy"}},
         "loss": "sparse_categorical_crossentropy", "optimizer": {"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}},
         "batch_size": EXAMPLES, "steps": STEPS}))
+    return model, x, y, tmp_path
 
-    said = shoal("validate", tmp_path / "job.json")
-    assert said.returncode == 0, said.stdout + said.stderr
-    assert " cpu " in said.stdout and " float32" in said.stdout
-    assert 'bfloat16 (layers "batch_normalization", "conv2d", "global_average_pooling2d" and 1 more), float16 (layer "dense")' in said.stdout
 
-    done = shoal("train", tmp_path / "job.json", "--run_dir", tmp_path / "run", "--workers", "1")
+def trained(folder, **environment):
+    """The model that Shoal gives back."""
+    done = shoal("train", folder / "job.json", "--run_dir", folder / "run", "--workers", "1", **environment)
     assert done.returncode == 0, done.stdout + done.stderr
+    done = shoal("export", folder / "run", "--format", "keras", "-o", folder / "back.keras")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return keras.models.load_model(folder / "back.keras")
+
+
+def trained_by_keras(model, x, y):
+    """In float32."""
     twin = in_float32(model)
     twin.compile(optimizer=keras.optimizers.SGD(0.05, momentum=0.9), loss="sparse_categorical_crossentropy")
     for _ in range(STEPS):
         twin.train_on_batch(x, y)
+    return twin
 
-    done = shoal("export", tmp_path / "run", "--format", "keras", "-o", tmp_path / "back.keras")
-    assert done.returncode == 0, done.stdout + done.stderr
-    back = keras.models.load_model(tmp_path / "back.keras")
+
+def largest_difference(model, twin):
+    """Of all variables, relative to the largest value of each."""
+    return max(np.abs(variable.numpy() - expected).max() / np.abs(expected).max()
+               for variable, expected in zip(model.weights, twin.get_weights(), strict=True))
+
+
+def test_a_mixed_model_trains_in_float32_and_keeps_its_policies(mixed):
+    model, x, y, folder = mixed
+    said = shoal("validate", folder / "job.json", **WITHOUT_BFLOAT16)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert " cpu " in said.stdout and " float32" in said.stdout
+    assert 'bfloat16 (layers "batch_normalization", "conv2d", "global_average_pooling2d" and 1 more), ' + FLOAT16_LAYER in said.stdout
+
+    back, twin = trained(folder, **WITHOUT_BFLOAT16), trained_by_keras(model, x, y)
     assert policies(back) == policies(model)
     assert back.inputs[0].dtype == "uint8"
-    for variable, expected in zip(back.weights, twin.get_weights(), strict=True):
-        assert variable.dtype == "float32"
-        assert np.abs(variable.numpy() - expected).max() <= 1e-5 * np.abs(expected).max(), variable.path
+    assert {variable.dtype for variable in back.weights} == {"float32"}
+    assert largest_difference(back, twin) <= 1e-5
     # What Keras computes of it is in the precision of its policies.
     assert 1e-5 < np.abs(back.predict(x, verbose=0) - twin.predict(x, verbose=0)).max() < 0.05
+
+
+def test_a_cpu_with_bfloat16_trains_a_mixed_model_in_it(mixed):
+    model, x, y, folder = mixed
+    said = shoal("validate", folder / "job.json")
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert FLOAT16_LAYER in said.stdout
+    if '"conv2d"' in said.stdout:
+        pytest.skip("This CPU has no bfloat16.")
+    assert 1e-5 < largest_difference(trained(folder), trained_by_keras(model, x, y)) < 0.05

@@ -34,6 +34,9 @@ int CountPrefix(const std::vector<GoldenRow>& rows, const std::string& prefix) {
   }));
 }
 
+// Of the largest value of a tensor (GoldenRow::largest_relative_error).
+constexpr double kBfloat16Bound = 0.1;
+
 class GoldenCaseTest : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(GoldenCaseTest, EqualsKeras) {
@@ -57,6 +60,25 @@ INSTANTIATE_TEST_SUITE_P(Cases, GoldenCaseTest,
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param);
                          });
+
+// The same in bfloat16, which keeps 8 bits of each value. Outputs, loss and gradients only: an
+// optimizer divides by small gradients.
+class GoldenBfloat16Test : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenBfloat16Test, IsNearKeras) {
+  const auto rows = VerifyGoldenCase(kGolden + GetParam(), "cpu", ComputeDtype::kBfloat16);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  int compared = 0;
+  for (const GoldenRow& row : *rows) {
+    if (row.what.starts_with("after/") || !row.left_over.empty()) continue;
+    ++compared;
+    EXPECT_LE(row.largest_relative_error, kBfloat16Bound) << row.what;
+  }
+  EXPECT_GE(compared, 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenBfloat16Test, ::testing::ValuesIn(GoldenCases()),
+                         [](const auto& info) { return info.param; });
 
 // A copy of a case that a test can change.
 class ChangedCaseTest : public ::testing::Test {

@@ -33,9 +33,9 @@ TEST_F(NeedsTextTest, SaysInWhatMixedLayersAreComputed) {
   };
   EXPECT_THAT(text(), Not(HasSubstr("precision")));
   json model = DenseModel(10);
-  model["config"]["layers"][1]["config"]["dtype"] = "mixed_bfloat16";
+  model["config"]["layers"][1]["config"]["dtype"] = "mixed_float16";
   Write("model.json", model.dump());
-  EXPECT_THAT(text(), AllOf(HasSubstr("precision: "), HasSubstr("bfloat16 (layer \"dense\")"),
+  EXPECT_THAT(text(), AllOf(HasSubstr("precision: "), HasSubstr("float16 (layer \"dense\")"),
                             HasSubstr(" float32")));
 }
 

@@ -176,6 +176,10 @@ class OpReducedPrecisionTest : public OpConformanceTest {
   // Of all numbers together, and in the same draws each time: there are sums of which little is
   // left but what was rounded.
   void ExpectNearly(ComputeDtype type, double bound) {
+    const auto backend = CreateSuiteBackend(std::get<0>(GetParam()));
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    if (!ComputeDtypesOf(**backend).contains(type))
+      GTEST_SKIP() << "No " << NameOf(type) << " here";
     ForEachResult(type, /*first_seed=*/1, [bound](const std::vector<Result>& results) {
       double squares = 0, all = 0;
       for (const auto& [what, computed, expected] : results) {
@@ -236,6 +240,21 @@ std::vector<NamedOpCase> ReducedPrecisionCases() {
 INSTANTIATE_TEST_SUITE_P(Ops, OpReducedPrecisionTest,
                          ::testing::Combine(::testing::ValuesIn(ReducedPrecisionBackends()),
                                             ::testing::ValuesIn(ReducedPrecisionCases())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+                         });
+
+// Ops of several layouts and types after each other. Few values are so near a jump that rounding
+// puts them on its other side.
+class OpBlocksReducedPrecisionTest : public OpReducedPrecisionTest {};
+
+TEST_P(OpBlocksReducedPrecisionTest, ComputesNearlyWhatTheReferenceDoesInBfloat16) {
+  ExpectNearly(ComputeDtype::kBfloat16, 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Blocks, OpBlocksReducedPrecisionTest,
+                         ::testing::Combine(::testing::ValuesIn(ReducedPrecisionBackends()),
+                                            ::testing::ValuesIn(OpBlockCases())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
                          });

@@ -84,7 +84,7 @@ absl::Status SparsemaxBackward(const Node& node, CpuProgram& program) {
           const double tau = thresholds.tau(), k = static_cast<double>(thresholds.k());
           double of_tau = 0;
           for (int64_t i = 0; i < columns; ++i) {
-            dx[i] = x[i] > tau ? dy[i] : x[i] == tau ? dy[i] / 2 : 0;
+            dx[i] = (x[i] > tau ? 1.0f : x[i] == tau ? 0.5f : 0.0f) * dy[i];
             of_tau -= dx[i];
           }
           for (int64_t j = 0; j < thresholds.k(); ++j) {
