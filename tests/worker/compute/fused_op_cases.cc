@@ -42,6 +42,19 @@ void ReluOfAdd(OpCase& c) {
   c.SetOutput(Behind(c, SomeRelu(c, Add(c, {x, Conv2D(c, x, c.shape(x)[3], kPixel)}))));
 }
 
+// In inference the convolution computes the normalization and the ReLU.
+template <bool relu>
+void NormalizationOfConv2D(OpCase& c) {
+  const ValueId y = BatchNormalization(c, Conv2D(c, SomeImage(c), Channels(c), kSame3x3));
+  c.SetOutput(Behind(c, relu ? SomeRelu(c, y) : y));
+}
+
+template <bool relu>
+void NormalizationOfDepthwiseConv2D(OpCase& c) {
+  const ValueId y = BatchNormalization(c, DepthwiseConv2D(c, SomeImage(c), kSame3x3));
+  c.SetOutput(Behind(c, relu ? SomeRelu(c, y) : y));
+}
+
 void ReluOfBatchNormalization(OpCase& c) {
   c.SetOutput(Behind(c, SomeRelu(c, BatchNormalization(c, SomeImage(c)))));
 }
@@ -76,6 +89,11 @@ std::vector<NamedOpCase> FusedOpCases() {
   return {
       {"Conv2DRelu", ReluOfConv2D, kBound, /*jumps_inside=*/true},
       {"DepthwiseConv2DRelu", ReluOfDepthwiseConv2D, kBound, /*jumps_inside=*/true},
+      {"Conv2DNormalization", NormalizationOfConv2D<false>, kBound},
+      {"Conv2DNormalizationRelu", NormalizationOfConv2D<true>, kBound, /*jumps_inside=*/true},
+      {"DepthwiseConv2DNormalization", NormalizationOfDepthwiseConv2D<false>, kBound},
+      {"DepthwiseConv2DNormalizationRelu", NormalizationOfDepthwiseConv2D<true>, kBound,
+       /*jumps_inside=*/true},
       {"DenseRelu", ReluOfDense, kBound, /*jumps_inside=*/true},
       {"AddRelu", ReluOfAdd, kBound, /*jumps_inside=*/true},
       {"BatchNormalizationRelu", ReluOfBatchNormalization, kBound, /*jumps_inside=*/true},

@@ -21,6 +21,7 @@
 #include "tests/worker/compute/jumps.h"
 #include "tests/worker/compute/op_case.h"
 #include "tests/worker/compute/suite_backends.h"
+#include "tests/worker/compute/tested_backends.h"
 #include "worker/compute/backend/backends.h"
 #include "worker/compute/plan/passes/passes.h"
 #include "worker/compute/plan/plan.h"
@@ -193,11 +194,13 @@ class OpReducedPrecisionTest : public OpConformanceTest {
   }
 };
 
-TEST_P(OpReducedPrecisionTest, ComputesNearlyWhatTheReferenceDoesInBfloat16) {
+class OpBfloat16Test : public OpReducedPrecisionTest {};
+TEST_P(OpBfloat16Test, ComputesNearlyWhatTheReferenceDoes) {
   ExpectNearly(ComputeDtype::kBfloat16, 0.03);
 }
 
-TEST_P(OpReducedPrecisionTest, ComputesNearlyWhatTheReferenceDoesInFloat16) {
+class OpFloat16Test : public OpReducedPrecisionTest {};
+TEST_P(OpFloat16Test, ComputesNearlyWhatTheReferenceDoes) {
   ExpectNearly(ComputeDtype::kFloat16, 0.005);
 }
 
@@ -237,7 +240,23 @@ std::vector<NamedOpCase> ReducedPrecisionCases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, OpReducedPrecisionTest,
+// Those that compute in bfloat16, some CPUs among them.
+std::vector<std::string> Bfloat16Backends() {
+  std::vector<std::string> names = ReducedPrecisionBackends();
+  for (const std::string& name : TestedBackends()) {
+    if (name == "cpu") names.push_back(name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpBfloat16Test,
+                         ::testing::Combine(::testing::ValuesIn(Bfloat16Backends()),
+                                            ::testing::ValuesIn(ReducedPrecisionCases())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+                         });
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpFloat16Test,
                          ::testing::Combine(::testing::ValuesIn(ReducedPrecisionBackends()),
                                             ::testing::ValuesIn(ReducedPrecisionCases())),
                          [](const auto& info) {
@@ -246,14 +265,13 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpReducedPrecisionTest,
 
 // Ops of several layouts and types after each other. Few values are so near a jump that rounding
 // puts them on its other side.
-class OpBlocksReducedPrecisionTest : public OpReducedPrecisionTest {};
-
-TEST_P(OpBlocksReducedPrecisionTest, ComputesNearlyWhatTheReferenceDoesInBfloat16) {
+class OpBlocksBfloat16Test : public OpReducedPrecisionTest {};
+TEST_P(OpBlocksBfloat16Test, ComputesNearlyWhatTheReferenceDoes) {
   ExpectNearly(ComputeDtype::kBfloat16, 0.1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Blocks, OpBlocksReducedPrecisionTest,
-                         ::testing::Combine(::testing::ValuesIn(ReducedPrecisionBackends()),
+INSTANTIATE_TEST_SUITE_P(Blocks, OpBlocksBfloat16Test,
+                         ::testing::Combine(::testing::ValuesIn(Bfloat16Backends()),
                                             ::testing::ValuesIn(OpBlockCases())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;

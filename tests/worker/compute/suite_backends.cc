@@ -33,8 +33,7 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& n
 
 std::vector<std::string> ReducedPrecisionBackends() {
   std::vector<std::string> names = SuiteBackends();
-  std::erase_if(names,
-                [](const std::string& name) { return name != "cpu" && !name.starts_with("cuda"); });
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("cuda"); });
   return names;
 }
 

@@ -18,8 +18,7 @@ std::vector<std::string> SuiteBackends();
 absl::Status CheckDevice(const std::string& name);
 absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& name);
 
-// Returns those that compute in bfloat16 or float16 if a model requests it and the device can
-// (ComputeDtypesOf).
+// Returns those that compute in bfloat16 and float16 if a model requests it.
 std::vector<std::string> ReducedPrecisionBackends();
 
 // Returns the dtypes in which the backend computes products of matrices.

@@ -1,12 +1,16 @@
 #include "worker/compute/cpu/conv2d.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "common/model/ops/conv2d.h"
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/loop_kernel.h"
+#include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cpu {
 namespace {
@@ -74,11 +78,75 @@ auto WithFastType(ComputeDtype type, const Choose& choose) {
   return choose(ComputeDtype::kFloat32);
 }
 
+SHOAL_VECTORIZED void ScaleRows(const float* x, const float* factor, int64_t rows, int64_t columns,
+                                float* y) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t c = 0; c < columns; ++c) y[row * columns + c] = x[row * columns + c] * factor[c];
+  }
+}
+
+// Row-major, in float32.
+struct ConvolutionVariables {
+  TensorId kernel = -1;
+  TensorId bias = -1;  // -1: none
+};
+
+// Adds steps that scale the kernel and move the bias as the normalization does.
+ConvolutionVariables FoldedVariables(const Node& node, const FoldedNormalization& folded,
+                                     CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Shape kernel_shape = builder.shape(node.inputs[1]);
+  const int64_t filters = builder.shape(node.outputs[0])[3];
+  const int64_t rows = ElementCount(kernel_shape) / filters;
+  const int64_t row_bytes = filters * SizeOf(ComputeDtype::kFloat32);
+  const TensorId kernel = builder.AddTensor(rows * row_bytes), bias = builder.AddTensor(row_bytes);
+  const TensorId factor = builder.AddTensor(row_bytes);
+  std::vector<TensorId> tensors = {factor, bias, program.RowMajor(node.inputs[folded.mean()]),
+                                   program.RowMajor(node.inputs[folded.variance()])};
+  // The place of an input among the tensors; 0: it is not there.
+  const auto place = [&](int input) {
+    if (input < 0) return 0;
+    tensors.push_back(program.RowMajor(node.inputs[input]));
+    return static_cast<int>(tensors.size()) - 1;
+  };
+  const int old_bias = place(folded.bias()), gamma = place(folded.gamma());
+  const int beta = place(folded.beta());
+  AddLoopStep(
+      filters, kElementGrain, std::move(tensors),
+      [=, epsilon = folded.normalization.epsilon](const RunContext&, const LoopTensors& data,
+                                                  int64_t begin, int64_t end) {
+        for (int64_t f = begin; f < end; ++f) {
+          data[0][f] = static_cast<float>((gamma == 0 ? 1 : data[gamma][f]) /
+                                          std::sqrt(data[3][f] + epsilon));
+          data[1][f] = (beta == 0 ? 0 : data[beta][f]) +
+                       ((old_bias == 0 ? 0 : data[old_bias][f]) - data[2][f]) * data[0][f];
+        }
+      },
+      program);
+  AddLoopStep(
+      rows, std::max<int64_t>(1, kElementGrain / filters),
+      {program.RowMajor(node.inputs[1]), factor, kernel},
+      [filters](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+        ScaleRows(data[0] + begin * filters, data[1], end - begin, filters,
+                  data[2] + begin * filters);
+      },
+      program);
+  return {kernel, bias};
+}
+
+ConvolutionVariables VariablesOf(const Node& node, CpuProgram& program) {
+  const auto* folded = dynamic_cast<const FoldedNormalization*>(node.op.get());
+  if (folded != nullptr) return FoldedVariables(node, *folded, program);
+  return {program.RowMajor(node.inputs[1]),
+          node.inputs.size() == 3 ? program.RowMajor(node.inputs[2]) : -1};
+}
+
 }  // namespace
 
 absl::Status AddConvolution(const Node& node, const Convolution& convolution, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
-  const bool bias = node.inputs.size() == 3;
+  const ConvolutionVariables variables = VariablesOf(node, program);
+  const bool bias = variables.bias >= 0;
   const auto [geometry, pd] = WithFastType(program.stored_dtype(node), [&](ComputeDtype type) {
     const ConvolutionGeometry geometry(convolution, builder.shape(node.inputs[0]),
                                        builder.shape(node.outputs[0]), type);
@@ -88,11 +156,10 @@ absl::Status AddConvolution(const Node& node, const Convolution& convolution, Cp
   std::vector<CpuProgram::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_WEIGHTS,
-       program.Reordered(program.RowMajor(node.inputs[1]), geometry.kernel_canonical,
-                         pd.weights_desc()),
+       program.Reordered(variables.kernel, geometry.kernel_canonical, pd.weights_desc()),
        pd.weights_desc()},
       {DNNL_ARG_DST, y, pd.dst_desc()}};
-  if (bias) arguments.push_back({DNNL_ARG_BIAS, program.RowMajor(node.inputs[2]), pd.bias_desc()});
+  if (bias) arguments.push_back({DNNL_ARG_BIAS, variables.bias, pd.bias_desc()});
   program.AddPrimitive(dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
   AddFusedRelu(node, y, pd.dst_desc().get_size(), program);
   return absl::OkStatus();

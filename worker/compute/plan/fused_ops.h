@@ -65,6 +65,40 @@ struct Conv2DReluOp : Extended<Conv2DOp>, EndsWithRelu {
 struct DepthwiseConv2DReluOp : Extended<DepthwiseConv2DOp>, EndsWithRelu {
   SHOAL_FUSED_OP(DepthwiseConv2DRelu, DepthwiseConv2DOp)
 };
+
+// In inference, a convolution with the BatchNormalization behind it. Its inputs are x, kernel, then
+// those that there are: bias, and mean, variance, gamma, beta. Normalization by fixed statistics is
+// linear: scaling the kernel and moving the bias does the same.
+struct FoldedNormalization {
+  bool has_bias = false;
+  BatchNormalizationOp normalization;
+
+  // The indices of the inputs; -1: not there.
+  int bias() const { return has_bias ? 2 : -1; }
+  int mean() const { return 2 + has_bias; }
+  int variance() const { return mean() + 1; }
+  int gamma() const { return normalization.scale ? mean() + 2 : -1; }
+  int beta() const { return normalization.center ? mean() + 2 + normalization.scale : -1; }
+
+ protected:
+  ~FoldedNormalization() = default;
+};
+struct Conv2DNormalizationOp : Extended<Conv2DOp>, FoldedNormalization {
+  SHOAL_FUSED_OP(Conv2DNormalization, Conv2DOp)
+};
+struct Conv2DNormalizationReluOp : Conv2DNormalizationOp, EndsWithRelu {
+  explicit Conv2DNormalizationReluOp(const Conv2DNormalizationOp& op) : Conv2DNormalizationOp(op) {}
+  const char* type() const override { return "Conv2DNormalizationRelu"; }
+};
+struct DepthwiseConv2DNormalizationOp : Extended<DepthwiseConv2DOp>, FoldedNormalization {
+  SHOAL_FUSED_OP(DepthwiseConv2DNormalization, DepthwiseConv2DOp)
+};
+struct DepthwiseConv2DNormalizationReluOp : DepthwiseConv2DNormalizationOp, EndsWithRelu {
+  explicit DepthwiseConv2DNormalizationReluOp(const DepthwiseConv2DNormalizationOp& op)
+      : DepthwiseConv2DNormalizationOp(op) {}
+  const char* type() const override { return "DepthwiseConv2DNormalizationRelu"; }
+};
+
 struct DenseReluOp : Extended<DenseOp>, EndsWithRelu {
   SHOAL_FUSED_OP(DenseRelu, DenseOp)
 };

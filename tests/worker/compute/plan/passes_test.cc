@@ -188,6 +188,39 @@ TEST_F(PassesTest, APoolingTakesAReluBeforeANormalizationCan) {
   EXPECT_EQ(FusedGradients().size(), 1u);
 }
 
+// The nodes of a model with both convolutions and normalizations, and one normalization of a sum.
+void NormalizedConvolutions(ModelBuilding& model) {
+  model.Conv2D(3, {}).BatchNormalization().Relu();
+  const ValueId shortcut = model.current();
+  model.DepthwiseConv2D({}).BatchNormalization().Add(shortcut).BatchNormalization();
+}
+
+TEST_F(PassesTest, InInferenceAConvolutionTakesItsNormalization) {
+  Run(NormalizedConvolutions, PoolingsTakeGradients, PlanMode::kPredict);
+  EXPECT_EQ(Count("Conv2DNormalizationRelu"), 1);
+  EXPECT_EQ(Count("DepthwiseConv2DNormalization"), 1);
+  EXPECT_EQ(Count("BatchNormalization"), 1);
+}
+
+TEST_F(PassesTest, InTrainingNoConvolutionTakesANormalization) {
+  for (const PlanMode mode : {PlanMode::kTrain, PlanMode::kPredictTraining}) {
+    Run(NormalizedConvolutions, PoolingsTakeGradients, mode);
+    EXPECT_EQ(Count("Conv2D"), 1);
+    EXPECT_EQ(Count("DepthwiseConv2D"), 1);
+  }
+}
+
+TEST_F(PassesTest, AConvolutionThatOthersReadTakesNoNormalization) {
+  Run(
+      [](ModelBuilding& model) {
+        model.Conv2D(3, {});
+        const ValueId convolved = model.current();
+        model.BatchNormalization().Add(convolved);
+      },
+      PoolingsTakeGradients, PlanMode::kPredict);
+  EXPECT_EQ(Count("Conv2D"), 1);
+}
+
 // A normalization takes the sum at the end of a residual block.
 class ResidualSumTest : public PassesTest {
  protected:

@@ -46,6 +46,11 @@ std::optional<Fusion> ReluEpilogue(const Plan& plan, int index) {
   const FusedRelu relu = {.max_value = OpAt<ActivationOp>(plan, found)->attributes.max_value};
   std::shared_ptr<const Op> op = WithRelu<Conv2DOp, Conv2DReluOp>(plan, index, relu);
   if (!op) op = WithRelu<DepthwiseConv2DOp, DepthwiseConv2DReluOp>(plan, index, relu);
+  if (!op) op = WithRelu<Conv2DNormalizationOp, Conv2DNormalizationReluOp>(plan, index, relu);
+  if (!op) {
+    op = WithRelu<DepthwiseConv2DNormalizationOp, DepthwiseConv2DNormalizationReluOp>(plan, index,
+                                                                                      relu);
+  }
   if (!op) op = WithRelu<DenseOp, DenseReluOp>(plan, index, relu);
   if (!op) op = WithRelu<AddOp, AddReluOp>(plan, index, relu);
   if (!op) op = WithRelu<BatchNormalizationOp, BatchNormalizationReluOp>(plan, index, relu);
