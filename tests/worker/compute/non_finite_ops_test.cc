@@ -76,7 +76,8 @@ const std::vector<Exemption>& Exemptions() {
        "the gradient has the terms of mean and variance, with factors of 0: 0 * infinity"},
       {Freedom::kGradients,
        {"cuda", "cuda_on_cpu"},
-       {"BatchNormalizationRelu", "BatchNormalizationAddRelu"},
+       {"BatchNormalizationRelu", "BatchNormalizationAddRelu", "Conv2DNormalizationRelu",
+        "DepthwiseConv2DNormalizationRelu"},
        "where a ReLU cuts off, the gradient of a normalization is 0 whatever comes from behind "
        "(Clamp::Passed); the reference multiplies by 0. TensorFlow does one on a GPU, the other on "
        "a CPU"},
