@@ -5,7 +5,7 @@
 #include <string>
 
 #include "coordinator/run_parts.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 
 namespace shoal {
 

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "coordinator/run_parts.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 
 namespace shoal {
 

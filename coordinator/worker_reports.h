@@ -5,7 +5,7 @@
 #include "coordinator/run_parts.h"
 #include "coordinator/run_timeline.h"
 #include "coordinator/steps/report_check.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 #include "proto/coordinator.pb.h"
 #include "proto/parameter_server.pb.h"
 

@@ -18,7 +18,7 @@
 #include "common/rpc/scope.h"
 #include "common/sharding/shard_map.h"
 #include "coordinator/cuts/cut_fetch.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {

@@ -26,7 +26,7 @@
 #include "coordinator/run/csv_writer.h"
 #include "coordinator/run/progress.h"
 #include "coordinator/takeover/checkpoint_rows.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 
 namespace shoal {
 

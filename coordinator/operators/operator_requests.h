@@ -13,7 +13,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "coordinator/operators/cluster_service.h"
 #include "coordinator/steps/membership.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {

@@ -12,7 +12,7 @@
 #include "common/rpc/scope.h"
 #include "common/run/history.h"
 #include "coordinator/takeover/run_lock.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 
 namespace shoal {
 

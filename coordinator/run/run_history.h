@@ -19,7 +19,7 @@
 #include "common/step_plan/step_plan.h"
 #include "coordinator/run/csv_writer.h"
 #include "coordinator/run/progress.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 
 namespace shoal {
 

@@ -21,7 +21,7 @@
 #include "coordinator/takeover/end_search.h"
 #include "coordinator/takeover/ps_link.h"
 #include "coordinator/takeover/run_lock.h"
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {

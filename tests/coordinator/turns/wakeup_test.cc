@@ -1,4 +1,4 @@
-#include "coordinator/wakeup.h"
+#include "coordinator/turns/wakeup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
