@@ -132,7 +132,12 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits)
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std::string name,
                                 const ModelTraits& traits) {
   JsonErrors errors("");
-  LayerOptions options(json, type, name, traits, &errors);
+  LayerOptions options({.json = json,
+                        .class_name = type.class_name,
+                        .name = name,
+                        .traits = traits,
+                        .is_input = type.inputs == LayerType::Inputs::kOfModel},
+                       &errors);
   std::unique_ptr<LayerConfig> config = type.read(options);
   CheckActivityRegularizer(type, options);
   SHOAL_RETURN_IF_ERROR(options.Finish());

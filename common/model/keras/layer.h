@@ -11,6 +11,7 @@
 #include "common/base/shape.h"
 #include "common/json/json_node.h"
 #include "common/model/graph.h"
+#include "common/model/keras/options/model_traits.h"
 
 namespace shoal {
 
@@ -26,17 +27,6 @@ class LayerConfig {
 
   // Appends one call of the layer to the graph and returns its output.
   virtual absl::StatusOr<ValueId> Call(LayerCall& call) = 0;
-};
-
-// Properties that all layers of a model share.
-struct ModelTraits {
-  bool keras2 = false;  // written by Keras 1 or 2, where some options have another meaning
-  // If false, the optimizer updates no variable of these layers, because the outer model is not
-  // trainable. They compute as if it were.
-  bool optimized = true;
-  std::string path = {};  // prefix of its layers' names: "inner/"; empty for the outer model
-
-  bool nested() const { return !path.empty(); }
 };
 
 // The state of a graph while layers are being called.

@@ -90,7 +90,11 @@ namespace {
 std::vector<std::string> OptionNames(const LayerType& type) {
   const nlohmann::json empty = {{"config", nlohmann::json::object()}};
   JsonErrors errors("");
-  LayerOptions options(JsonNode(empty), type, "", {}, &errors);
+  LayerOptions options({.json = JsonNode(empty),
+                        .class_name = type.class_name,
+                        .name = "",
+                        .is_input = type.inputs == LayerType::Inputs::kOfModel},
+                       &errors);
   const auto common = static_cast<std::ptrdiff_t>(options.known().size());
   type.read(options);
   return {options.known().begin() + common, options.known().end()};

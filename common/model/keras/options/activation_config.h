@@ -5,7 +5,8 @@
 #include "absl/status/statusor.h"
 #include "common/json/json_node.h"
 #include "common/json/keras_options.h"
-#include "common/model/keras/layer.h"
+#include "common/model/keras/options/model_traits.h"
+#include "common/model/op.h"
 #include "common/model/ops/activation.h"
 
 namespace shoal {

@@ -1,30 +1,28 @@
 #include "common/model/keras/options/layer_options.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/model/keras/layer_table.h"
 #include "common/model/keras/options/activation_config.h"
 #include "common/model/keras/options/dtype_config.h"
 
 namespace shoal {
 
-LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const std::string& name,
-                           ModelTraits traits, JsonErrors* errors)
-    : KerasOptions({.class_name = type.class_name,
-                    .name_path = json["class_name"].path(),
+LayerOptions::LayerOptions(const LayerSource& layer, JsonErrors* errors)
+    : KerasOptions({.class_name = layer.class_name,
+                    .name_path = layer.json["class_name"].path(),
                     .plain_name = false,
-                    .config = json["config"].value(),
-                    .config_path = json["config"].path(),
+                    .config = layer.json["config"].value(),
+                    .config_path = layer.json["config"].path(),
                     .author = JsonAuthor::kKeras},
                    errors),
-      json_(json),
-      path_(traits.path + name),
-      traits_(std::move(traits)),
+      json_(layer.json),
+      path_(layer.traits.path + layer.name),
+      traits_(layer.traits),
       activity_regularizer_{config()[""]} {
   // The name is known. The first layer of a Keras 2 model has batch_input_shape, which the model's
   // reader reads.
   for (const char* common : {"name", "batch_input_shape"}) Ignore(common);
   const JsonNode dtype = (*this)["dtype"];
-  if (type.inputs != LayerType::Inputs::kOfModel) compute_dtype_ = Take(ReadDtypePolicy(dtype));
+  if (!layer.is_input) compute_dtype_ = Take(ReadDtypePolicy(dtype));
   const JsonNode regularizer = (*this)["activity_regularizer"];
   activity_regularizer_ = Take(ReadRegularizer(regularizer), {regularizer});
   trainable_ = Flag("trainable", true);

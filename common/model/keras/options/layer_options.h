@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -13,11 +14,14 @@
 #include "common/json/json_errors.h"
 #include "common/json/json_node.h"
 #include "common/json/keras_options.h"
-#include "common/model/keras/layer.h"
+#include "common/model/compute_dtype.h"
 #include "common/model/keras/options/initializer_config.h"
+#include "common/model/keras/options/model_traits.h"
 #include "common/model/keras/options/regularizer_config.h"
+#include "common/model/op.h"
 #include "common/model/ops/resize.h"
 #include "common/model/ops/window.h"
+#include "common/model/variable.h"
 
 namespace shoal {
 
@@ -43,15 +47,24 @@ struct AxisOption {
   int64_t axis = -1;
 };
 
+// A layer whose options are not read yet.
+struct LayerSource {
+  JsonNode json;           // {"class_name": ..., "config": ...}
+  std::string class_name;  // LayerType::class_name
+  std::string name;
+  ModelTraits traits = {};  // of the model around the layer
+  // Whether it is an input of a model. Its "dtype" is then that of its values, not a type to
+  // compute in.
+  bool is_input = false;
+};
+
 // Reads a layer's config: options as those of every Keras object, and those that many layers have.
 // An invalid option reads as a placeholder. This lets Finish() report all errors of a layer at
 // once. Options that the layer does not read must be null or absent. Lives while the layer is read.
 class LayerOptions : public KerasOptions {
  public:
-  // `json` is {"class_name": ..., "config": ...}. `traits` are those of the model around the layer.
   // `errors` is for this layer alone and must outlive this.
-  LayerOptions(const JsonNode& json, const LayerType& type, const std::string& name,
-               ModelTraits traits, JsonErrors* errors);
+  LayerOptions(const LayerSource& layer, JsonErrors* errors);
 
   const JsonNode& json() const { return json_; }
   // The layer's name with the names of the nested models around it.
