@@ -74,6 +74,11 @@ const std::vector<Exemption>& Exemptions() {
        {"cpu", "cuda", "cuda_on_cpu"},
        {"FrozenBatchNormalization"},
        "the gradient has the terms of mean and variance, with factors of 0: 0 * infinity"},
+      {Freedom::kNanForOther,
+       {"cpu", "cuda", "cuda_on_cpu"},
+       {"Elu", "Selu"},
+       "the derivative at minus infinity is 0, but a sum of y and alpha in the reference, which "
+       "rounding leaves near 0: 0 * infinity"},
       {Freedom::kGradients,
        {"cuda", "cuda_on_cpu"},
        {"BatchNormalizationRelu", "BatchNormalizationAddRelu", "Conv2DNormalizationRelu",
@@ -161,7 +166,9 @@ TEST_P(NonFiniteOpsTest, GivesWhatTheReferenceDoes) {
   const auto backend = CreateSuiteBackend(backend_name);
   ASSERT_TRUE(backend.ok()) << backend.status();
   const std::unique_ptr<Backend> reference = CreateReferenceBackend();
-  const uint64_t first_seed = TestSeed();
+  // The same draws each time: what libraries make of infinities differs between their versions and
+  // instruction sets, in rare draws.
+  const uint64_t first_seed = TestSeedOrOne();
   for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
     SCOPED_TRACE(SeedText(seed));
     OpCase test_case(seed, /*small=*/false);
