@@ -5,8 +5,6 @@
 
 namespace shoal {
 
-struct Expression;
-
 // The penalty that a variable's values, or a layer's outputs, add to the loss. Same as Keras's
 // regularizers (keras/src/regularizers/regularizers.py):
 //   l1 sum|w| + l2 sum(w^2) + orthogonal / (n (n - 1)) sum over i != j of |u_i · u_j|,
@@ -23,14 +21,5 @@ struct Regularizer {
 
 // Returns an error unless the regularizer fits a variable of this shape.
 absl::Status CheckShape(const Regularizer& regularizer, const Shape& shape);
-
-// The penalty of a layer's activity_regularizer on each example, (None), from its values in
-// `outputs` (None, ...). Keras divides it by the number of examples. Requires used() and no
-// `orthogonal`.
-Expression PenaltyOfExamples(const Regularizer& regularizer, Expression outputs);
-
-// The penalty on the values `w`, [1], and its derivative with respect to them. Requires used().
-Expression Penalty(const Regularizer& regularizer, Expression w);
-Expression PenaltyGradient(const Regularizer& regularizer, Expression w);
 
 }  // namespace shoal

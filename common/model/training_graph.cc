@@ -13,6 +13,7 @@
 #include "common/model/ops/add.h"
 #include "common/model/ops/loss.h"
 #include "common/model/ops/reduce.h"
+#include "common/model/penalty.h"
 #include "common/model/regularizer.h"
 
 namespace shoal {
