@@ -22,7 +22,7 @@
 #include "common/loss/keras_loss.h"
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "worker/compute/backend/compute_device.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/program/page_aligned.h"

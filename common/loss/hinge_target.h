@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/model/expression.h"
+#include "common/model/training/expression.h"
 
 namespace shoal {
 

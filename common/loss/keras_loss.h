@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "common/json/json_errors.h"
 #include "common/json/keras_options.h"
-#include "common/model/expression.h"
 #include "common/model/loss.h"
+#include "common/model/training/expression.h"
 
 namespace shoal {
 

@@ -5,7 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/model/ops/mode_switch.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "worker/compute/backend/backends.h"
 
 namespace shoal {

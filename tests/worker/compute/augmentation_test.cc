@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/model/model_layout.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
 #include "tests/worker/compute/expect_near.h"

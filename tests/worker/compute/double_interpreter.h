@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 
 namespace shoal {
 

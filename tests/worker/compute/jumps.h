@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/worker/compute/double_interpreter.h"
 
 namespace shoal {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/model/graph.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 
 namespace shoal {

@@ -9,7 +9,7 @@
 #include "common/model/compute_dtype.h"
 #include "common/model/graph.h"
 #include "common/model/model_layout.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "common/training_metric/metric.h"
 
 namespace shoal {

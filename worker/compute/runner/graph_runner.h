@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/model/model_layout.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "worker/compute/backend/backend.h"
 #include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/plan/transfers.h"

@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/expression.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/keras/options/factor_option.h"
 #include "common/model/ops/mode_switch.h"
 #include "common/model/ops/random_uniform.h"
+#include "common/model/training/expression.h"
 
 // Layers that change the values of images in training. Each draws one random number for each image.
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/model/keras_model.h"
 #include "common/model/ops/batch_normalization.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/parsed_model.h"
 #include "tests/common/model/test_models.h"

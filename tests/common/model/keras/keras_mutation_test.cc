@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/model/ops/activation.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/sparse_loss.h"
 #include "worker/compute/plan/fused_ops.h"

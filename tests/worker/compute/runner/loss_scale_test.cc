@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/model/ops/dense.h"
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/backend_suite.h"
 #include "tests/worker/compute/double_interpreter.h"

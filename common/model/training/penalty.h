@@ -1,7 +1,7 @@
 #pragma once
 
-#include "common/model/expression.h"
 #include "common/model/regularizer.h"
+#include "common/model/training/expression.h"
 
 namespace shoal {
 

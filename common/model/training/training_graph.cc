@@ -1,4 +1,4 @@
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 
 #include <memory>
 #include <utility>
@@ -8,13 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
-#include "common/model/expression.h"
 #include "common/model/graph.h"
 #include "common/model/ops/add.h"
 #include "common/model/ops/loss.h"
 #include "common/model/ops/reduce.h"
-#include "common/model/penalty.h"
 #include "common/model/regularizer.h"
+#include "common/model/training/expression.h"
+#include "common/model/training/penalty.h"
 
 namespace shoal {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/model/expression.h"
+#include "common/model/training/expression.h"
 
 #include <algorithm>
 #include <limits>

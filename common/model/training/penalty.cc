@@ -1,11 +1,11 @@
-#include "common/model/penalty.h"
+#include "common/model/training/penalty.h"
 
 #include <memory>
 #include <vector>
 
-#include "common/model/expression.h"
 #include "common/model/ops/dense.h"
 #include "common/model/ops/reduce.h"
+#include "common/model/training/expression.h"
 
 namespace shoal {
 namespace {

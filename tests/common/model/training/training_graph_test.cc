@@ -1,4 +1,4 @@
-#include "common/model/training_graph.h"
+#include "common/model/training/training_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
