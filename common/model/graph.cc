@@ -96,7 +96,23 @@ absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op
                        .shape = std::move(shape),
                        .whole_numbers = whole_numbers});
   }
-  nodes_.push_back({std::move(op), std::move(inputs), outputs, layer, compute_dtype});
+  nodes_.push_back({.op = std::move(op),
+                    .inputs = std::move(inputs),
+                    .outputs = outputs,
+                    .layer = layer,
+                    .compute_dtype = compute_dtype,
+                    .id = static_cast<int>(nodes_.size())});
+  return outputs;
+}
+
+absl::StatusOr<std::vector<ValueId>> Graph::AddGradientNode(const Node& forward,
+                                                            std::shared_ptr<const Op> op,
+                                                            std::vector<ValueId> inputs) {
+  SHOAL_ASSIGN_OR_RETURN(
+      std::vector<ValueId> outputs,
+      AddNode(std::move(op), std::move(inputs), forward.layer,
+              absl::StrCat("gradient of ", forward.layer), forward.compute_dtype));
+  nodes_.back().gradient_of = forward.id;
   return outputs;
 }
 
@@ -140,14 +156,15 @@ const Shape& GradientBuilder::input_shape(int i) const { return graph_->value(in
 
 absl::StatusOr<std::vector<ValueId>> GradientBuilder::AddNode(std::shared_ptr<const Op> op,
                                                               std::vector<ValueId> inputs) {
-  return graph_->AddNode(std::move(op), std::move(inputs), node_->layer,
-                         absl::StrCat("gradient of ", node_->layer), node_->compute_dtype);
+  return graph_->AddGradientNode(*node_, std::move(op), std::move(inputs));
 }
 
 absl::StatusOr<ValueId> GradientBuilder::Add(std::shared_ptr<const Op> op,
                                              std::vector<ValueId> inputs) {
-  return graph_->Add(std::move(op), std::move(inputs), node_->layer,
-                     absl::StrCat("gradient of ", node_->layer), node_->compute_dtype);
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         AddNode(std::move(op), std::move(inputs)));
+  SHOAL_CHECK(outputs.size() == 1, "layer ", node_->layer, " has ", outputs.size());
+  return outputs[0];
 }
 
 absl::Status GradientBuilder::AddInputGradient(int i, std::shared_ptr<const Op> op,

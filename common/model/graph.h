@@ -48,6 +48,11 @@ struct Node {
   // The type that the model asks for. A backend without this type computes in float32
   // (Backend::Supports).
   ComputeDtype compute_dtype = ComputeDtype::kFloat32;
+  // Its index in the graph. A plan's node keeps the id of the graph's node whose place it has.
+  int id = -1;
+  // If it computes a part of a gradient: the id of the node whose gradient that is. -1: it does
+  // not.
+  int gradient_of = -1;
 };
 
 // Max elements of one tensor, or of one example if the batch axis leads. It is far more than a
@@ -72,7 +77,12 @@ class Graph {
                                                const std::string& layer,
                                                const std::string& value_name = "",
                                                ComputeDtype compute_dtype = ComputeDtype::kFloat32);
-  // The same for an op with one output.
+  // Appends a node that computes a part of the gradient of `forward`, a node of this graph: for its
+  // layer, in its compute dtype.
+  absl::StatusOr<std::vector<ValueId>> AddGradientNode(const Node& forward,
+                                                       std::shared_ptr<const Op> op,
+                                                       std::vector<ValueId> inputs);
+  // The same as AddNode for an op with one output.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs,
                               const std::string& layer, const std::string& value_name = "",
                               ComputeDtype compute_dtype = ComputeDtype::kFloat32);
@@ -142,7 +152,7 @@ class GradientBuilder {
   // False for inputs whose gradient is not needed (the images). Skip the work for these.
   bool wanted(int i) const { return input_wanted_[i]; }
 
-  // Appends a gradient node with the compute dtype of the forward node, and returns its outputs.
+  // Appends a gradient node (Graph::AddGradientNode) and returns its outputs.
   absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
                                                std::vector<ValueId> inputs);
   // The same for an op with one output.

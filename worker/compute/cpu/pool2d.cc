@@ -70,18 +70,11 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
-// The layout of the image that the layer of `node`, a gradient, averages in the forward pass. Its
-// gradient uses the same layout, in its own type.
+// The layout of the image whose average `node` is the gradient of, in another type.
 memory::desc AveragedImage(const Node& node, ComputeDtype type, CpuProgram& program) {
-  const Shape shape = program.builder().shape(node.outputs[0]);
-  for (const Node& other : program.builder().plan().nodes()) {
-    const bool forward = dynamic_cast<const GlobalAveragePool2DOp*>(other.op.get()) != nullptr;
-    if (!forward || other.layer != node.layer) continue;
-    const ValueId image = other.inputs[0];
-    if (program.builder().shape(image) == shape)
-      return CpuProgram::WithType(program.ImageDesc(image), type);
-  }
-  return CpuProgram::RowMajorImage(shape, type);
+  const Plan& plan = program.builder().plan();
+  const ValueId image = plan.nodes()[plan.FindNode(node.gradient_of)].inputs[0];
+  return CpuProgram::WithType(program.ImageDesc(image), type);
 }
 
 }  // namespace

@@ -58,6 +58,12 @@ void Plan::SetNodes(std::vector<Node> nodes) {
   }
 }
 
+int Plan::FindNode(int id) const {
+  const auto found =
+      std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.id == id; });
+  return found == nodes_.end() ? -1 : static_cast<int>(found - nodes_.begin());
+}
+
 bool Plan::wanted_outside(ValueId value) const {
   if (value == training_->prediction || value == training_->loss_per_example) return true;
   return trains() &&

@@ -65,6 +65,8 @@ class Plan {
   const std::vector<int>& consumers(ValueId value) const { return consumers_[value]; }
   // The index of the node that computes `value`; -1: none does.
   int producer(ValueId value) const { return producers_[value]; }
+  // The index of the node with this id (Node::id); -1: there is none. O(nodes).
+  int FindNode(int id) const;
   // Whether the caller reads `value` after the run, or it is a variable's gradient.
   bool wanted_outside(ValueId value) const;
   // Shape of a value with the batch size in place of kBatch.

@@ -41,7 +41,7 @@ const Node& Producer(const Graph& graph, ValueId value) {
 }
 
 // What must hold for every training graph: nodes run in order, gradients have their variable's
-// shape.
+// shape, and a gradient's node names the node whose gradient it computes.
 void CheckInvariants(const TrainingGraph& training) {
   const Graph& graph = training.graph;
   std::vector<bool> known(graph.values().size(), false);
@@ -49,6 +49,11 @@ void CheckInvariants(const TrainingGraph& training) {
   for (const Node& node : graph.nodes()) {
     for (const ValueId input : node.inputs) EXPECT_TRUE(known[input]) << graph.value(input).name;
     for (const ValueId output : node.outputs) known[output] = true;
+    ASSERT_EQ(&graph.nodes()[node.id], &node);
+    if (node.gradient_of < 0) continue;
+    ASSERT_LT(node.gradient_of, node.id);
+    EXPECT_EQ(graph.nodes()[node.gradient_of].layer, node.layer);
+    EXPECT_GE(node.id, training.forward_nodes);
   }
   ASSERT_EQ(training.pushed_values.size(), graph.variables().size());
   for (size_t v = 0; v < graph.variables().size(); ++v) {
@@ -74,6 +79,15 @@ TEST(TrainingGraphTest, LastLayersComeFirstAndTheInputNeedsNoGradient) {
                           "DenseBackwardWeights"));
   for (const ValueId gradient : training.pushed_values) EXPECT_NE(gradient, kNoValue);
   EXPECT_EQ(training.graph.value(training.target).shape, Shape{kBatch});
+}
+
+// Dense, ReLU, Dense: also where layers have the same name, as those that are shared.
+TEST(TrainingGraphTest, AGradientNamesTheNodeThatItIsOf) {
+  const TrainingGraph training = Build(Parse(TwoDense("linear")).graph, kSparse);
+  std::vector<int> of;
+  for (const Node& node : training.graph.nodes()) of.push_back(node.gradient_of);
+  of.erase(of.begin(), of.end() - 6);
+  EXPECT_THAT(of, ElementsAre(2, 2, 2, 1, 0, 0));
 }
 
 TEST(TrainingGraphTest, CrossEntropyOfASoftmaxIsTakenFromTheLogits) {

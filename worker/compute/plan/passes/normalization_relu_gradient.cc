@@ -21,11 +21,10 @@ std::optional<Fusion> NormalizationReluGradient(const Plan& plan, int index) {
     return std::nullopt;
   }
   // The normalization may have absorbed the ReLU. With a sum before the ReLU it has another output.
-  const int forward = plan.producer(plan.nodes()[found].inputs[0]);
+  const int forward = plan.FindNode(node.gradient_of);
   const auto* normalization = OpAt<BatchNormalizationOp>(plan, forward);
   if (normalization == nullptr || OpAt<BatchNormalizationAddOp>(plan, forward) != nullptr ||
-      plan.nodes()[forward].inputs[0] != node.inputs[0] ||
-      plan.nodes()[forward].layer != node.layer) {
+      plan.producer(plan.nodes()[found].inputs[0]) != forward) {
     return std::nullopt;
   }
   auto op = std::make_shared<BatchNormalizationBackwardFusedOp>(*backward);
