@@ -29,7 +29,7 @@ int ThreadsOf(const WorkerFlags& flags) {
   return UsableCores();
 }
 
-ComputeFreedoms FreedomsOf(const WorkerFlags& flags) {
+NumericsOptions FreedomsOf(const WorkerFlags& flags) {
   return {.tf32 = flags.tf32, .nondeterministic = !flags.deterministic};
 }
 

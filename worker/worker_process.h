@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "common/daemon/daemon.h"
-#include "worker/compute/backend/compute_freedoms.h"
+#include "worker/compute/backend/numerics_options.h"
 
 namespace shoal {
 
@@ -13,8 +13,8 @@ namespace shoal {
 struct WorkerFlags {
   std::string chief;                 // HOST:PORT; empty: as the cluster spec says
   std::string device = "auto";       // devices that compute, as for ChooseDevices()
-  bool tf32 = false;                 // ComputeFreedoms
-  bool deterministic = false;        // ComputeFreedoms
+  bool tf32 = false;                 // NumericsOptions
+  bool deterministic = false;        // NumericsOptions
   int64_t threads = 0;               // 0: as many as UsableCores()
   double coordinator_timeout = 600;  // seconds
   std::string step_records;          // directory; empty: no records
@@ -24,7 +24,7 @@ struct WorkerFlags {
 int ThreadsOf(const WorkerFlags& flags);
 
 // Returns the freedoms of the GPU, if there is one.
-ComputeFreedoms FreedomsOf(const WorkerFlags& flags);
+NumericsOptions FreedomsOf(const WorkerFlags& flags);
 
 // Runs a worker from its start to its end: the body of Daemon::Run. Connects session, computer and
 // step records to a network and runs until the session ends. OK: the job is done. kCancelled:

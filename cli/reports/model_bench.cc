@@ -71,9 +71,9 @@ std::set<size_t> PicturesOf(const Graph& graph) {
 
 // Batches, each one the successor of the other, and the memory that they share.
 struct MadeUpBatches {
-  // `byte_inputs` are those of the runner.
+  // `uint8_inputs` are those of the runner.
   MadeUpBatches(const Graph& graph, const Loss& loss, int64_t examples,
-                const std::set<size_t>& byte_inputs) {
+                const std::set<size_t>& uint8_inputs) {
     std::mt19937 random(0);
     std::uniform_real_distribution<float> uniform;
     // An Embedding has rows only for whole numbers.
@@ -89,7 +89,7 @@ struct MadeUpBatches {
         value = ids || pictures.contains(i) ? static_cast<float>(random() % 2) : uniform(random);
       }
       batch.inputs.emplace_back(floats);
-      if (!byte_inputs.contains(i)) continue;
+      if (!uint8_inputs.contains(i)) continue;
       bytes[i].assign(floats.begin(), floats.end());
       batch.inputs.back() = bytes[i];
     }
@@ -143,7 +143,7 @@ class StepBench {
              .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
              .threads = options.threads,
              .on_work_timed = std::move(on_work_timed),
-             .byte_inputs = PicturesOf(graph)}));
+             .uint8_inputs = PicturesOf(graph)}));
     SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
                            runner->MemoryOfBatch(options.batch_size));
     const uint64_t parameter_bytes = sizeof(float) * runner->layout().size;
@@ -189,7 +189,7 @@ class StepBench {
       : runner_(std::move(runner)),
         parameters_(runner_->layout().size),
         gradients_(runner_->layout().size),
-        data_(graph, loss, examples, runner_->byte_inputs()) {
+        data_(graph, loss, examples, runner_->uint8_inputs()) {
     SetFirstValues(graph, runner_->layout(), parameters_);
   }
 

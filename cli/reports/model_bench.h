@@ -16,7 +16,7 @@ struct ModelBenchOptions {
   int threads = 1;
   double seconds = 10;  // steps start for this long
   std::string device = "cpu";
-  bool tf32 = false;           // ComputeFreedoms
+  bool tf32 = false;           // NumericsOptions
   bool deterministic = false;  // likewise
 };
 

@@ -48,7 +48,7 @@ class Auc : public Metric {
     }
   }
 
-  double Figure(std::span<const double> sums, double) const override {
+  double Result(std::span<const double> sums, double) const override {
     std::vector<double> tp = Above(sums.first(thresholds_));
     std::vector<double> fp = Above(sums.subspan(thresholds_));
     const double positives = tp[0], negatives = fp[0];

@@ -173,7 +173,7 @@ std::vector<double> MetricResults(const std::vector<std::shared_ptr<const Metric
       counted = sums[0];
       sums = sums.subspan(1);
     }
-    results.push_back(counted > 0 ? metric->Figure(own, counted) : 0);
+    results.push_back(counted > 0 ? metric->Result(own, counted) : 0);
   }
   return results;
 }

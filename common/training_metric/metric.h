@@ -54,7 +54,7 @@ class Metric {
   virtual void Add(const PredictedBatch& batch, std::span<double> sums) const = 0;
   // Returns the figure for sums over `examples` examples, which must be more than 0. With weights,
   // `examples` is the sum of the weights.
-  virtual double Figure(std::span<const double> sums, double examples) const {
+  virtual double Result(std::span<const double> sums, double examples) const {
     return sums[0] / examples;
   }
 

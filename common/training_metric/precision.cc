@@ -19,7 +19,7 @@ class Precision : public Metric {
     });
   }
 
-  double Figure(std::span<const double> sums, double) const override {
+  double Result(std::span<const double> sums, double) const override {
     return sums[0] == 0 ? 0 : sums[0] / (sums[0] + sums[1]);
   }
 

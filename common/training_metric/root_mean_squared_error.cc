@@ -13,7 +13,7 @@ class RootMeanSquaredError : public MeanMetric {
 
   bool larger_is_better() const override { return false; }
 
-  double Figure(std::span<const double> sums, double examples) const override {
+  double Result(std::span<const double> sums, double examples) const override {
     return std::sqrt(sums[0] / examples);
   }
 

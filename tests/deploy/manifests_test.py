@@ -148,7 +148,7 @@ def test_gpu_gives_each_worker_one_and_nobody_else():
 def test_measured_plans_have_a_place():
     """Where the programs look for what was measured (docs/gpu.md), each deployment with GPUs has a folder that they may write to."""
     deploy = KUBERNETES.parent
-    assert 'kName = "shoal/plans"' in (deploy.parent / "worker/compute/cuda/tuning/plan_cache.cc").read_text(), "below XDG_CACHE_HOME"
+    assert 'kName = "shoal/plans"' in (deploy.parent / "worker/compute/cuda/tuning/algorithm_cache.cc").read_text(), "below XDG_CACHE_HOME"
     unit = unit_settings("worker")
     assert (unit.get("CacheDirectory"), unit.get("Environment")) == (["shoal"], ["XDG_CACHE_HOME=%C"])
     # Whoever purges the package expects no leftovers; a DynamicUser has its folder below private.

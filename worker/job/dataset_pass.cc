@@ -8,7 +8,7 @@ namespace shoal {
 
 Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source) {
   std::vector<InputValues> inputs(loaded.inputs.begin(), loaded.inputs.end());
-  for (const auto& [input, bytes] : loaded.byte_inputs) inputs[input] = bytes;
+  for (const auto& [input, bytes] : loaded.uint8_inputs) inputs[input] = bytes;
   return {.examples = static_cast<int64_t>(loaded.examples),
           .inputs = std::move(inputs),
           .target = loaded.targets,
@@ -26,13 +26,13 @@ void AddBatch(const BatchResult& next, BatchResult* sums) {
 }
 
 DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size,
-                         std::set<size_t> byte_inputs)
+                         std::set<size_t> uint8_inputs)
     : plan_(dataset->size(), static_cast<uint64_t>(batch_size), /*epochs=*/1, /*steps=*/0),
       label_source_(dataset->LabelSource()),
       source_({.dataset = std::move(dataset),
                .plan = plan_,
                .shuffle = false,
-               .byte_inputs = std::move(byte_inputs)}) {}
+               .uint8_inputs = std::move(uint8_inputs)}) {}
 
 absl::StatusOr<BatchResult> DatasetPass::Evaluate(uint64_t batch, std::span<const float> parameters,
                                                   ModelRunner* runner) {

@@ -26,9 +26,9 @@ void AddBatch(const BatchResult& next, BatchResult* sums);
 // CancelPrefetch() may be called on any thread; the other methods allow one caller at a time.
 class DatasetPass {
  public:
-  // `byte_inputs` are those of the ModelRunner for the batches.
+  // `uint8_inputs` are those of the ModelRunner for the batches.
   DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size,
-              std::set<size_t> byte_inputs = {});
+              std::set<size_t> uint8_inputs = {});
 
   uint64_t examples() const { return plan_.examples(); }
   uint64_t batches() const { return plan_.total_steps(); }

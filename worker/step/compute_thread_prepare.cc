@@ -65,7 +65,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   if (job.strategy.sync() || options_.only_evaluates) runner.freedoms.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
-  runner.byte_inputs = ByteInputsOf({training.get(), test.get()});
+  runner.uint8_inputs = ByteInputsOf({training.get(), test.get()});
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
   if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(CheckLossScale(job, *runner_));
   ReadAhead(job, std::move(training), std::move(test));
@@ -136,15 +136,15 @@ absl::StatusOr<std::shared_ptr<const Dataset>> ComputeThread::OpenTest(const Job
 void ComputeThread::ReadAhead(const Job& job, std::shared_ptr<const Dataset> training,
                               std::shared_ptr<const Dataset> test) {
   if (training != nullptr) {
-    training_ =
-        std::make_unique<BatchSource>(BatchSource::Options{.dataset = std::move(training),
-                                                           .plan = plan_->batches(),
-                                                           .seed = job.seed,
-                                                           .shuffle = true,
-                                                           .byte_inputs = runner_->byte_inputs()});
+    training_ = std::make_unique<BatchSource>(
+        BatchSource::Options{.dataset = std::move(training),
+                             .plan = plan_->batches(),
+                             .seed = job.seed,
+                             .shuffle = true,
+                             .uint8_inputs = runner_->uint8_inputs()});
   }
   if (test != nullptr) {
-    test_ = std::make_unique<DatasetPass>(std::move(test), job.batch_size, runner_->byte_inputs());
+    test_ = std::make_unique<DatasetPass>(std::move(test), job.batch_size, runner_->uint8_inputs());
   }
 }
 

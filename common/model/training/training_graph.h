@@ -23,7 +23,7 @@ struct TrainingGraph {
   // kNoValue if the variable is frozen, or if the loss does not depend on it: its gradient is zero.
   std::vector<ValueId> pushed_values;
   // Inputs whose values are known to be whole numbers from 0 to 255.
-  std::set<ValueId> byte_inputs;
+  std::set<ValueId> uint8_inputs;
 };
 
 struct TrainingGraphOptions {

@@ -33,7 +33,7 @@ class NotingBackend : public FakeDeviceBackend {
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
-    if (builder.plan().trains()) trained_.push_back(builder.plan().examples());
+    if (builder.plan().computes_gradients()) trained_.push_back(builder.plan().examples());
     return FakeDeviceBackend::AddSteps(builder);
   }
 

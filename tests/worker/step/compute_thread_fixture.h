@@ -70,8 +70,8 @@ class ComputeThreadTest : public testing::Test {
     return result.value_or(absl::UnknownError("waited in vain"));
   }
   // Returns the freedoms of the runner for a job with this strategy and a worker with `freedoms`.
-  ComputeFreedoms FreedomsGiven(const std::string& strategy, const ComputeFreedoms& freedoms) {
-    std::optional<ComputeFreedoms> given;
+  NumericsOptions FreedomsGiven(const std::string& strategy, const NumericsOptions& freedoms) {
+    std::optional<NumericsOptions> given;
     create_runner_ = [&](ModelRunner::Options options) {
       given = options.freedoms;
       return ModelRunner::Create(std::move(options));
@@ -83,7 +83,7 @@ class ComputeThreadTest : public testing::Test {
     if (job.strategy.sync()) job.strategy.gradients_per_update = 1;
     const absl::Status prepared = Prepare(job.ResolvedText()).status();
     EXPECT_TRUE(prepared.ok()) << prepared;
-    return given.value_or(ComputeFreedoms());
+    return given.value_or(NumericsOptions());
   }
   // Returns a runner that computes on the reference what the worker computes for the job.
   static std::unique_ptr<ModelRunner> ReferenceRunner(const Job& job) {
@@ -115,7 +115,7 @@ class ComputeThreadTest : public testing::Test {
   PostedLoop loop_;
   MemoryLimit memory_;                                // for new computers
   Time short_step_ = std::chrono::microseconds(200);  // likewise
-  ComputeFreedoms freedoms_;                          // likewise
+  NumericsOptions freedoms_;                          // likewise
   std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =
       ModelRunner::Create;
   struct SeenBatch {

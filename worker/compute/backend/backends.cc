@@ -29,7 +29,7 @@ std::vector<std::string> BackendNames() {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
-                                                       const ComputeFreedoms& freedoms) {
+                                                       const NumericsOptions& freedoms) {
   for (const Registered& backend : kBackends) {
     if (name == backend.name) return backend.create();
   }
@@ -42,8 +42,8 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
       ", cuda:N", nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
 }
 
-std::unique_ptr<GradientSums> CreateGradientSums(const std::vector<std::string>& names,
-                                                 const ComputeFreedoms& freedoms) {
+std::unique_ptr<GradientReducer> CreateGradientReducer(const std::vector<std::string>& names,
+                                                       const NumericsOptions& freedoms) {
   if (!freedoms.nondeterministic) return nullptr;
   std::vector<int> indices;
   for (const std::string& name : names) {
@@ -51,7 +51,7 @@ std::unique_ptr<GradientSums> CreateGradientSums(const std::vector<std::string>&
     if (!index.has_value()) return nullptr;
     indices.push_back(*index);
   }
-  return cuda::CreateNcclSums(indices);
+  return cuda::CreateNcclReducer(indices);
 }
 
 }  // namespace shoal

@@ -102,22 +102,22 @@ bool LosesNotANumber(const Eltwise& eltwise) {
 
 dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
                                                      const memory::desc& desc,
-                                                     const CpuProgram& program) {
+                                                     const CpuProgramBuilder& program) {
   return {{dnnl::prop_kind::forward_training, eltwise.algorithm, desc, eltwise.alpha, 0.0f},
-          CpuProgram::Attributes(),
+          CpuProgramBuilder::Attributes(),
           program.engine()};
 }
 
 // The type to compute in. The loops of activation_loops.h are for float32.
 ComputeDtype DtypeOf(const ActivationAttributes& attributes, const std::optional<Eltwise>& eltwise,
-                     const Node& node, const CpuProgram& program) {
+                     const Node& node, const CpuProgramBuilder& program) {
   if (!eltwise.has_value() && !IsPlainRelu(attributes)) return ComputeDtype::kFloat32;
   return program.stored_dtype(node);
 }
 
 }  // namespace
 
-absl::Status Activation(const Node& node, CpuProgram& program) {
+absl::Status Activation(const Node& node, CpuProgramBuilder& program) {
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
   const bool zeros_stay = eltwise.has_value() || Activate(attributes, 0.0f) == 0;
@@ -129,7 +129,7 @@ absl::Status Activation(const Node& node, CpuProgram& program) {
                          {{DNNL_ARG_SRC, operands.tensors[0], operands.desc},
                           {DNNL_ARG_DST, operands.tensors[1], operands.desc}});
     if (!LosesNotANumber(*eltwise)) return absl::OkStatus();
-    WithElement(CpuProgram::DtypeOf(operands.desc), [&]<typename Element>(Element) {
+    WithElement(CpuProgramBuilder::DtypeOf(operands.desc), [&]<typename Element>(Element) {
       AddLoopStep(
           operands.count, kElementGrain, operands.tensors,
           [](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
@@ -141,7 +141,7 @@ absl::Status Activation(const Node& node, CpuProgram& program) {
     return absl::OkStatus();
   }
   if (IsPlainRelu(attributes)) {
-    WithElement(CpuProgram::DtypeOf(operands.desc), [&]<typename Element>(Element) {
+    WithElement(CpuProgramBuilder::DtypeOf(operands.desc), [&]<typename Element>(Element) {
       AddLoopStep(
           operands.count, kElementGrain, operands.tensors,
           [max_value = UpperBound(attributes.max_value)](const RunContext&, const LoopTensors& data,
@@ -162,7 +162,7 @@ absl::Status Activation(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
+absl::Status ActivationBackward(const Node& node, CpuProgramBuilder& program) {
   const ActivationAttributes attributes =
       static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ValueId x = node.inputs[0], y = node.inputs[1], dy = node.inputs[2];
@@ -188,7 +188,7 @@ absl::Status ActivationBackward(const Node& node, CpuProgram& program) {
     const Operands operands = AlignOperands({dy, x}, node.outputs[0], true, type, program);
     const dnnl::eltwise_backward::primitive_desc pd(
         {eltwise->algorithm, operands.desc, operands.desc, eltwise->alpha, 0.0f},
-        CpuProgram::Attributes(), program.engine(),
+        CpuProgramBuilder::Attributes(), program.engine(),
         EltwiseForward(*eltwise, operands.desc, program));
     program.AddPrimitive(dnnl::eltwise_backward(pd), pd.scratchpad_desc(),
                          {{DNNL_ARG_DIFF_DST, operands.tensors[0], operands.desc},
@@ -218,7 +218,7 @@ ReluBounds FusedReluBounds(const Node& node) {
   return {0, UpperBound(relu->max_value)};
 }
 
-void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgram& program) {
+void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgramBuilder& program) {
   const FusedRelu* const relu = FindFusedRelu(*node.op);
   if (relu == nullptr) return;
   const ComputeDtype type = program.builder().tensor_info(y).type;
@@ -235,7 +235,7 @@ void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgram& 
 }
 
 TensorId AddReluBackward(const FusedRelu& relu, TensorId y, TensorId dy, int64_t size_bytes,
-                         CpuProgram& program) {
+                         CpuProgramBuilder& program) {
   const ComputeDtype type = program.builder().tensor_info(dy).type;
   const TensorId dx = program.builder().AddTensor(size_bytes, type);
   WithElement(type, [&]<typename Element>(Element) {

@@ -41,7 +41,7 @@ SHOAL_VECTORIZED void BoundedSumLoop(const BFloat16* a, const BFloat16* b, ReluB
 
 }  // namespace
 
-absl::Status Add(const Node& node, CpuProgram& program) {
+absl::Status Add(const Node& node, CpuProgramBuilder& program) {
   const ComputeDtype type = program.stored_dtype(node);
   const Operands operands = AlignOperands(node.inputs, node.outputs[0], true, type, program);
   WithElement(type, [&]<typename Element>(Element) {

@@ -250,7 +250,7 @@ struct ParameterPlaces {
   int beta = -1;
 };
 ParameterPlaces AddParameters(const Parameters& parameters, std::vector<TensorId>* tensors,
-                              CpuProgram& program) {
+                              CpuProgramBuilder& program) {
   ParameterPlaces places;
   if (parameters.gamma != kNoValue) {
     places.gamma = static_cast<int>(tensors->size());
@@ -265,10 +265,10 @@ ParameterPlaces AddParameters(const Parameters& parameters, std::vector<TensorId
 
 }  // namespace
 
-absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
+absl::Status BatchNormalization(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
-  const bool of_batch = builder.training() && !op.frozen;
+  const bool of_batch = builder.in_training_mode() && !op.frozen;
   const ComputeDtype type = program.stored_dtype(node);
   const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], type, program);
   const ChannelRows rows(builder.shape(node.inputs[0]), layout);
@@ -333,7 +333,7 @@ absl::Status BatchNormalization(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status BatchNormalizationBackward(const Node& node, CpuProgram& program) {
+absl::Status BatchNormalizationBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto op = AsFused(static_cast<const BatchNormalizationBackwardOp&>(*node.op));
   Parameters parameters;

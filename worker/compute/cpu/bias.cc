@@ -25,9 +25,9 @@ SHOAL_VECTORIZED void AddRows(const BFloat16* dy, int64_t rows, int64_t stride, 
 
 }  // namespace
 
-absl::Status BiasBackward(const Node& node, CpuProgram& program) {
+absl::Status BiasBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   WithElement(node.compute_dtype, [&, rows = rows, columns = columns]<typename Element>(Element) {
     AddLoopStep(
         columns, std::max<int64_t>(16, kElementGrain / rows),

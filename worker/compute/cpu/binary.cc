@@ -5,11 +5,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "worker/compute/cpu/broadcast_walk.h"
 #include "worker/compute/cpu/channel_rows.h"
 #include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/operands.h"
-#include "worker/compute/cpu/repetition.h"
 #include "worker/compute/op_math/elementwise_functions.h"
 
 namespace shoal::cpu {
@@ -24,7 +24,7 @@ void Loop(const float* a, const float* b, int64_t count, float* y) {
 
 // Selects a loop over columns. Each operand either advances along the columns or repeats one value.
 template <BinaryOp::Kind kind>
-auto LoopOf(const Repetition& repetition) {
+auto LoopOf(const BroadcastWalk& repetition) {
   const bool a = repetition.column_stride(0) == 1, b = repetition.column_stride(1) == 1;
   return a ? (b ? Loop<kind, 1, 1> : Loop<kind, 1, 0>) : (b ? Loop<kind, 0, 1> : Loop<kind, 0, 0>);
 }
@@ -53,7 +53,7 @@ struct PerChannel {
   int64_t batch_stride;  // between the numbers of two examples
 };
 std::optional<PerChannel> FindPerChannel(BinaryOp::Kind kind, const Node& node,
-                                         CpuProgram& program) {
+                                         CpuProgramBuilder& program) {
   const ProgramBuilder& builder = program.builder();
   const Shape y = builder.shape(node.outputs[0]);
   for (const int image : {0, 1}) {
@@ -67,7 +67,7 @@ std::optional<PerChannel> FindPerChannel(BinaryOp::Kind kind, const Node& node,
 }
 
 template <BinaryOp::Kind kind, bool image_first>
-void AddPerChannelStep(const PerChannel& operands, const Node& node, CpuProgram& program) {
+void AddPerChannelStep(const PerChannel& operands, const Node& node, CpuProgramBuilder& program) {
   const Shape shape = program.builder().shape(node.outputs[0]);
   const ChannelRows rows(shape, BlockedLayout(shape, operands.block, ComputeDtype::kFloat32));
   AddLoopStep(
@@ -91,7 +91,7 @@ void AddPerChannelStep(const PerChannel& operands, const Node& node, CpuProgram&
 
 }  // namespace
 
-absl::Status Binary(const Node& node, CpuProgram& program) {
+absl::Status Binary(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const BinaryOp::Kind op_kind = static_cast<const BinaryOp&>(*node.op).kind;
   if (builder.shape(node.inputs[0]) == builder.shape(node.inputs[1])) {
@@ -118,8 +118,8 @@ absl::Status Binary(const Node& node, CpuProgram& program) {
     });
     return absl::OkStatus();
   }
-  const Repetition repetition(builder.shape(node.outputs[0]),
-                              {builder.shape(node.inputs[0]), builder.shape(node.inputs[1])});
+  const BroadcastWalk repetition(builder.shape(node.outputs[0]),
+                                 {builder.shape(node.inputs[0]), builder.shape(node.inputs[1])});
   const std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
                                          program.RowMajor(node.inputs[1]),
                                          builder.Output(node.outputs[0])};

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "common/base/shape.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/loops.h"
 
@@ -53,24 +53,26 @@ class ChannelRows {
 
   // Returns the layout in which to process `value`'s tensor as elements of `type`: its own if
   // blocked, else row-major.
-  static dnnl::memory::desc LayoutFor(ValueId value, ComputeDtype type, CpuProgram& program) {
+  static dnnl::memory::desc LayoutFor(ValueId value, ComputeDtype type,
+                                      CpuProgramBuilder& program) {
     const Shape shape = program.builder().shape(value);
     if (shape.size() != 4) {
-      return {{ElementCount(shape)}, CpuProgram::DataTypeOf(type), dnnl::memory::format_tag::x};
+      return {
+          {ElementCount(shape)}, CpuProgramBuilder::DataTypeOf(type), dnnl::memory::format_tag::x};
     }
     const dnnl::memory::desc own = program.ImageDesc(value);
-    return BlockOf(shape, own) > 0 ? CpuProgram::WithType(own, type)
-                                   : CpuProgram::RowMajorImage(shape, type);
+    return BlockOf(shape, own) > 0 ? CpuProgramBuilder::WithType(own, type)
+                                   : CpuProgramBuilder::RowMajorImage(shape, type);
   }
 
   // Returns the tensor of `value` in such a layout: In() for an input, Out() for a result.
-  static TensorId In(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
+  static TensorId In(ValueId value, const dnnl::memory::desc& layout, CpuProgramBuilder& program) {
     if (program.builder().shape(value).size() == 4) return program.ImageIn(value, layout);
-    return program.RowMajor(value, CpuProgram::DtypeOf(layout));
+    return program.RowMajor(value, CpuProgramBuilder::DtypeOf(layout));
   }
-  static TensorId Out(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
+  static TensorId Out(ValueId value, const dnnl::memory::desc& layout, CpuProgramBuilder& program) {
     if (program.builder().shape(value).size() == 4) return program.ImageOutput(value, layout);
-    return program.builder().Output(value, CpuProgram::DtypeOf(layout));
+    return program.builder().Output(value, CpuProgramBuilder::DtypeOf(layout));
   }
 
   int64_t channels() const { return channels_; }

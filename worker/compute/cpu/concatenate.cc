@@ -11,7 +11,7 @@ namespace shoal::cpu {
 namespace {
 
 // The block of the parts. Along the channels, all parts but the last must be whole blocks.
-int64_t BlockOfParts(const ConcatenateOp& op, const Node& node, CpuProgram& program) {
+int64_t BlockOfParts(const ConcatenateOp& op, const Node& node, CpuProgramBuilder& program) {
   const int64_t block = BlockFor(node.inputs, node.outputs[0], program);
   if (block == 0 || op.axis != 3) return block;
   for (size_t i = 0; i + 1 < node.inputs.size(); ++i) {
@@ -22,7 +22,7 @@ int64_t BlockOfParts(const ConcatenateOp& op, const Node& node, CpuProgram& prog
 
 }  // namespace
 
-absl::Status Concatenate(const Node& node, CpuProgram& program) {
+absl::Status Concatenate(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const ConcatenateOp&>(*node.op);
   const int64_t block = BlockOfParts(op, node, program);

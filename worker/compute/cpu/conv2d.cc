@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "common/model/ops/conv2d.h"
 #include "worker/compute/cpu/activation.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/plan/fused_ops.h"
 
@@ -34,8 +34,8 @@ ConvolutionGeometry::ConvolutionGeometry(const Convolution& convolution, const S
                                          const Shape& y_shape, ComputeDtype type)
     : strides{convolution.window.strides[0], convolution.window.strides[1]},
       dilates{convolution.window.dilation[0] - 1, convolution.window.dilation[1] - 1},
-      x(CpuProgram::AnyImage(x_shape, type)),
-      y(CpuProgram::AnyImage(y_shape, type)),
+      x(CpuProgramBuilder::AnyImage(x_shape, type)),
+      y(CpuProgramBuilder::AnyImage(y_shape, type)),
       bias({y_shape[3]}, memory::data_type::f32, memory::format_tag::x) {
   const Window& window = convolution.window;
   for (int axis = 0; axis < 2; ++axis) {
@@ -55,7 +55,7 @@ ConvolutionGeometry::ConvolutionGeometry(const Convolution& convolution, const S
     dims.insert(dims.begin(), groups);
     canonical.insert(canonical.begin(), filters / groups);
   }
-  kernel = memory::desc(dims, CpuProgram::DataTypeOf(type), memory::format_tag::any);
+  kernel = memory::desc(dims, CpuProgramBuilder::DataTypeOf(type), memory::format_tag::any);
   kernel_canonical = memory::desc(dims, memory::data_type::f32, canonical);
 }
 
@@ -64,7 +64,7 @@ dnnl::convolution_forward::primitive_desc Forward(const ConvolutionGeometry& g, 
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, g.x, g.kernel,
       bias ? g.bias : memory::desc(), g.y, g.strides, g.dilates, g.padding_before, g.padding_after);
-  return {desc, CpuProgram::Attributes(), engine};
+  return {desc, CpuProgramBuilder::Attributes(), engine};
 }
 
 // Returns choose(type), a geometry and a primitive_desc, or choose(kFloat32) if oneDNN has only its
@@ -93,7 +93,7 @@ struct ConvolutionVariables {
 
 // Adds steps that scale the kernel and move the bias as the normalization does.
 ConvolutionVariables FoldedVariables(const Node& node, const FoldedNormalization& folded,
-                                     CpuProgram& program) {
+                                     CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape kernel_shape = builder.shape(node.inputs[1]);
   const int64_t filters = builder.shape(node.outputs[0])[3];
@@ -134,7 +134,7 @@ ConvolutionVariables FoldedVariables(const Node& node, const FoldedNormalization
   return {kernel, bias};
 }
 
-ConvolutionVariables VariablesOf(const Node& node, CpuProgram& program) {
+ConvolutionVariables VariablesOf(const Node& node, CpuProgramBuilder& program) {
   const auto* folded = dynamic_cast<const FoldedNormalization*>(node.op.get());
   if (folded != nullptr) return FoldedVariables(node, *folded, program);
   return {program.RowMajor(node.inputs[1]),
@@ -143,7 +143,8 @@ ConvolutionVariables VariablesOf(const Node& node, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status AddConvolution(const Node& node, const Convolution& convolution, CpuProgram& program) {
+absl::Status AddConvolution(const Node& node, const Convolution& convolution,
+                            CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const ConvolutionVariables variables = VariablesOf(node, program);
   const bool bias = variables.bias >= 0;
@@ -153,7 +154,7 @@ absl::Status AddConvolution(const Node& node, const Convolution& convolution, Cp
     return std::pair(geometry, Forward(geometry, bias, program.engine()));
   });
   const TensorId y = program.ImageOutput(node.outputs[0], pd.dst_desc());
-  std::vector<CpuProgram::Argument> arguments = {
+  std::vector<CpuProgramBuilder::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_WEIGHTS,
        program.Reordered(variables.kernel, geometry.kernel_canonical, pd.weights_desc()),
@@ -166,7 +167,7 @@ absl::Status AddConvolution(const Node& node, const Convolution& convolution, Cp
 }
 
 absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& convolution,
-                                        CpuProgram& program) {
+                                        CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto [geometry, pd] = WithFastType(program.stored_dtype(node), [&](ComputeDtype type) {
     const ConvolutionGeometry geometry(convolution, builder.shape(node.outputs[0]),
@@ -175,7 +176,7 @@ absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& con
         dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
         geometry.strides, geometry.dilates, geometry.padding_before, geometry.padding_after);
     const dnnl::convolution_backward_data::primitive_desc pd(
-        desc, CpuProgram::Attributes(), program.engine(),
+        desc, CpuProgramBuilder::Attributes(), program.engine(),
         Forward(geometry, false, program.engine()));
     return std::pair(geometry, pd);
   });
@@ -191,7 +192,7 @@ absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& con
 }
 
 absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& convolution,
-                                           CpuProgram& program) {
+                                           CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const bool bias = node.outputs.size() == 2;
   const auto [geometry, pd] = WithFastType(node.compute_dtype, [&](ComputeDtype type) {
@@ -199,11 +200,11 @@ absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& 
                                        builder.shape(node.inputs[1]), type);
     const dnnl::convolution_backward_weights::desc desc(
         dnnl::algorithm::convolution_direct, geometry.x,
-        CpuProgram::WithType(geometry.kernel, ComputeDtype::kFloat32),
+        CpuProgramBuilder::WithType(geometry.kernel, ComputeDtype::kFloat32),
         bias ? geometry.bias : memory::desc(), geometry.y, geometry.strides, geometry.dilates,
         geometry.padding_before, geometry.padding_after);
     const dnnl::convolution_backward_weights::primitive_desc pd(
-        desc, CpuProgram::Attributes(), program.engine(),
+        desc, CpuProgramBuilder::Attributes(), program.engine(),
         Forward(geometry, bias, program.engine()));
     return std::pair(geometry, pd);
   });
@@ -211,7 +212,7 @@ absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& 
   const bool canonical = gradient_desc == geometry.kernel_canonical;
   const TensorId output = builder.Output(node.outputs[0]);
   const TensorId computed = canonical ? output : builder.AddTensor(gradient_desc.get_size());
-  std::vector<CpuProgram::Argument> arguments = {
+  std::vector<CpuProgramBuilder::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_DIFF_DST, program.ImageIn(node.inputs[1], pd.diff_dst_desc()), pd.diff_dst_desc()},
       {DNNL_ARG_DIFF_WEIGHTS, computed, gradient_desc}};
@@ -226,19 +227,19 @@ absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& 
   return absl::OkStatus();
 }
 
-absl::Status Conv2D(const Node& node, CpuProgram& program) {
+absl::Status Conv2D(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const Conv2DOp&>(*node.op);
   return AddConvolution(node, {op.window, op.groups, program.builder().shape(node.inputs[1])},
                         program);
 }
 
-absl::Status Conv2DBackwardData(const Node& node, CpuProgram& program) {
+absl::Status Conv2DBackwardData(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   return AddConvolutionBackwardData(
       node, {op.window, op.groups, program.builder().shape(node.inputs[1])}, program);
 }
 
-absl::Status Conv2DBackwardWeights(const Node& node, CpuProgram& program) {
+absl::Status Conv2DBackwardWeights(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   return AddConvolutionBackwardWeights(node, {op.window, op.groups, op.kernel_shape}, program);
 }

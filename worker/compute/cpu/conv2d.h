@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "common/base/shape.h"
 #include "common/model/ops/window.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 
 namespace shoal::cpu {
 
@@ -18,10 +18,11 @@ struct Convolution {
 
 // Add the steps of the node at `index`. Its inputs and outputs are those of the ops in
 // ops/conv2d.h.
-absl::Status AddConvolution(const Node& node, const Convolution& convolution, CpuProgram& program);
+absl::Status AddConvolution(const Node& node, const Convolution& convolution,
+                            CpuProgramBuilder& program);
 absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& convolution,
-                                        CpuProgram& program);
+                                        CpuProgramBuilder& program);
 absl::Status AddConvolutionBackwardWeights(const Node& node, const Convolution& convolution,
-                                           CpuProgram& program);
+                                           CpuProgramBuilder& program);
 
 }  // namespace shoal::cpu

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/backend/host_backend.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/plan/fused_ops.h"
 
 namespace shoal {
@@ -69,7 +69,7 @@ class CpuBackend : public HostBackend {
     // Measured at a few dozen rows: oneDNN's matrix products are faster with AVX-512, OpenBLAS's
     // without it.
     const bool prefer_onednn_matmul = HasIsa(dnnl::cpu_isa::avx512_core);
-    CpuProgram program(&builder, engine_, prefer_onednn_matmul);
+    CpuProgramBuilder program(&builder, engine_, prefer_onednn_matmul);
     for (const Node& node : builder.plan().nodes()) {
       builder.BeginWork(ModelTypeOf(*node.op));
       SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type()).add_steps(node, program));

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/compute/cpu/activation.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 
 namespace shoal::cpu {
 namespace {
@@ -13,7 +13,7 @@ using dnnl::memory;
 
 memory::desc Matrix(int64_t rows, int64_t columns, memory::format_tag order,
                     ComputeDtype type = ComputeDtype::kFloat32) {
-  return {{rows, columns}, CpuProgram::DataTypeOf(type), order};
+  return {{rows, columns}, CpuProgramBuilder::DataTypeOf(type), order};
 }
 
 // c [M, N] = op(a) op(b), row-major, by OpenBLAS. Used where OpenBLAS is faster. Tensors: (a, b, c)
@@ -69,22 +69,22 @@ struct MatrixTensor {
 };
 // Appends c = a b + bias by oneDNN. `bias` may be null.
 void AddProduct(const MatrixTensor& a, const MatrixTensor& b, const MatrixTensor* bias,
-                const MatrixTensor& c, CpuProgram& program) {
+                const MatrixTensor& c, CpuProgramBuilder& program) {
   const dnnl::matmul::primitive_desc pd(
       {a.desc, b.desc, bias == nullptr ? memory::desc() : bias->desc, c.desc},
-      CpuProgram::Attributes(), program.engine());
-  std::vector<CpuProgram::Argument> arguments = {{DNNL_ARG_SRC, a.tensor, a.desc},
-                                                 {DNNL_ARG_WEIGHTS, b.tensor, b.desc},
-                                                 {DNNL_ARG_DST, c.tensor, c.desc}};
+      CpuProgramBuilder::Attributes(), program.engine());
+  std::vector<CpuProgramBuilder::Argument> arguments = {{DNNL_ARG_SRC, a.tensor, a.desc},
+                                                        {DNNL_ARG_WEIGHTS, b.tensor, b.desc},
+                                                        {DNNL_ARG_DST, c.tensor, c.desc}};
   if (bias != nullptr) arguments.push_back({DNNL_ARG_BIAS, bias->tensor, bias->desc});
   program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(arguments));
 }
 
 }  // namespace
 
-absl::Status Dense(const Node& node, CpuProgram& program) {
+absl::Status Dense(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [m, k] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1])[1];
   const bool bias = node.inputs.size() == 3;
   const bool onednn = program.prefer_onednn_matmul(m * n * k);
@@ -111,9 +111,9 @@ absl::Status Dense(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status DenseBackwardData(const Node& node, CpuProgram& program) {
+absl::Status DenseBackwardData(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [m, n] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [m, n] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t k = builder.shape(node.inputs[1])[0];
   const bool onednn = program.prefer_onednn_matmul(m * n * k);
   const ComputeDtype type = onednn ? program.stored_dtype(node) : ComputeDtype::kFloat32;
@@ -132,9 +132,9 @@ absl::Status DenseBackwardData(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status DenseBackwardWeights(const Node& node, CpuProgram& program) {
+absl::Status DenseBackwardWeights(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [m, k] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1]).back();
   const bool onednn = program.prefer_onednn_matmul(m * n * k);
   const ComputeDtype type = onednn ? node.compute_dtype : ComputeDtype::kFloat32;

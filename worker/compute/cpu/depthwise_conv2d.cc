@@ -14,19 +14,19 @@ Convolution AsGroups(const Window& window, const Shape& kernel) {
 
 }  // namespace
 
-absl::Status DepthwiseConv2D(const Node& node, CpuProgram& program) {
+absl::Status DepthwiseConv2D(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const DepthwiseConv2DOp&>(*node.op);
   return AddConvolution(node, AsGroups(op.window, program.builder().shape(node.inputs[1])),
                         program);
 }
 
-absl::Status DepthwiseConv2DBackwardData(const Node& node, CpuProgram& program) {
+absl::Status DepthwiseConv2DBackwardData(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op);
   return AddConvolutionBackwardData(
       node, AsGroups(op.window, program.builder().shape(node.inputs[1])), program);
 }
 
-absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CpuProgram& program) {
+absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const DepthwiseConv2DBackwardWeightsOp&>(*node.op);
   return AddConvolutionBackwardWeights(node, AsGroups(op.window, op.kernel_shape), program);
 }

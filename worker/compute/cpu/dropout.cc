@@ -35,11 +35,11 @@ void GroupedDropoutLoop(DropoutMask mask, DropoutGroups groups, int64_t first, c
 // The mask depends on the position in the row-major tensor of the whole batch. Backward computes
 // the same product.
 template <typename DropoutOpType>
-absl::Status AddDropoutStep(const Node& node, CpuProgram& program) {
+absl::Status AddDropoutStep(const Node& node, CpuProgramBuilder& program) {
   const auto& op = static_cast<const DropoutOpType&>(*node.op);
   ProgramBuilder& builder = program.builder();
   const ValueId input = node.inputs[0], output = node.outputs[0];
-  if (!builder.training()) {
+  if (!builder.in_training_mode()) {
     builder.Bind(output, program.RowMajor(input, program.shared_dtype(input, output)));
     return absl::OkStatus();
   }
@@ -69,11 +69,11 @@ absl::Status AddDropoutStep(const Node& node, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status Dropout(const Node& node, CpuProgram& program) {
+absl::Status Dropout(const Node& node, CpuProgramBuilder& program) {
   return AddDropoutStep<DropoutOp>(node, program);
 }
 
-absl::Status DropoutBackward(const Node& node, CpuProgram& program) {
+absl::Status DropoutBackward(const Node& node, CpuProgramBuilder& program) {
   return AddDropoutStep<DropoutBackwardOp>(node, program);
 }
 

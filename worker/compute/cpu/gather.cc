@@ -6,9 +6,9 @@
 
 namespace shoal::cpu {
 
-absl::Status Gather(const Node& node, CpuProgram& program) {
+absl::Status Gather(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   AddLoopStep(
       ElementCount(builder.shape(node.inputs[1])), std::max<int64_t>(1, kElementGrain / columns),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
@@ -31,9 +31,9 @@ absl::Status Gather(const Node& node, CpuProgram& program) {
 
 // Each thread handles some rows of the table, so no two threads add to the same row. It scans all
 // ids, which costs little compared with clearing the rows.
-absl::Status GatherBackward(const Node& node, CpuProgram& program) {
+absl::Status GatherBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.outputs[0]));
   const int64_t ids = ElementCount(builder.shape(node.inputs[0]));
   AddLoopStep(
       rows, std::max<int64_t>(1, kElementGrain / columns),

@@ -24,9 +24,9 @@ SHOAL_VECTORIZED void GluRowGradient(const float* a, const float* b, const float
 
 }  // namespace
 
-absl::Status Glu(const Node& node, CpuProgram& program) {
+absl::Status Glu(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, half] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
+  const auto [rows, half] = CpuProgramBuilder::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, std::max<int64_t>(1, kElementGrain / half),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
@@ -40,9 +40,9 @@ absl::Status Glu(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GluBackward(const Node& node, CpuProgram& program) {
+absl::Status GluBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, half] = CpuProgram::ExtentsOf(builder.shape(node.inputs[1]));
+  const auto [rows, half] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[1]));
   AddLoopStep(
       rows, std::max<int64_t>(1, kElementGrain / half),
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),

@@ -6,11 +6,11 @@ namespace shoal::cpu {
 
 dnnl::memory::desc BlockedLayout(const Shape& image, int64_t block, ComputeDtype type) {
   return {{image[0], image[3], image[1], image[2]},
-          CpuProgram::DataTypeOf(type),
+          CpuProgramBuilder::DataTypeOf(type),
           block == 16 ? dnnl::memory::format_tag::nChw16c : dnnl::memory::format_tag::nChw8c};
 }
 
-int64_t BlockFor(const std::vector<ValueId>& inputs, ValueId output, CpuProgram& program) {
+int64_t BlockFor(const std::vector<ValueId>& inputs, ValueId output, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   if (builder.shape(output).size() != 4 || builder.is_pushed(output)) return 0;
   for (const ValueId input : inputs) {
@@ -27,12 +27,12 @@ Shape BlockedShape(const Shape& image, int64_t block) {
   return {image[0], (image[3] + block - 1) / block, image[1], image[2], block};
 }
 
-TensorId InBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program) {
+TensorId InBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgramBuilder& program) {
   if (block == 0) return program.RowMajor(value, type);
   return program.ImageIn(value, BlockedLayout(program.builder().shape(value), block, type));
 }
 
-TensorId OutInBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program) {
+TensorId OutInBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgramBuilder& program) {
   if (block == 0) return program.builder().Output(value, type);
   return program.ImageOutput(value, BlockedLayout(program.builder().shape(value), block, type));
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/base/shape.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 
 // Kernels that move channels or treat all of them alike also work in oneDNN's blocked layouts of
 // images. Such an image is a row-major tensor [B, ceil(C / block), H, W, block] whose
@@ -14,7 +14,7 @@ namespace shoal::cpu {
 
 // The block in which to compute `output`: that of the first blocked input. 0 if there is none or
 // `output` must be row-major.
-int64_t BlockFor(const std::vector<ValueId>& inputs, ValueId output, CpuProgram& program);
+int64_t BlockFor(const std::vector<ValueId>& inputs, ValueId output, CpuProgramBuilder& program);
 
 inline constexpr int64_t kMaxBlock = 16;
 
@@ -26,8 +26,8 @@ Shape BlockedShape(const Shape& image, int64_t block);
 
 // Returns the tensor of `value` with this block and elements of `type`: InBlocks() for an input,
 // OutInBlocks() for a result. Values with a `block` must be images.
-TensorId InBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program);
-TensorId OutInBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgram& program);
+TensorId InBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgramBuilder& program);
+TensorId OutInBlocks(ValueId value, int64_t block, ComputeDtype type, CpuProgramBuilder& program);
 
 // Whether `shape` broadcasts to `image` and has numbers for each channel, equal for all pixels:
 // [B, 1, 1, C], or without the first axes.

@@ -103,10 +103,10 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, kElementGrain / 
 
 }  // namespace
 
-absl::Status LayerNormalization(const Node& node, CpuProgram& program) {
+absl::Status LayerNormalization(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
                                    builder.Output(node.outputs[0])};
   for (size_t i = 1; i < node.inputs.size(); ++i)
@@ -126,10 +126,10 @@ absl::Status LayerNormalization(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LayerNormalizationBackward(const Node& node, CpuProgram& program) {
+absl::Status LayerNormalizationBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t part_rows = RowsOfPart(columns);
   const int64_t parts = (rows + part_rows - 1) / part_rows;
   // By part: the terms of its rows in dgamma, then in dbeta.

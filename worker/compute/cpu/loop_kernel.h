@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/cpu/loops.h"
 #include "worker/compute/cpu/vector_math.h"
 
@@ -52,7 +52,7 @@ class LoopKernel : public Kernel {
 // Appends a LoopKernel over `count` elements. `grain` is the min number for another thread.
 template <typename RunRange>
 void AddLoopStep(int64_t count, int64_t grain, std::vector<TensorId> tensors, RunRange run,
-                 CpuProgram& program) {
+                 CpuProgramBuilder& program) {
   auto kernel = std::make_unique<LoopKernel<RunRange>>(count, grain, std::move(run));
   program.builder().AddStep(std::move(kernel), std::move(tensors));
 }
@@ -60,7 +60,7 @@ void AddLoopStep(int64_t count, int64_t grain, std::vector<TensorId> tensors, Ru
 // The same over elements, in ranges of whole vectors: for functions of vector_math.h.
 template <typename RunRange>
 void AddVectorLoopStep(int64_t count, std::vector<TensorId> tensors, RunRange run,
-                       CpuProgram& program) {
+                       CpuProgramBuilder& program) {
   AddLoopStep((count + kVectorBlock - 1) / kVectorBlock, kElementGrain / kVectorBlock,
               std::move(tensors),
               [run = std::move(run), count](const RunContext& context, const LoopTensors& data,

@@ -13,7 +13,7 @@ constexpr int64_t kLossRowGrain = 64;
 
 }  // namespace
 
-absl::Status Loss(const Node& node, CpuProgram& program) {
+absl::Status Loss(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const LossAttributes attributes = static_cast<const LossOp&>(*node.op).attributes;
   const Shape shape = builder.shape(node.inputs[0]);
@@ -38,7 +38,7 @@ absl::Status Loss(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LossBackward(const Node& node, CpuProgram& program) {
+absl::Status LossBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const LossBackwardOp&>(*node.op);
   const Shape shape = builder.shape(node.inputs[0]);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 
 namespace shoal::cpu {
 
@@ -19,6 +19,6 @@ struct Operands {
 // zero. Other ops run in row-major order if there is padding. So do those whose output is pushed
 // for a variable.
 Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool zeros_stay,
-                       ComputeDtype type, CpuProgram& program);
+                       ComputeDtype type, CpuProgramBuilder& program);
 
 }  // namespace shoal::cpu

@@ -75,7 +75,7 @@ class Box {
 // The block in which to pad or crop an image, where `inner` is the smaller one. Margins of channels
 // must be whole blocks.
 int64_t BlockOfBox(ValueId x, ValueId y, const Shape& inner, const Shape& outer, bool crop,
-                   const Margins& margins, CpuProgram& program) {
+                   const Margins& margins, CpuProgramBuilder& program) {
   const int64_t block = BlockFor({x}, y, program);
   if (block == 0 || margins.before[2] % block != 0) return 0;
   // A block that is filled up would get channels of the larger image.
@@ -93,7 +93,7 @@ int64_t PaddedRowGrain(int64_t row) { return std::max<int64_t>(1, kElementGrain 
 
 }  // namespace
 
-absl::Status Pad(const Node& node, CpuProgram& program) {
+absl::Status Pad(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Margins& margins = static_cast<const PadOp&>(*node.op).margins;
   const Shape inner_shape = builder.shape(node.inputs[0]);
@@ -127,7 +127,7 @@ absl::Status Pad(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Crop(const Node& node, CpuProgram& program) {
+absl::Status Crop(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Margins& margins = static_cast<const CropOp&>(*node.op).margins;
   const Shape inner_shape = builder.shape(node.outputs[0]);

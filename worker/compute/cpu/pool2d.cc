@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "worker/compute/cpu/activation.h"
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/plan/fused_ops.h"
 #include "worker/compute/plan/fusion.h"
 
@@ -34,29 +34,30 @@ dnnl::algorithm Algorithm(Pool2DOp::Kind kind) {
                                       : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
-dnnl::pooling_v2_forward::primitive_desc Forward(const CpuProgram& program, bool for_training,
-                                                 Pool2DOp::Kind kind, const PoolGeometry& geometry,
+dnnl::pooling_v2_forward::primitive_desc Forward(const CpuProgramBuilder& program,
+                                                 bool for_training, Pool2DOp::Kind kind,
+                                                 const PoolGeometry& geometry,
                                                  const memory::desc& x, const memory::desc& y) {
   const dnnl::pooling_v2_forward::desc desc(
       for_training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference,
       Algorithm(kind), x, y, geometry.strides, geometry.kernel, geometry.dilation, geometry.before,
       geometry.after);
-  return {desc, CpuProgram::Attributes(), program.engine()};
+  return {desc, CpuProgramBuilder::Attributes(), program.engine()};
 }
 
 // Computes with elements of the type of `forward`.
 dnnl::pooling_v2_backward::primitive_desc Backward(
-    const CpuProgram& program, Pool2DOp::Kind kind, const PoolGeometry& geometry, const Shape& x,
-    const Shape& y, const dnnl::pooling_v2_forward::primitive_desc& forward) {
-  const ComputeDtype type = CpuProgram::DtypeOf(forward.dst_desc());
+    const CpuProgramBuilder& program, Pool2DOp::Kind kind, const PoolGeometry& geometry,
+    const Shape& x, const Shape& y, const dnnl::pooling_v2_forward::primitive_desc& forward) {
+  const ComputeDtype type = CpuProgramBuilder::DtypeOf(forward.dst_desc());
   const dnnl::pooling_v2_backward::desc desc(
-      Algorithm(kind), CpuProgram::AnyImage(x, type), CpuProgram::AnyImage(y, type),
+      Algorithm(kind), CpuProgramBuilder::AnyImage(x, type), CpuProgramBuilder::AnyImage(y, type),
       geometry.strides, geometry.kernel, geometry.dilation, geometry.before, geometry.after);
-  return {desc, CpuProgram::Attributes(), program.engine(), forward};
+  return {desc, CpuProgramBuilder::Attributes(), program.engine(), forward};
 }
 
 // Whether a node of the program needs the pooling's workspace for a gradient.
-bool HasGradient(CpuProgram& program, ValueId pooled) {
+bool HasGradient(CpuProgramBuilder& program, ValueId pooled) {
   const Plan& plan = program.builder().plan();
   const std::vector<int>& consumers = plan.consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
@@ -71,27 +72,27 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
 // The layout of the image whose average `node` is the gradient of, in another type.
-memory::desc AveragedImage(const Node& node, ComputeDtype type, CpuProgram& program) {
+memory::desc AveragedImage(const Node& node, ComputeDtype type, CpuProgramBuilder& program) {
   const Plan& plan = program.builder().plan();
   const ValueId image = plan.nodes()[plan.FindNode(node.gradient_of)].inputs[0];
-  return CpuProgram::WithType(program.ImageDesc(image), type);
+  return CpuProgramBuilder::WithType(program.ImageDesc(image), type);
 }
 
 }  // namespace
 
-absl::Status Pool2D(const Node& node, CpuProgram& program) {
+absl::Status Pool2D(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const ValueId x = node.inputs[0], y = node.outputs[0];
   const PoolGeometry geometry(op.window, builder.shape(x), builder.shape(y));
   const ComputeDtype type = program.stored_dtype(node);
   const auto pd = Forward(program, HasGradient(program, y), op.kind, geometry,
-                          CpuProgram::WithType(program.ImageDesc(x), type),
-                          CpuProgram::AnyImage(builder.shape(y), type));
-  std::vector<CpuProgram::Argument> arguments = {
+                          CpuProgramBuilder::WithType(program.ImageDesc(x), type),
+                          CpuProgramBuilder::AnyImage(builder.shape(y), type));
+  std::vector<CpuProgramBuilder::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(x, pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_DST, program.ImageOutput(y, pd.dst_desc()), pd.dst_desc()}};
-  CpuProgram::Pooling pooling = {.forward = pd};
+  CpuProgramBuilder::Pooling pooling = {.forward = pd};
   if (pd.workspace_desc().get_size() > 0) {
     pooling.workspace = builder.AddTensor(pd.workspace_desc().get_size());
     arguments.push_back({DNNL_ARG_WORKSPACE, pooling.workspace, pd.workspace_desc()});
@@ -101,13 +102,13 @@ absl::Status Pool2D(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Pool2DBackward(const Node& node, CpuProgram& program) {
+absl::Status Pool2DBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
   const ValueId y = node.inputs[1], dy = node.inputs[2];
   const auto* const fused = dynamic_cast<const MaxPool2DBackwardReluOp*>(&op);
   const ValueId dx = node.outputs[0];
-  const CpuProgram::Pooling& pooling = program.poolings().at(y);
+  const CpuProgramBuilder::Pooling& pooling = program.poolings().at(y);
   const PoolGeometry geometry(op.window, builder.shape(dx), builder.shape(dy));
   const auto pd =
       Backward(program, op.kind, geometry, builder.shape(dx), builder.shape(dy), pooling.forward);
@@ -119,12 +120,12 @@ absl::Status Pool2DBackward(const Node& node, CpuProgram& program) {
   }
   const memory::desc dx_desc = pd.diff_src_desc();
   // The caller reads float32.
-  const bool converted =
-      CpuProgram::DtypeOf(dx_desc) != ComputeDtype::kFloat32 && builder.plan().wanted_outside(dx);
+  const bool converted = CpuProgramBuilder::DtypeOf(dx_desc) != ComputeDtype::kFloat32 &&
+                         builder.plan().wanted_outside(dx);
   const TensorId computed =
-      converted ? builder.AddTensor(dx_desc.get_size(), CpuProgram::DtypeOf(dx_desc))
+      converted ? builder.AddTensor(dx_desc.get_size(), CpuProgramBuilder::DtypeOf(dx_desc))
                 : program.ImageOutput(dx, dx_desc);
-  std::vector<CpuProgram::Argument> arguments = {
+  std::vector<CpuProgramBuilder::Argument> arguments = {
       {DNNL_ARG_DIFF_DST, pooled_gradient, pd.diff_dst_desc()},
       {DNNL_ARG_DIFF_SRC, computed, dx_desc}};
   if (pooling.workspace >= 0) {
@@ -135,16 +136,16 @@ absl::Status Pool2DBackward(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2D(const Node& node, CpuProgram& program) {
+absl::Status GlobalAveragePool2D(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape x_shape = builder.shape(node.inputs[0]);
   const Shape y_shape = PooledShape(x_shape);
   const ComputeDtype type = program.stored_dtype(node);
   const auto pd = Forward(program, false, Pool2DOp::Kind::kAverage,
                           PoolGeometry(WholeImage(x_shape), x_shape, y_shape),
-                          CpuProgram::WithType(program.ImageDesc(node.inputs[0]), type),
-                          CpuProgram::AnyImage(y_shape, type));
-  const bool direct = pd.dst_desc() == CpuProgram::RowMajorImage(y_shape, type);
+                          CpuProgramBuilder::WithType(program.ImageDesc(node.inputs[0]), type),
+                          CpuProgramBuilder::AnyImage(y_shape, type));
+  const bool direct = pd.dst_desc() == CpuProgramBuilder::RowMajorImage(y_shape, type);
   const TensorId computed = direct ? builder.Output(node.outputs[0], type)
                                    : builder.AddTensor(pd.dst_desc().get_size(), type);
   program.AddPrimitive(
@@ -153,12 +154,12 @@ absl::Status GlobalAveragePool2D(const Node& node, CpuProgram& program) {
        {DNNL_ARG_DST, computed, pd.dst_desc()}});
   if (!direct) {
     program.AddReorder(computed, pd.dst_desc(), builder.Output(node.outputs[0], type),
-                       CpuProgram::RowMajorImage(y_shape, type));
+                       CpuProgramBuilder::RowMajorImage(y_shape, type));
   }
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2DBackward(const Node& node, CpuProgram& program) {
+absl::Status GlobalAveragePool2DBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape x_shape = builder.shape(node.outputs[0]);
   const Shape y_shape = PooledShape(x_shape);
@@ -166,11 +167,11 @@ absl::Status GlobalAveragePool2DBackward(const Node& node, CpuProgram& program) 
   const ComputeDtype type = program.stored_dtype(node);
   const auto forward =
       Forward(program, true, Pool2DOp::Kind::kAverage, geometry, AveragedImage(node, type, program),
-              CpuProgram::AnyImage(y_shape, type));
+              CpuProgramBuilder::AnyImage(y_shape, type));
   const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
   const TensorId dy =
       program.Reordered(program.RowMajor(node.inputs[0], type),
-                        CpuProgram::RowMajorImage(y_shape, type), pd.diff_dst_desc());
+                        CpuProgramBuilder::RowMajorImage(y_shape, type), pd.diff_dst_desc());
   program.AddPrimitive(
       dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
       {{DNNL_ARG_DIFF_DST, dy, pd.diff_dst_desc()},

@@ -5,7 +5,7 @@
 
 namespace shoal::cpu {
 
-absl::Status RandomUniform(const Node& node, CpuProgram& program) {
+absl::Status RandomUniform(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape y = builder.shape(node.outputs[0]);
   AddLoopStep(

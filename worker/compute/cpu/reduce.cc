@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "worker/compute/cpu/broadcast_walk.h"
 #include "worker/compute/cpu/channel_rows.h"
 #include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/reduction_parts.h"
-#include "worker/compute/cpu/repetition.h"
 
 namespace shoal::cpu {
 namespace {
@@ -166,7 +166,7 @@ void ReduceParts(const ReductionParts& parts, const float* x, int64_t begin, int
 
 // The block in which to reduce all pixels of the image `x` to a number for each channel; 0: the
 // row-major layout. With whole blocks the result is row-major, too.
-int64_t BlockOfPixels(ValueId x, const Shape& y_shape, CpuProgram& program) {
+int64_t BlockOfPixels(ValueId x, const Shape& y_shape, CpuProgramBuilder& program) {
   const Shape shape = program.builder().shape(x);
   if (!IsPerChannel(y_shape, shape)) return 0;
   const int64_t block = ChannelRows::BlockOf(shape, program.ImageDesc(x));
@@ -179,7 +179,7 @@ Shape BlockedPixel(const Shape& y_shape, const Shape& x_shape, int64_t block) {
 // Adds the steps that reduce x to y. Parts that share an element of y have results of their own,
 // which a second step reduces in order.
 template <typename Reduction>
-absl::Status Reduce(const Node& node, CpuProgram& program) {
+absl::Status Reduce(const Node& node, CpuProgramBuilder& program) {
   using Partial = typename Reduction::Partial;
   ProgramBuilder& builder = program.builder();
   const Shape x_shape = builder.shape(node.inputs[0]), y_shape = builder.shape(node.outputs[0]);
@@ -231,17 +231,17 @@ absl::Status Reduce(const Node& node, CpuProgram& program) {
 
 }  // namespace
 
-absl::Status SumTo(const Node& node, CpuProgram& program) {
+absl::Status SumTo(const Node& node, CpuProgramBuilder& program) {
   return Reduce<SumLoops>(node, program);
 }
 
-absl::Status MaxTo(const Node& node, CpuProgram& program) {
+absl::Status MaxTo(const Node& node, CpuProgramBuilder& program) {
   return Reduce<MaxLoops>(node, program);
 }
 
-absl::Status BroadcastLike(const Node& node, CpuProgram& program) {
+absl::Status BroadcastLike(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const Repetition repetition(builder.shape(node.outputs[0]), {builder.shape(node.inputs[0])});
+  const BroadcastWalk repetition(builder.shape(node.outputs[0]), {builder.shape(node.inputs[0])});
   AddLoopStep(
       repetition.rows(), std::max<int64_t>(1, kElementGrain / repetition.columns()),
       {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
@@ -261,7 +261,7 @@ absl::Status BroadcastLike(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status MeanGradient(const Node& node, CpuProgram& program) {
+absl::Status MeanGradient(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(

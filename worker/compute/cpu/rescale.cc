@@ -19,7 +19,7 @@ SHOAL_VECTORIZED void RescaleLoop(const float* x, const float* scale, const floa
 
 }  // namespace
 
-absl::Status Rescale(const Node& node, CpuProgram& program) {
+absl::Status Rescale(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const RescaleOp&>(*node.op);
   const Shape shape = builder.shape(node.outputs[0]);

@@ -137,7 +137,7 @@ struct ResizeShapes {
 
 }  // namespace
 
-absl::Status Resize(const Node& node, CpuProgram& program) {
+absl::Status Resize(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto interpolation = static_cast<const ResizeOp&>(*node.op).interpolation;
   const int64_t block = BlockFor(node.inputs, node.outputs[0], program);
@@ -163,7 +163,7 @@ absl::Status Resize(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ResizeBackward(const Node& node, CpuProgram& program) {
+absl::Status ResizeBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto interpolation = static_cast<const ResizeBackwardOp&>(*node.op).interpolation;
   const int64_t block = BlockFor({node.inputs[0]}, node.outputs[0], program);

@@ -110,7 +110,7 @@ struct RowChunks {
 
 }  // namespace
 
-absl::Status Softmax(const Node& node, CpuProgram& program) {
+absl::Status Softmax(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const RowChunks chunks(builder.shape(node.outputs[0]));
   AddLoopStep(
@@ -127,7 +127,7 @@ absl::Status Softmax(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SoftmaxBackward(const Node& node, CpuProgram& program) {
+absl::Status SoftmaxBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const RowChunks chunks(builder.shape(node.outputs[0]));
   AddLoopStep(

@@ -46,9 +46,9 @@ class Thresholds {
 
 }  // namespace
 
-absl::Status Sparsemax(const Node& node, CpuProgram& program) {
+absl::Status Sparsemax(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, kSparsemaxRowGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
       [columns = columns](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
@@ -67,9 +67,9 @@ absl::Status Sparsemax(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SparsemaxBackward(const Node& node, CpuProgram& program) {
+absl::Status SparsemaxBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.outputs[0]));
+  const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.outputs[0]));
   AddLoopStep(
       rows, kSparsemaxRowGrain,
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),

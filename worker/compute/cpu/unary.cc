@@ -57,7 +57,7 @@ SHOAL_VECTORIZED bool RunUnaryLoop(const UnaryOp& op, const float* x, int64_t co
 
 }  // namespace
 
-absl::Status Unary(const Node& node, CpuProgram& program) {
+absl::Status Unary(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   AddVectorLoopStep(
       ElementCount(builder.shape(node.outputs[0])),

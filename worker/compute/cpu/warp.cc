@@ -59,7 +59,7 @@ class ImageSources {
 
 }  // namespace
 
-absl::Status Warp(const Node& node, CpuProgram& program) {
+absl::Status Warp(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape x = builder.shape(node.inputs[0]), y = builder.shape(node.outputs[0]);
   const int64_t count = builder.shape(node.inputs[1])[1];
@@ -89,7 +89,7 @@ absl::Status Warp(const Node& node, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status WarpBackward(const Node& node, CpuProgram& program) {
+absl::Status WarpBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Shape x = builder.shape(node.outputs[0]), y = builder.shape(node.inputs[0]);
   const int64_t count = builder.shape(node.inputs[1])[1];

@@ -17,8 +17,8 @@
 #include "worker/compute/cuda/ops/pointwise_convolutions.h"
 #include "worker/compute/cuda/runtime/cuda_device.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
-#include "worker/compute/cuda/tuning/plan_cache.h"
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_cache.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 #include "worker/compute/cuda/tuning/run_timer.h"
 
 namespace shoal::cuda {
@@ -36,14 +36,14 @@ std::string GpuText(const DeviceInfo& info) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
-                                                           const ComputeFreedoms& freedoms) {
+                                                           const NumericsOptions& freedoms) {
   SHOAL_ASSIGN_OR_RETURN(const DeviceInfo info, FindDevice(SurveyDevices(), index));
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(info));
   const Stream* const stream = &device->compute_stream();
   const auto log = [](const std::string& warning) { LogWarning(warning); };
-  std::unique_ptr<PlanTuner> tuner;
+  std::unique_ptr<AlgorithmTuner> tuner;
   if (freedoms.nondeterministic) {
-    tuner = std::make_unique<PlanTuner>(PlanTuner::Options{
+    tuner = std::make_unique<AlgorithmTuner>(AlgorithmTuner::Options{
         .cache_path = PlanCachePath(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")),
         .gpu = GpuText(info),
         .demands = absl::StrCat("tf32=", freedoms.tf32 ? 1 : 0),

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/backend.h"
-#include "worker/compute/backend/compute_freedoms.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/backend/numerics_options.h"
+#include "worker/compute/device/gradient_reducer.h"
 
 namespace shoal::cuda {
 
@@ -15,11 +15,11 @@ namespace shoal::cuda {
 // are FindDevice's, or name the missing NVIDIA library. A build without CUDA always returns
 // FindDevice's error.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
-                                                           const ComputeFreedoms& freedoms);
+                                                           const NumericsOptions& freedoms);
 
 // Creates the object that adds up the gradients of the GPUs with these indices, by NCCL. The GPUs
 // are its ranks. Null, with a line in the log, if NCCL is missing or does not connect them.
-std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>& indices);
+std::unique_ptr<GradientReducer> CreateNcclReducer(const std::vector<int>& indices);
 
 // Loads NVIDIA's libraries that the backend may need. kFailedPrecondition, with the remedy, if one
 // cannot be loaded.

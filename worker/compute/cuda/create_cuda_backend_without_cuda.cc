@@ -3,11 +3,11 @@
 
 namespace shoal::cuda {
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index, const ComputeFreedoms&) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index, const NumericsOptions&) {
   return FindDevice(SurveyDevices(), index).status();
 }
 
-std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>&) { return nullptr; }
+std::unique_ptr<GradientReducer> CreateNcclReducer(const std::vector<int>&) { return nullptr; }
 
 absl::Status CheckLibraries() { return FindDevice(SurveyDevices(), 0).status(); }
 

@@ -70,14 +70,15 @@ bool CudaBackend::Supports(const Node& node) const {
 }
 
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
-  CudaProgram program(&builder, target_);
+  CudaProgramBuilder program(&builder, target_);
   for (const Node& node : builder.plan().nodes()) {
     builder.BeginWork(ModelTypeOf(*node.op));
     program.BeginNode(node);
     SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type()).add_steps(node, program));
   }
   AddSums(program);
-  if (builder.plan().trains() && builder.plan().training_graph().loss_scale != kNoValue) {
+  if (builder.plan().computes_gradients() &&
+      builder.plan().training_graph().loss_scale != kNoValue) {
     builder.BeginWork("GradientCheck");
     AddGradientCheck(program);
   }

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "worker/compute/cuda/cuda_program.h"
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 #include "worker/compute/device/device_backend.h"
 
 namespace shoal::cuda {
@@ -22,9 +22,9 @@ class CudaBackend : public DeviceBackend {
  public:
   struct Options {
     std::unique_ptr<Device> device;
-    const Stream* stream = nullptr;    // the device's; as in ComputeTarget
-    int64_t blocks = 1;                // as in ComputeTarget
-    std::unique_ptr<PlanTuner> tuner;  // used by the two below; null if they have none
+    const Stream* stream = nullptr;         // the device's; as in ComputeTarget
+    int64_t blocks = 1;                     // as in ComputeTarget
+    std::unique_ptr<AlgorithmTuner> tuner;  // used by the two below; null if they have none
     std::unique_ptr<MatrixProducts> products;
     std::unique_ptr<Convolutions> convolutions;
     // Gets a message for people: once for each layer whose convolutions are computed by plain sums,
@@ -45,7 +45,7 @@ class CudaBackend : public DeviceBackend {
  private:
   void WarnOfPlainSums(const NodeName& node, const absl::Status& why);
 
-  const std::unique_ptr<PlanTuner> tuner_;
+  const std::unique_ptr<AlgorithmTuner> tuner_;
   const std::unique_ptr<MatrixProducts> products_;
   const std::unique_ptr<Convolutions> convolutions_;
   const std::function<void(const std::string& warning)> on_warning_;

@@ -13,7 +13,7 @@ namespace {
 
 // Adds a step that belongs to no node.
 template <typename Make>
-void AddStep(std::vector<TensorId> tensors, Make make, CudaProgram& program) {
+void AddStep(std::vector<TensorId> tensors, Make make, CudaProgramBuilder& program) {
   program.builder().AddStep(
       std::make_unique<KernelStep<Make>>(NodeName{.op = "GradientCheck"}, program.target().stream,
                                          std::move(make)),
@@ -22,7 +22,7 @@ void AddStep(std::vector<TensorId> tensors, Make make, CudaProgram& program) {
 
 }  // namespace
 
-void AddGradientCheck(CudaProgram& program) {
+void AddGradientCheck(CudaProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const Plan& plan = builder.plan();
   const std::vector<GradientRanges> parts =

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 
 #ifdef __CUDACC__
@@ -90,14 +90,15 @@ class KernelStep : public Kernel {
 // Appends a step that runs the kernel that `make` returns for its tensors (StepTensors).
 template <typename Make>
 void AddKernel(const NodeName& name, std::vector<TensorId> tensors, Make make,
-               CudaProgram& program) {
+               CudaProgramBuilder& program) {
   program.builder().AddStep(
       std::make_unique<KernelStep<Make>>(name, program.target().stream, std::move(make)),
       std::move(tensors));
 }
 template <typename Make>
-void AddKernel(const Node& node, std::vector<TensorId> tensors, Make make, CudaProgram& program) {
-  AddKernel(CudaProgram::name(node), std::move(tensors), std::move(make), program);
+void AddKernel(const Node& node, std::vector<TensorId> tensors, Make make,
+               CudaProgramBuilder& program) {
+  AddKernel(CudaProgramBuilder::name(node), std::move(tensors), std::move(make), program);
 }
 
 }  // namespace shoal::cuda

@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kItemThreads) RunItems(const Kernel kernel, in
 }
 
 template <int phase, BlockKernel Kernel>
-__device__ void RunPhases(const Kernel& kernel, const Place& place, typename Kernel::Shared& shared,
-                          typename Kernel::Own& own) {
+__device__ void RunPhases(const Kernel& kernel, const ThreadPosition& place,
+                          typename Kernel::Shared& shared, typename Kernel::ThreadState& own) {
   kernel.template Run<phase>(place, shared, own);
   if constexpr (phase + 1 < Kernel::kPhases) {
     __syncthreads();
@@ -43,7 +43,7 @@ template <BlockKernel Kernel>
 __global__ void __launch_bounds__(Kernel::kThreads, BlocksAtOnce<Kernel>())
     RunBlocks(const Kernel kernel) {
   __shared__ typename Kernel::Shared shared;
-  typename Kernel::Own own;
+  typename Kernel::ThreadState own;
   RunPhases<0>(kernel, {.block = blockIdx.x, .thread = static_cast<int>(threadIdx.x)}, shared, own);
 }
 

@@ -109,7 +109,8 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
 absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(device_, program_.arena_size_bytes()));
   SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes()));
-  SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes() : 0));
+  SHOAL_RETURN_IF_ERROR(
+      memory_.gradients.Reserve(device_, plan_.computes_gradients() ? model_bytes() : 0));
   SHOAL_RETURN_IF_ERROR(memory_.part_sums.Reserve(device_, part_sums_bytes()));
   SHOAL_RETURN_IF_ERROR(inputs_.Reserve());
   SHOAL_RETURN_IF_ERROR(memory_.results.Reserve(device_, results_size_bytes_));

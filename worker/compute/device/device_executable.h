@@ -13,7 +13,7 @@
 #include "worker/compute/device/device.h"
 #include "worker/compute/device/device_inputs.h"
 #include "worker/compute/device/device_move_kernels.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/growing_device_memory.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
@@ -42,15 +42,15 @@ struct SharedDeviceMemory {
 // A program on a Device. A run submits all of its work to the device at once:
 //
 //   kIn       context and inputs | parameters, in the order of their first use | the next inputs
-//   kCompute  waits for the inputs; converts bytes to floats (TrainingGraph::byte_inputs); each
+//   kCompute  waits for the inputs; converts bytes to floats (TrainingGraph::uint8_inputs); each
 //             step, once the parameters that it is the first to read have arrived
 //   kOut      gradients, after the last step that touches them | results
 //
 // Parts: for a part of a batch the device adds each gradient to the sums as soon as it is complete.
 // Only the run of the last part copies the sums out.
 //
-// Several devices: if gradients are added up with those of other devices (GradientSums), kOut does
-// that first. Only rank 0 then copies them out. While the host waits for these sums, it checks
+// Several devices: if gradients are added up with those of other devices (GradientReducer), kOut
+// does that first. Only rank 0 then copies them out. While the host waits for these sums, it checks
 // repeatedly whether they can still complete. A run that fails aborts the sums and then waits for
 // the work that it has submitted to the device.
 //
@@ -84,8 +84,8 @@ class DeviceExecutable : public Executable {
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
   int64_t device_bytes() const override {
-    return memory_bytes() + (plan_.trains() ? 2 : 1) * model_bytes() + part_sums_bytes() +
-           inputs_.device_bytes();
+    return memory_bytes() + (plan_.computes_gradients() ? 2 : 1) * model_bytes() +
+           part_sums_bytes() + inputs_.device_bytes();
   }
   absl::Status TakeMemory() override;
   std::vector<Transfer::Range> SummedRanges() const override;

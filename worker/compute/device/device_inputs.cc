@@ -31,7 +31,7 @@ void DeviceInputs::Place(const DeviceMoveKernels& kernels) {
       offsets_[i] = size_bytes_;
       const int64_t count = ElementCount(plan_.shape(inputs[i]));
       const int64_t floats_bytes = AlignedForDevice(count * static_cast<int64_t>(sizeof(float)));
-      if (!training.byte_inputs.contains(inputs[i])) {
+      if (!training.uint8_inputs.contains(inputs[i])) {
         size_bytes_ += floats_bytes;
         continue;
       }
@@ -55,7 +55,7 @@ absl::Status DeviceInputs::Reserve() {
     SHOAL_ASSIGN_OR_RETURN(shared_.next_copied, device_.NewEvent());
   }
   SHOAL_RETURN_IF_ERROR(Reserve(own()));
-  if (plan_.trains()) SHOAL_RETURN_IF_ERROR(Reserve(next()));
+  if (plan_.computes_gradients()) SHOAL_RETURN_IF_ERROR(Reserve(next()));
   return shared_.floats.Reserve(device_, floats_size_bytes_);
 }
 

@@ -62,7 +62,7 @@ struct SharedInputs {
 // Not thread-safe. Two objects with one SharedInputs must not run at once either.
 class DeviceInputs {
  public:
-  // Converts an input that arrives as bytes (TrainingGraph::byte_inputs) to floats: (bytes,
+  // Converts an input that arrives as bytes (TrainingGraph::uint8_inputs) to floats: (bytes,
   // floats).
   struct Conversion {
     Kernel& kernel;
@@ -77,7 +77,7 @@ class DeviceInputs {
 
   // Device memory for its runs, in bytes.
   int64_t device_bytes() const {
-    return (plan_.trains() ? 2 : 1) * size_bytes_ + floats_size_bytes_;
+    return (plan_.computes_gradients() ? 2 : 1) * size_bytes_ + floats_size_bytes_;
   }
 
   // Makes the slot of the announced next batch the run's slot.

@@ -42,7 +42,7 @@ std::map<std::string, OpWork> WorkByOp(const Plan& plan) {
     OpWork& of_op = work[node.op->type()];
     of_op.multiply_adds += MultiplyAdds(node, plan);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!node.op->Reads(static_cast<int>(i), plan.training())) continue;
+      if (!node.op->Reads(static_cast<int>(i), plan.in_training_mode())) continue;
       of_op.values += ElementCount(plan.shape(node.inputs[i]));
     }
     for (const ValueId output : node.outputs) of_op.values += ElementCount(plan.shape(output));

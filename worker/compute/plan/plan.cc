@@ -21,7 +21,7 @@ std::vector<Node> Plan::SelectNodes() const {
   const std::vector<Node>& nodes = graph().nodes();
   std::vector<ValueId> results = {training_->prediction};
   if (has_loss()) results.push_back(training_->loss_per_example);
-  if (trains()) {
+  if (computes_gradients()) {
     const std::vector<ValueId>& pushed = training_->pushed_values;
     results.insert(results.end(), pushed.begin(), pushed.end());
   }
@@ -37,7 +37,7 @@ std::vector<Node> Plan::SelectNodes() const {
       continue;
     selected.push_back(*node);
     for (size_t i = 0; i < node->inputs.size(); ++i) {
-      if (node->op->Reads(static_cast<int>(i), training())) wanted[node->inputs[i]] = true;
+      if (node->op->Reads(static_cast<int>(i), in_training_mode())) wanted[node->inputs[i]] = true;
     }
   }
   std::reverse(selected.begin(), selected.end());
@@ -51,7 +51,7 @@ void Plan::SetNodes(std::vector<Node> nodes) {
   for (int index = 0; index < static_cast<int>(nodes_.size()); ++index) {
     const Node& node = nodes_[index];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.op->Reads(static_cast<int>(i), training()))
+      if (node.op->Reads(static_cast<int>(i), in_training_mode()))
         consumers_[node.inputs[i]].push_back(index);
     }
     for (const ValueId output : node.outputs) producers_[output] = index;
@@ -66,7 +66,7 @@ int Plan::FindNode(int id) const {
 
 bool Plan::wanted_outside(ValueId value) const {
   if (value == training_->prediction || value == training_->loss_per_example) return true;
-  return trains() &&
+  return computes_gradients() &&
          std::count(training_->pushed_values.begin(), training_->pushed_values.end(), value) > 0;
 }
 

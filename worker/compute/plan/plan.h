@@ -48,16 +48,18 @@ class Plan {
   const std::vector<std::shared_ptr<const Metric>>& metrics() const { return metrics_; }
 
   // Whether the plan computes gradients.
-  bool trains() const { return mode_ == PlanMode::kTrain; }
+  bool computes_gradients() const { return mode_ == PlanMode::kTrain; }
   // Whether the gradients of several runs may be added up to those of a batch.
-  bool sums_parts() const { return trains() && use_.in_parts; }
+  bool sums_parts() const { return computes_gradients() && use_.in_parts; }
   // Whether a device may measure which algorithms are fastest. Evaluation and prediction must not,
   // because they must give the same bits every time. A plan that never runs is not worth the time.
-  bool may_measure() const { return trains() && !use_.size_only; }
+  bool may_measure() const { return computes_gradients() && !use_.size_only; }
   // Whether the plan computes the loss and the other sums over the batch.
   bool has_loss() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kEvaluate; }
   // Whether layers with two modes (dropout, batch normalization) use the training mode.
-  bool training() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kPredictTraining; }
+  bool in_training_mode() const {
+    return mode_ == PlanMode::kTrain || mode_ == PlanMode::kPredictTraining;
+  }
 
   // The nodes to compute, in order: all that the values for the caller depend on.
   const std::vector<Node>& nodes() const { return nodes_; }

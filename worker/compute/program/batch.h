@@ -10,7 +10,7 @@
 namespace shoal {
 
 // One batch in memory: the model's inputs, in the order of Graph::inputs(), and the target.
-// Row-major, first axis = examples. float32, except for ModelRunner::byte_inputs().
+// Row-major, first axis = examples. float32, except for ModelRunner::uint8_inputs().
 struct Batch {
   int64_t examples = 0;
   std::vector<InputValues> inputs;

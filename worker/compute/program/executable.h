@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program/arriving_parameters.h"
 #include "worker/compute/program/batch.h"

@@ -39,7 +39,7 @@ ProgramBuilder::ProgramBuilder(const Plan& plan, const MoveKernels& moves)
     bindings_[graph.variable_values()[i]] = static_cast<TensorId>(tensors_.size());
     parameters_.push_back(static_cast<TensorId>(tensors_.size()));
     tensors_.push_back(tensor);
-    if (!plan.trains() || !graph.variables()[i].pushed()) continue;
+    if (!plan.computes_gradients() || !graph.variables()[i].pushed()) continue;
     tensor.place = Tensor::Place::kGradient;
     gradients_[i] = static_cast<TensorId>(tensors_.size());
     tensors_.push_back(tensor);
@@ -52,7 +52,7 @@ ProgramBuilder::ProgramBuilder(const Plan& plan, const MoveKernels& moves)
 
 bool ProgramBuilder::is_pushed(ValueId value) const {
   const std::vector<ValueId>& pushed = plan_.training_graph().pushed_values;
-  return plan_.trains() && std::count(pushed.begin(), pushed.end(), value) > 0;
+  return plan_.computes_gradients() && std::count(pushed.begin(), pushed.end(), value) > 0;
 }
 
 TensorId ProgramBuilder::tensor(ValueId value) const {

@@ -35,7 +35,7 @@ class ProgramBuilder {
   // The plan's members that kernels use most.
   const Graph& graph() const { return plan_.graph(); }
   Shape shape(ValueId value) const { return plan_.shape(value); }
-  bool training() const { return plan_.training(); }
+  bool in_training_mode() const { return plan_.in_training_mode(); }
 
   bool bound(ValueId value) const { return bindings_[value] >= 0; }
   // Whether a step pushes `value` for a variable: then its tensor must be row-major.

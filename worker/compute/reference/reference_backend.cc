@@ -31,7 +31,7 @@ std::vector<double> ToDouble(const void* tensor, const Shape& shape) {
 class ReferenceKernel : public Kernel {
  public:
   ReferenceKernel(KernelFunction function, const Node& node, const ProgramBuilder& builder)
-      : op_(node.op), function_(function), training_(builder.training()) {
+      : op_(node.op), function_(function), training_(builder.in_training_mode()) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       input_shapes_.push_back(builder.shape(node.inputs[i]));
       reads_.push_back(op_->Reads(static_cast<int>(i), training_));
@@ -100,7 +100,7 @@ void AddReferenceSteps(ProgramBuilder& builder) {
         reference::Kernels().at(node.op->type()), node, builder);
     std::vector<TensorId> tensors;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!node.op->Reads(static_cast<int>(i), builder.training())) continue;
+      if (!node.op->Reads(static_cast<int>(i), builder.in_training_mode())) continue;
       tensors.push_back(builder.tensor(node.inputs[i]));
     }
     for (const ValueId output : node.outputs) tensors.push_back(builder.Output(output));

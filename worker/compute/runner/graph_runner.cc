@@ -70,9 +70,9 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
       BuildTrainingGraph(options.model, *options.loss,
                          {.weighted = options.weighted || !options.class_weights.empty(),
                           .scales_loss = ComputesInFloat16(*backend, options.model)}));
-  if (backend->runs_in_machine_memory()) options.byte_inputs.clear();
-  for (const size_t input : options.byte_inputs)
-    training.byte_inputs.insert(training.graph.inputs()[input]);
+  if (backend->runs_in_machine_memory()) options.uint8_inputs.clear();
+  for (const size_t input : options.uint8_inputs)
+    training.uint8_inputs.insert(training.graph.inputs()[input]);
   SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
   return std::unique_ptr<GraphRunner>(
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));
@@ -90,7 +90,7 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
   const std::vector<ValueId>& inputs = options_.model.inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
     data +=
-        ElementCount(BatchShape(inputs[i], examples)) * (byte_inputs().contains(i) ? 1 : kBytes);
+        ElementCount(BatchShape(inputs[i], examples)) * (uint8_inputs().contains(i) ? 1 : kBytes);
   }
   const int64_t part_gradients = at_once < examples && !backend_->sums_parts() ? layout_.size : 0;
   const int64_t arena = backend_->runs_in_machine_memory() ? executable->memory_bytes() : 0;
@@ -188,7 +188,7 @@ absl::Status GraphRunner::CheckSizes(const Batch& batch, bool needs_target) cons
     SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat(name, " of ", batch.examples, " examples"),
                                     values.size(),
                                     ElementCount(BatchShape(inputs[i], batch.examples))));
-    const bool bytes = byte_inputs().contains(i);
+    const bool bytes = uint8_inputs().contains(i);
     if (bytes ? values.bytes().empty() : values.floats().empty()) {
       return absl::InvalidArgumentError(absl::StrCat(name, " has ", bytes ? "floats" : "bytes",
                                                      "; this backend takes ",

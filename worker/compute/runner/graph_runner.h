@@ -12,7 +12,7 @@
 #include "common/model/model_layout.h"
 #include "common/model/training/training_graph.h"
 #include "worker/compute/backend/backend.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/runner/loss_scale.h"
 #include "worker/compute/runner/model_runner.h"
@@ -29,7 +29,7 @@ class GraphRunner : public ModelRunner {
                                                              std::unique_ptr<Backend> backend);
 
   const ModelLayout& layout() const override { return layout_; }
-  std::set<size_t> byte_inputs() const override { return options_.byte_inputs; }
+  std::set<size_t> uint8_inputs() const override { return options_.uint8_inputs; }
   absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override;
   std::string DescribePrecision() const override {

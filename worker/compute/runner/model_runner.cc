@@ -25,8 +25,9 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options
                          return CreateBackend(name, options.freedoms);
                        }});
   }
-  return MirroredRunner::Create(
-      options, devices, [&names, &options] { return CreateGradientSums(names, options.freedoms); });
+  return MirroredRunner::Create(options, devices, [&names, &options] {
+    return CreateGradientReducer(names, options.freedoms);
+  });
 }
 
 }  // namespace shoal

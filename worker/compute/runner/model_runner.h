@@ -16,7 +16,7 @@
 #include "common/model/loss.h"
 #include "common/model/model_layout.h"
 #include "common/training_metric/metric.h"
-#include "worker/compute/backend/compute_freedoms.h"
+#include "worker/compute/backend/numerics_options.h"
 #include "worker/compute/program/arriving_parameters.h"
 #include "worker/compute/program/batch.h"
 #include "worker/compute/program/pinned_buffer.h"
@@ -39,7 +39,7 @@ class ModelRunner {
     // "cpu" (oneDNN and OpenBLAS), another of BackendNames(), or a GPU's name. Or several of them,
     // separated by commas: each computes a part of each batch (MirroredRunner).
     std::string backend = "cpu";
-    ComputeFreedoms freedoms = {};  // of the backend
+    NumericsOptions freedoms = {};  // of the backend
     int threads = 1;
     // At most this many examples of a batch are computed at once, to use less memory; 0: all.
     int64_t micro_batch_size = 0;
@@ -49,7 +49,7 @@ class ModelRunner {
     // no clock.
     std::function<void(const std::string& work, std::chrono::nanoseconds)> on_work_timed = {};
     // The indices of the model's inputs that hold whole numbers from 0 to 255 in every batch.
-    std::set<size_t> byte_inputs = {};
+    std::set<size_t> uint8_inputs = {};
   };
 
   // kUnimplemented, with the name, if the backend lacks a kernel that training the model needs.
@@ -59,9 +59,9 @@ class ModelRunner {
   // The offset of each variable in the `parameters` and `gradients` buffers below.
   virtual const ModelLayout& layout() const = 0;
 
-  // The inputs of Options::byte_inputs that batches must pass as bytes. A device takes bytes, which
-  // is a quarter of the data. If the machine itself computes, batches pass floats.
-  virtual std::set<size_t> byte_inputs() const { return {}; }
+  // The inputs of Options::uint8_inputs that batches must pass as bytes. A device takes bytes,
+  // which is a quarter of the data. If the machine itself computes, batches pass floats.
+  virtual std::set<size_t> uint8_inputs() const { return {}; }
 
   // Memory that a training batch takes in addition to those buffers, in bytes. Prepares for batches
   // of that size and for the last of its parts, and takes the device memory for them.

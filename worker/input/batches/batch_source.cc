@@ -40,7 +40,7 @@ uint64_t BatchBytes(const BatchSource::Options& options) {
   int64_t bytes = ElementCount(options.dataset->label_shape()) * kBytes;
   const std::vector<Feature>& features = options.dataset->features();
   for (size_t f = 0; f < features.size(); ++f)
-    bytes += ElementCount(features[f].shape) * (options.byte_inputs.contains(f) ? 1 : kBytes);
+    bytes += ElementCount(features[f].shape) * (options.uint8_inputs.contains(f) ? 1 : kBytes);
   return options.plan.Range(0).count * static_cast<uint64_t>(bytes);
 }
 
@@ -249,9 +249,9 @@ class BatchSource::Impl {
           const size_t size = values.size() / range.count;
           return FeatureSpan(std::span(values).subspan(i * size, size));
         };
-        const auto bytes = memory->byte_inputs.find(f);
-        features[f] = bytes == memory->byte_inputs.end() ? of_example(ValuesOf(f, memory.get()))
-                                                         : of_example(bytes->second);
+        const auto bytes = memory->uint8_inputs.find(f);
+        features[f] = bytes == memory->uint8_inputs.end() ? of_example(ValuesOf(f, memory.get()))
+                                                          : of_example(bytes->second);
       }
       SHOAL_RETURN_IF_ERROR(
           dataset.Read(memory->indices[i], features,
@@ -275,8 +275,8 @@ class BatchSource::Impl {
       for (size_t f = 0; f < features.size(); ++f) {
         const auto size = static_cast<size_t>(ElementCount(features[f].shape));
         numbers += size;
-        if (options_.byte_inputs.contains(f)) {
-          batch->byte_inputs[f].resize(examples * size);
+        if (options_.uint8_inputs.contains(f)) {
+          batch->uint8_inputs[f].resize(examples * size);
         } else {
           ValuesOf(f, batch).resize(examples * size);
         }

@@ -19,8 +19,8 @@ struct LoadedBatch {
   uint64_t id = 0;    // unique for each reading of a batch by this source, from 1
   uint64_t examples = 0;
   std::vector<std::vector<float>> inputs;  // by feature: [examples, shape of the feature]
-  // The same for Options::byte_inputs, whose `inputs` are empty.
-  std::map<size_t, std::vector<uint8_t>> byte_inputs;
+  // The same for Options::uint8_inputs, whose `inputs` are empty.
+  std::map<size_t, std::vector<uint8_t>> uint8_inputs;
   std::vector<float> targets;     // [examples, label shape]
   std::vector<float> weights;     // [examples]; empty: the data have no weights
   std::vector<uint64_t> indices;  // indices in the data set, in order
@@ -46,7 +46,7 @@ class BatchSource {
     uint64_t seed = 0;
     bool shuffle = true;
     // Indices of the features to read as bytes. Each must have Feature::bytes.
-    std::set<size_t> byte_inputs = {};
+    std::set<size_t> uint8_inputs = {};
     std::optional<int> prefetch;
     // The number of reading threads; by default ThreadsFor().
     std::optional<int> threads;

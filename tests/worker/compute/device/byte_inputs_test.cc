@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kExamples = 5;
 
-class ByteInputsTest : public ::testing::Test {
+class Uint8InputsTest : public ::testing::Test {
  protected:
   static GraphRunner::Options Options(int64_t micro_batch_size = 0) {
     ModelBuilding model({kBatch, 3, 3, 2});
@@ -36,7 +36,7 @@ class ByteInputsTest : public ::testing::Test {
             .loss = kSparse,
             .metrics = {},
             .micro_batch_size = micro_batch_size,
-            .byte_inputs = {0}};
+            .uint8_inputs = {0}};
   }
   std::unique_ptr<GraphRunner> MakeRunner(std::unique_ptr<Backend> backend,
                                           int64_t micro_batch_size = 0) {
@@ -55,7 +55,7 @@ class ByteInputsTest : public ::testing::Test {
   // As the runner takes it.
   Batch DrawnBatch(const GraphRunner& runner) const {
     Batch batch = {.examples = kExamples, .inputs = {floats_}, .target = labels_};
-    if (runner.byte_inputs().contains(0)) batch.inputs = {pixels_};
+    if (runner.uint8_inputs().contains(0)) batch.inputs = {pixels_};
     return batch;
   }
   absl::StatusOr<std::vector<float>> Train(GraphRunner& runner,
@@ -74,7 +74,7 @@ class ByteInputsTest : public ::testing::Test {
 };
 
 // To the last bit what floats give, in the first run, which is not recorded, and in those that are.
-TEST_F(ByteInputsTest, GiveWhatFloatsGive) {
+TEST_F(Uint8InputsTest, GiveWhatFloatsGive) {
   for (const int64_t micro_batch_size : {0, 2}) {
     const auto reference = MakeRunner(CreateReferenceBackend(), micro_batch_size);
     const auto runner =
@@ -92,10 +92,10 @@ TEST_F(ByteInputsTest, GiveWhatFloatsGive) {
   }
 }
 
-TEST_F(ByteInputsTest, GpuKernelsGiveTheSameForBytes) {
+TEST_F(Uint8InputsTest, GpuKernelsGiveTheSameForBytes) {
   DrawBatch();
   GraphRunner::Options floats = Options();
-  floats.byte_inputs = {};
+  floats.uint8_inputs = {};
   const auto of_floats = *GraphRunner::Create(
       std::move(floats), std::make_unique<CudaOnCpuBackend>(std::make_unique<FakeDevice>(seed_)));
   const auto of_bytes =
@@ -108,7 +108,7 @@ TEST_F(ByteInputsTest, GpuKernelsGiveTheSameForBytes) {
 }
 
 // 90 bytes of pixels end with the slot's 256 bytes behind the context's, and then come labels.
-TEST_F(ByteInputsTest, BytesAreCopiedAsBytes) {
+TEST_F(Uint8InputsTest, BytesAreCopiedAsBytes) {
   DrawBatch();
   auto device = std::make_unique<FakeDevice>(seed_);
   FakeDevice& log = *device;
@@ -118,14 +118,14 @@ TEST_F(ByteInputsTest, BytesAreCopiedAsBytes) {
   EXPECT_THAT(log.log(), testing::Contains("in: copy " + std::to_string(size_bytes)));
 }
 
-TEST_F(ByteInputsTest, TheMachineItselfTakesFloats) {
-  EXPECT_EQ(MakeRunner(CreateReferenceBackend())->byte_inputs(), std::set<size_t>{});
+TEST_F(Uint8InputsTest, TheMachineItselfTakesFloats) {
+  EXPECT_EQ(MakeRunner(CreateReferenceBackend())->uint8_inputs(), std::set<size_t>{});
   EXPECT_EQ(MakeRunner(std::make_unique<FakeDeviceBackend>(std::make_unique<FakeDevice>(seed_), 64))
-                ->byte_inputs(),
+                ->uint8_inputs(),
             std::set<size_t>{0});
 }
 
-TEST_F(ByteInputsTest, ABatchOfTheOtherKindIsAnError) {
+TEST_F(Uint8InputsTest, ABatchOfTheOtherKindIsAnError) {
   DrawBatch();
   const auto device =
       MakeRunner(std::make_unique<FakeDeviceBackend>(std::make_unique<FakeDevice>(seed_), 64));

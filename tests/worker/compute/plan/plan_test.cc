@@ -38,8 +38,9 @@ TEST(PlanTest, OfEachModeIsWhatTheCallerReadsOfIt) {
   // The gradient of the batch, which nobody wants, is not computed.
   EXPECT_THAT(Types(step), Contains("DenseBackwardData").Times(1));
   EXPECT_FALSE(Plan(training, PlanMode::kPredict, 2).has_loss());
-  EXPECT_TRUE(evaluation.has_loss() && !evaluation.trains() && !evaluation.training());
-  EXPECT_TRUE(step.has_loss() && step.trains() && step.training());
+  EXPECT_TRUE(evaluation.has_loss() && !evaluation.computes_gradients() &&
+              !evaluation.in_training_mode());
+  EXPECT_TRUE(step.has_loss() && step.computes_gradients() && step.in_training_mode());
 }
 
 // y = dense(x); the other layer's output is read by nothing.

@@ -135,7 +135,7 @@ TEST(BatchSourceTest, BatchHoldsItsExamplesInOrder) {
 
 TEST(BatchSourceTest, ReadsAsBytesWhatIsWantedSo) {
   BatchSource::Options options = MakeOptions(std::make_shared<FakeDataset>(10), 4, 1);
-  options.byte_inputs = {1};
+  options.uint8_inputs = {1};
   BatchSource source(std::move(options));
   for (const uint64_t step : {0, 2, 1}) {  // of unequal sizes, in memory that was used before
     auto batch = source.Take(step);
@@ -143,11 +143,11 @@ TEST(BatchSourceTest, ReadsAsBytesWhatIsWantedSo) {
     const LoadedBatch& loaded = **batch;
     ASSERT_EQ(loaded.inputs.size(), 2u);
     EXPECT_EQ(loaded.inputs[1], std::vector<float>{});
-    ASSERT_EQ(loaded.byte_inputs.size(), 1u);
-    ASSERT_EQ(loaded.byte_inputs.at(1).size(), loaded.examples);
+    ASSERT_EQ(loaded.uint8_inputs.size(), 1u);
+    ASSERT_EQ(loaded.uint8_inputs.at(1).size(), loaded.examples);
     for (uint64_t i = 0; i < loaded.examples; ++i) {
       EXPECT_EQ(loaded.inputs[0][2 * i + 1], 2 * loaded.indices[i]);
-      EXPECT_EQ(loaded.byte_inputs.at(1)[i], 5 * loaded.indices[i]);
+      EXPECT_EQ(loaded.uint8_inputs.at(1)[i], 5 * loaded.indices[i]);
     }
     source.Recycle(*std::move(batch));
   }

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/ops/matrix_products.h"
 #include "worker/compute/cuda/runtime/stream.h"
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 namespace shoal::cuda {
 
@@ -23,11 +23,11 @@ std::optional<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text);
 
 struct CublasLtOptions {
   const Stream* stream = nullptr;  // on the current device
-  bool tf32 = false;               // tensor cores may multiply float32, too (ComputeFreedoms)
+  bool tf32 = false;               // tensor cores may multiply float32, too (NumericsOptions)
   // Chooses the algorithms of training steps. If null, and for everything else, the first algorithm
   // of cuBLASLt's heuristics is used: the same product then has the same bits every time on one
   // kind of device.
-  PlanTuner* tuner = nullptr;
+  AlgorithmTuner* tuner = nullptr;
 };
 
 // Products by cuBLASLt, which gives the same bits every time with one algorithm. The pointers in

@@ -159,7 +159,7 @@ class Definition {
 
 }  // namespace
 
-absl::Status ConvolutionCheck::Check(const Trial& trial) {
+absl::Status ConvolutionCheck::Check(const AlgorithmTrial& trial) {
   const SamplePlaces sampled(graph_.written().elements());
   if (static_cast<int64_t>(trial.sample.size()) != sampled.count)
     return absl::InternalError(absl::StrCat("a sample of ", trial.sample.size()));

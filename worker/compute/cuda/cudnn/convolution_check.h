@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "worker/compute/cuda/cudnn/convolution_graph.h"
-#include "worker/compute/cuda/tuning/trial.h"
+#include "worker/compute/cuda/tuning/algorithm_trial.h"
 
 namespace shoal::cuda {
 
@@ -17,7 +17,7 @@ class ConvolutionCheck {
   explicit ConvolutionCheck(const ConvolutionGraph& graph) : graph_(graph) {}
 
   // kDataLoss if the sample is wrong.
-  absl::Status Check(const Trial& trial);
+  absl::Status Check(const AlgorithmTrial& trial);
 
  private:
   struct Place {

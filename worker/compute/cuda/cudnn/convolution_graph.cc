@@ -82,7 +82,7 @@ std::vector<TrialTensor> TrialTensorsOf(const ConvolutionGraph& graph) {
 
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
-                                     ConvolutionEnding ending) {
+                                     ConvolutionEpilogue ending) {
   const Shape& kernel = shapes.kernel;
   ConvolutionGraph graph = {.pass = pass,
                             .x = Image(ConvolutionGraph::kX, type, shapes.x),
@@ -99,11 +99,11 @@ ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& 
     graph.padding_after[axis] = std::max<int64_t>(
         0, (out - 1) * window.strides[axis] + reach - in - graph.padding_before[axis]);
   }
-  if (ending != ConvolutionEnding::kNone) {
+  if (ending != ConvolutionEpilogue::kNone) {
     AddPointwise(Pointwise::Kind::kAddBias, ConvolutionGraph::kBiased, type, graph);
     graph.after.back().bias = ChannelsLast(ConvolutionGraph::kBias, type, {1, kernel[3], 1, 1});
   }
-  if (ending == ConvolutionEnding::kBiasAndRelu) {
+  if (ending == ConvolutionEpilogue::kBiasAndRelu) {
     AddPointwise(Pointwise::Kind::kRelu, ConvolutionGraph::kCutOff, type, graph);
   }
   return graph;

@@ -9,7 +9,7 @@
 #include "common/base/shape.h"
 #include "common/model/compute_dtype.h"
 #include "common/model/ops/window.h"
-#include "worker/compute/cuda/tuning/trial.h"
+#include "worker/compute/cuda/tuning/algorithm_trial.h"
 
 // A computation for cuDNN, as data. operation_graph.h makes descriptors from it, errors contain its
 // text, and tests read it. It does not need cuDNN.
@@ -71,13 +71,13 @@ struct ConvolutionShapes {
 
 // The operations after the convolution in a forward pass, limited to those with fast engines in
 // cuDNN. It has none for a ReLU without a bias, nor for a ReLU with a maximum.
-enum class ConvolutionEnding { kNone, kBias, kBiasAndRelu };
+enum class ConvolutionEpilogue { kNone, kBias, kBiasAndRelu };
 
 // Returns the graph of a pass over tensors of `type`; `ending` is for a forward pass. Values
 // between two operations are float32. The filter's layout is [F, kh, kw, C / groups].
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
-                                     ConvolutionEnding ending = ConvolutionEnding::kNone);
+                                     ConvolutionEpilogue ending = ConvolutionEpilogue::kNone);
 
 // The whole graph in one line: two texts are equal exactly if the graphs are.
 std::string GraphText(const ConvolutionGraph& graph);

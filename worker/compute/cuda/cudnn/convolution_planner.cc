@@ -67,9 +67,9 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
     return TryEngine(graph, demands, std::move(engine), node);
   };
   offer.suggest = [&](size_t max) { return Suggest(graph, operations, demands, max, node); };
-  offer.measure =
-      [&, check = ConvolutionCheck(graph)](ConvolutionPlan& plan) mutable -> absl::StatusOr<Trial> {
-    SHOAL_ASSIGN_OR_RETURN(Trial trial, options_.measure(plan));
+  offer.measure = [&, check = ConvolutionCheck(graph)](
+                      ConvolutionPlan& plan) mutable -> absl::StatusOr<AlgorithmTrial> {
+    SHOAL_ASSIGN_OR_RETURN(AlgorithmTrial trial, options_.measure(plan));
     if (!trial.sample.empty()) SHOAL_RETURN_IF_ERROR(check.Check(trial));
     return trial;
   };

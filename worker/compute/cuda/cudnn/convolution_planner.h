@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/cudnn/convolution_plan.h"
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 namespace shoal::cuda {
 
@@ -18,9 +18,9 @@ class ConvolutionPlanner {
     // All of these must outlive the planner.
     const CudnnLibrary* library;
     const CudnnDevice* device;
-    PlanTuner* tuner = nullptr;
+    AlgorithmTuner* tuner = nullptr;
     // Measures a plan, for the tuner. The time may be in any unit.
-    std::function<absl::StatusOr<Trial>(ConvolutionPlan& plan)> measure = {};
+    std::function<absl::StatusOr<AlgorithmTrial>(ConvolutionPlan& plan)> measure = {};
   };
   explicit ConvolutionPlanner(Options options) : options_(std::move(options)) {}
 

@@ -89,7 +89,7 @@ class CudnnConvolutions : public Convolutions {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Trial> Measure(ConvolutionPlan& plan) const {
+  absl::StatusOr<AlgorithmTrial> Measure(ConvolutionPlan& plan) const {
     return TryRun(*options_.stream, TrialTensorsOf(plan.graph()), plan.workspace_bytes(),
                   [&](std::span<void* const> addresses) {
                     return plan.Run(session_->handle, addresses.first(addresses.size() - 1),

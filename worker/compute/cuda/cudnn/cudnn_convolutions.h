@@ -6,7 +6,7 @@
 #include "worker/compute/cuda/cudnn/engine_config.h"
 #include "worker/compute/cuda/ops/convolutions.h"
 #include "worker/compute/cuda/runtime/stream.h"
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 namespace shoal::cuda {
 
@@ -18,7 +18,7 @@ struct CudnnOptions {
   ConvolutionDemands demands = {};  // of a training step
   // Chooses the engines of training steps that need not be deterministic. Null: the first engine is
   // used. Must outlive the convolutions.
-  PlanTuner* tuner = nullptr;
+  AlgorithmTuner* tuner = nullptr;
 };
 
 // Convolutions by cuDNN, which the first Make loads.

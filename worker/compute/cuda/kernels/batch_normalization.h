@@ -59,7 +59,7 @@ struct BatchNormalizationStatisticsKernel {
     double sums[kThreads];
     double squares[kThreads];
   };
-  struct Own {
+  struct ThreadState {
     double mean;
   };
 
@@ -76,7 +76,7 @@ struct BatchNormalizationStatisticsKernel {
   int64_t blocks() const { return SliceShares::Blocks(columns); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState& own) const {
     const SliceShares share(place);
     const int64_t column = share.column;
     if (column >= columns) return;
@@ -157,7 +157,7 @@ struct BatchNormalizationKernel {
   static constexpr int kPhases = 1;
   static constexpr int kAtOnce = 4;
   struct Shared {};
-  struct Own {};
+  struct ThreadState {};
 
   const Element* x;
   const Element* residual;  // if `adds`
@@ -170,7 +170,7 @@ struct BatchNormalizationKernel {
   int64_t blocks() const { return slices.blocks(); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared&, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared&, ThreadState&) const {
     const ColumnShare share(slices, place);
     if (!share.exists) return;
     const int32_t column = share.pack * width;
@@ -274,7 +274,7 @@ struct BatchNormalizationCoefficientsKernel {
     double sums[kThreads];
     double products[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   const float* partial;
   int64_t slices;
@@ -292,7 +292,7 @@ struct BatchNormalizationCoefficientsKernel {
   int64_t blocks() const { return SliceShares::Blocks(columns); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const SliceShares share(place);
     const int64_t column = share.column;
     if (column >= columns) return;
@@ -320,7 +320,7 @@ struct BatchNormalizationBackwardKernel {
   static constexpr int kPhases = 1;
   static constexpr int kAtOnce = 4;
   struct Shared {};
-  struct Own {};
+  struct ThreadState {};
 
   const Element* x;
   const Element* dy;
@@ -335,7 +335,7 @@ struct BatchNormalizationBackwardKernel {
   int64_t blocks() const { return slices.blocks(); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared&, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared&, ThreadState&) const {
     const ColumnShare share(slices, place);
     if (!share.exists) return;
     const int32_t column = share.pack * width;

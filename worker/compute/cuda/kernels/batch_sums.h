@@ -35,7 +35,7 @@ struct RowScoreKernel {
     Largest target[kThreads];
     double sum[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
   using Kind = RowScore::Kind;
 
   RowScore score;
@@ -51,7 +51,7 @@ struct RowScoreKernel {
   int64_t blocks() const { return Groups::Blocks(rows); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const int thread = place.thread, lane = Groups::Lane(thread);
     const int64_t row = Groups::Row(place.block, thread);
     if (row >= rows) return;
@@ -138,7 +138,7 @@ struct SumKernel {
   struct Shared {
     double shares[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   const Number* numbers;
   int64_t count;
@@ -149,7 +149,7 @@ struct SumKernel {
   int64_t blocks() const { return grid; }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const int thread = place.thread;
     if constexpr (phase == 0) {
       double sum = 0;

@@ -27,7 +27,7 @@ struct ColumnMomentsKernel {
     Pack<width> means[kThreads];
     Pack<width> squares[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   const Element* x;
   ColumnSlices slices;
@@ -37,7 +37,7 @@ struct ColumnMomentsKernel {
   int64_t blocks() const { return slices.blocks(); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const ColumnShare at(slices, place);
     if (!at.exists) return;
     const int32_t column = at.pack * width, step = static_cast<int32_t>(columns);

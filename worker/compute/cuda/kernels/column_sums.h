@@ -57,7 +57,7 @@ struct ColumnSlices {
 
 // A thread's share: every shares-th row of a slice, from the share-th on, of one pack.
 struct ColumnShare {
-  SHOAL_HOST_DEVICE ColumnShare(const ColumnSlices& slices, const Place& place)
+  SHOAL_HOST_DEVICE ColumnShare(const ColumnSlices& slices, const ThreadPosition& place)
       : lane(place.thread % slices.lanes),
         share(place.thread / slices.lanes),
         shares(ColumnSlices::kThreads / slices.lanes),
@@ -113,7 +113,7 @@ struct ColumnSumsKernel {
   struct Shared {
     Pack<kWidth> shares[kSums][kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   Terms terms;
   ColumnSlices slices;
@@ -123,7 +123,7 @@ struct ColumnSumsKernel {
   int64_t blocks() const { return slices.blocks(); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const ColumnShare share(slices, place);
     if (!share.exists) return;
     const int32_t column = share.pack * kWidth;
@@ -165,7 +165,7 @@ struct SliceShares {
 
   static int64_t Blocks(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
 
-  SHOAL_HOST_DEVICE explicit SliceShares(const Place& place)
+  SHOAL_HOST_DEVICE explicit SliceShares(const ThreadPosition& place)
       : thread(place.thread), column(place.block * kColumns + place.thread % kColumns) {}
 
   // The first of the thread's slices; the thread has every kShares-th.
@@ -198,7 +198,7 @@ struct SumOfSlicesKernel {
   struct Shared {
     double shares[sums][kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   const float* partial;
   int64_t slices;
@@ -208,7 +208,7 @@ struct SumOfSlicesKernel {
   int64_t blocks() const { return SliceShares::Blocks(columns); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const SliceShares share(place);
     if (share.column >= columns) return;
     for (int s = 0; s < sums; ++s) {

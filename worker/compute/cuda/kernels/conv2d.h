@@ -107,7 +107,7 @@ struct Conv2DBackwardWeightsKernel {
   struct Shared {
     float shares[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   ConvolutionExtents extents;
   const float* x;
@@ -120,7 +120,7 @@ struct Conv2DBackwardWeightsKernel {
   }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     if constexpr (phase == 0) {
       const SlidingWindow& window = extents.window;
       const PixelOfItem tap(static_cast<int32_t>(place.block / extents.filters),

@@ -78,7 +78,7 @@ struct GradientCheckKernel {
     float squares[kThreads];
     float not_finite[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   float* gradients;
   GradientRanges at;
@@ -89,7 +89,7 @@ struct GradientCheckKernel {
   int64_t blocks() const { return grid; }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     if constexpr (phase == 0) {
       const float factor = 1 / *loss_scale;
       float squares = 0, not_finite = 0;

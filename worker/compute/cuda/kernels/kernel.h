@@ -23,21 +23,21 @@ concept ItemKernel = requires(const Kernel& kernel, int32_t item) {
 };
 
 // The position of a thread.
-struct Place {
+struct ThreadPosition {
   int64_t block = 0;
   int thread = 0;
 };
 
 // Blocks of kThreads threads that work together. Barriers cut the body into kPhases phases. Within
-// a phase, no thread reads values that another thread of the block writes to Shared. Own holds a
-// thread's values from phase to phase. Both start uninitialised.
+// a phase, no thread reads values that another thread of the block writes to Shared. ThreadState
+// holds a thread's values from phase to phase. Both start uninitialised.
 template <typename Kernel>
 concept BlockKernel = requires(const Kernel& kernel, typename Kernel::Shared& shared,
-                               typename Kernel::Own& own) {
+                               typename Kernel::ThreadState& own) {
   { Kernel::kThreads } -> std::convertible_to<int>;
   { Kernel::kPhases } -> std::convertible_to<int>;
   { kernel.blocks() } -> std::same_as<int64_t>;
-  kernel.template Run<0>(Place{}, shared, own);
+  kernel.template Run<0>(ThreadPosition{}, shared, own);
 };
 
 }  // namespace shoal::cuda

@@ -26,7 +26,7 @@ struct LayerNormalizationKernel {
     float sum[kThreads];
     float squares[kThreads];
   };
-  struct Own {
+  struct ThreadState {
     float mean;
   };
 
@@ -41,7 +41,7 @@ struct LayerNormalizationKernel {
   int64_t blocks() const { return Groups::Blocks(rows); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState& own) const {
     const int thread = place.thread;
     const int64_t row = Groups::Row(place.block, thread);
     if (row >= rows) return;
@@ -84,7 +84,7 @@ struct LayerNormalizationBackwardKernel {
     float gradient[kThreads];
     float product[kThreads];
   };
-  struct Own {
+  struct ThreadState {
     float mean;
     float factor;
   };
@@ -102,7 +102,7 @@ struct LayerNormalizationBackwardKernel {
   int64_t blocks() const { return Groups::Blocks(rows); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState& own) const {
     const int thread = place.thread;
     const int64_t row = Groups::Row(place.block, thread);
     if (row >= rows) return;

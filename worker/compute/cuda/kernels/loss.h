@@ -28,7 +28,7 @@ struct CrossEntropyKernel {
     float target_sum[kThreads];
     float loss[kThreads];
   };
-  struct Own {
+  struct ThreadState {
     float first;
   };
 
@@ -44,7 +44,7 @@ struct CrossEntropyKernel {
   int64_t blocks() const { return Groups::Blocks(rows); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState& own) const {
     const int64_t row = Groups::Row(place.block, place.thread);
     if (row >= rows) return;
     if (attributes.from_logits) {
@@ -64,7 +64,8 @@ struct CrossEntropyKernel {
   }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void RunLogits(int64_t row, int thread, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void RunLogits(int64_t row, int thread, Shared& shared,
+                                   ThreadState& own) const {
     const Element* x = prediction + row * columns;
     const int lane = Groups::Lane(thread);
     if constexpr (phase == 0) {
@@ -104,7 +105,8 @@ struct CrossEntropyKernel {
   // With q = p / S: dL/dq_i = -t_i / q_i where q_i is not clipped, and dL/dp_j = (dL/dq_j - sum_i
   // dL/dq_i q_i) / S.
   template <int phase>
-  SHOAL_HOST_DEVICE void RunProbabilities(int64_t row, int thread, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void RunProbabilities(int64_t row, int thread, Shared& shared,
+                                          ThreadState& own) const {
     const Element* p = prediction + row * columns;
     const int lane = Groups::Lane(thread);
     if constexpr (phase == 0) {

@@ -67,7 +67,7 @@ struct PadKernel {
   int64_t count;  // packs
   const Element* from;
   Element* to;
-  Divisor by_extent[StridedAxes::kMax];  // of `to`, innermost first
+  FastDivisor by_extent[StridedAxes::kMax];  // of `to`, innermost first
   int32_t before[StridedAxes::kMax];
   int32_t inside[StridedAxes::kMax];
   int64_t strides[StridedAxes::kMax];  // of `from`

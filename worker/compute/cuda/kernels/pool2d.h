@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "worker/compute/cuda/kernels/divisor.h"
+#include "worker/compute/cuda/kernels/fast_divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/kernels/sliding_window.h"
@@ -36,7 +36,7 @@ struct MaxPool2DKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // divides by channels / width
+  FastDivisor by_packs;  // divides by channels / width
   const Element* x;
   Element* y;
   Tap* taps;  // like y; null: do not store
@@ -100,8 +100,8 @@ struct MaxPool2DBackwardKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // divides by channels / width
-  const Tap* taps;   // MaxPool2DKernel's
+  FastDivisor by_packs;  // divides by channels / width
+  const Tap* taps;       // MaxPool2DKernel's
   const Element* dy;
   Element* dx;
 
@@ -158,7 +158,7 @@ struct AveragePool2DKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // divides by channels / width
+  FastDivisor by_packs;  // divides by channels / width
   const Element* x;
   Element* y;
 
@@ -191,7 +191,7 @@ struct AveragePool2DBackwardKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // divides by channels / width
+  FastDivisor by_packs;  // divides by channels / width
   const Element* dy;
   Element* dx;
 

@@ -34,7 +34,7 @@ struct ReduceKernel {
   struct Shared {
     double shares[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   const float* x;
   StridedAxes kept;     // of x, by result
@@ -47,7 +47,7 @@ struct ReduceKernel {
   int64_t blocks() const { return (results * slices + kSlices - 1) / kSlices; }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const int lane = place.thread % group;
     const int64_t at = place.block * kSlices + place.thread / group;
     if (at >= results * slices) return;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "worker/compute/cuda/kernels/divisor.h"
+#include "worker/compute/cuda/kernels/fast_divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
@@ -40,9 +40,9 @@ struct RescaleKernel {
   Element* y;
   int64_t rows;
   int64_t columns;
-  int64_t first;        // channel
-  int32_t channels;     // channels from `first` on; all of them if width is not 1
-  Divisor by_channels;  // `channels`
+  int64_t first;            // channel
+  int32_t channels;         // channels from `first` on; all of them if width is not 1
+  FastDivisor by_channels;  // `channels`
   float scale[kMaxChannels];
   float offset[kMaxChannels];
 

@@ -21,7 +21,7 @@ void RunOnCpu(const Kernel& kernel, Random& random) {
 
 template <int phase, BlockKernel Kernel, typename Random>
 void RunPhasesOnCpu(const Kernel& kernel, int64_t block, typename Kernel::Shared& shared,
-                    std::vector<typename Kernel::Own>& own, std::vector<int>& threads,
+                    std::vector<typename Kernel::ThreadState>& own, std::vector<int>& threads,
                     Random& random) {
   std::shuffle(threads.begin(), threads.end(), random);
   for (const int thread : threads) {
@@ -42,7 +42,7 @@ void RunOnCpu(const Kernel& kernel, Random& random) {
   for (const int64_t block : blocks) {
     typename Kernel::Shared shared;
     std::memset(&shared, 0xff, sizeof(shared));
-    std::vector<typename Kernel::Own> own(Kernel::kThreads);
+    std::vector<typename Kernel::ThreadState> own(Kernel::kThreads);
     std::memset(static_cast<void*>(own.data()), 0xff, own.size() * sizeof(own[0]));
     RunPhasesOnCpu<0>(kernel, block, shared, own, threads, random);
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/model/ops/window.h"
-#include "worker/compute/cuda/kernels/divisor.h"
+#include "worker/compute/cuda/kernels/fast_divisor.h"
 #include "worker/compute/op_math/host_device.h"
 
 namespace shoal::cuda {
@@ -23,9 +23,9 @@ struct SlidingWindow {
     // The steps from one tap that reads an input to the next such tap, and between their windows.
     int32_t tap_step;
     int32_t output_step;
-    Divisor by_in;      // divides by `in`
-    Divisor by_out;     // divides by `out`
-    Divisor by_stride;  // divides by `stride`
+    FastDivisor by_in;      // divides by `in`
+    FastDivisor by_out;     // divides by `out`
+    FastDivisor by_stride;  // divides by `stride`
 
     // The input that tap `tap` of the window at `output` reads. It is outside the image if it is,
     // as an unsigned number, not below `in`.
@@ -109,14 +109,14 @@ struct SlidingWindow {
             .out = static_cast<int32_t>(window.OutputExtent(axis, in)),
             .tap_step = stride / std::gcd(stride, dilation),
             .output_step = dilation / std::gcd(stride, dilation),
-            .by_in = Divisor(static_cast<int32_t>(in)),
-            .by_out = Divisor(static_cast<int32_t>(window.OutputExtent(axis, in))),
-            .by_stride = Divisor(stride)};
+            .by_in = FastDivisor(static_cast<int32_t>(in)),
+            .by_out = FastDivisor(static_cast<int32_t>(window.OutputExtent(axis, in))),
+            .by_stride = FastDivisor(stride)};
   }
 };
 
 // The pixel and pack of an item, if consecutive items are consecutive packs of [B, h, w, C]. Each
-// extent is a number or a Divisor.
+// extent is a number or a FastDivisor.
 struct PixelOfItem {
   template <typename Packs, typename Height, typename Width>
   SHOAL_HOST_DEVICE PixelOfItem(int32_t item, const Packs& packs, const Height& height,

@@ -22,7 +22,7 @@ struct SoftmaxKernel {
     float largest[kThreads];
     float sum[kThreads];
   };
-  struct Own {
+  struct ThreadState {
     float largest;
   };
 
@@ -35,7 +35,7 @@ struct SoftmaxKernel {
   int64_t blocks() const { return Groups::Blocks(rows); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own& own) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState& own) const {
     const int thread = place.thread;
     const int64_t row = Groups::Row(place.block, thread);
     if (row >= rows) return;
@@ -73,7 +73,7 @@ struct SoftmaxBackwardKernel {
   struct Shared {
     float sum[kThreads];
   };
-  struct Own {};
+  struct ThreadState {};
 
   SoftmaxOp::Kind kind;
   const Element* y;
@@ -85,7 +85,7 @@ struct SoftmaxBackwardKernel {
   int64_t blocks() const { return Groups::Blocks(rows); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const int thread = place.thread;
     const int64_t row = Groups::Row(place.block, thread);
     if (row >= rows) return;

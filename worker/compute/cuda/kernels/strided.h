@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/shape.h"
-#include "worker/compute/cuda/kernels/divisor.h"
+#include "worker/compute/cuda/kernels/fast_divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
@@ -104,8 +104,8 @@ inline absl::StatusOr<StridedAxes> BoxAxes(const Shape& box, const Shape& shape)
 
 // A divisor for an axis in a kernel. If an axis is longer than the max, there are more packs than a
 // kernel takes, and it is never launched.
-inline Divisor ByExtent(int64_t extent) {
-  return Divisor(static_cast<int32_t>(std::clamp<int64_t>(extent, 1, INT32_MAX)));
+inline FastDivisor ByExtent(int64_t extent) {
+  return FastDivisor(static_cast<int32_t>(std::clamp<int64_t>(extent, 1, INT32_MAX)));
 }
 
 // A walk by packs of `width` neighbouring elements, with cheap divisions.
@@ -131,7 +131,7 @@ struct PackedAxes {
   }
 
   int32_t count;
-  Divisor by_extent[StridedAxes::kMax];
+  FastDivisor by_extent[StridedAxes::kMax];
   int64_t strides[StridedAxes::kMax];
 };
 

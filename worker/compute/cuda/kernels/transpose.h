@@ -18,7 +18,7 @@ struct TransposeKernel {
     // One more column, so that the threads of a warp that read a column use different banks.
     float tile[kTile][kTile + 1];
   };
-  struct Own {};
+  struct ThreadState {};
 
   int64_t rows, columns;
   const From* from;
@@ -28,7 +28,7 @@ struct TransposeKernel {
   int64_t blocks() const { return Tiles(rows) * Tiles(columns); }
 
   template <int phase>
-  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+  SHOAL_HOST_DEVICE void Run(const ThreadPosition& place, Shared& shared, ThreadState&) const {
     const int64_t first_row = place.block / Tiles(columns) * kTile;
     const int64_t first_column = place.block % Tiles(columns) * kTile;
     const int across = place.thread % kTile;

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<NcclSums>> Connect(const std::vector<int>& indice
 
 }  // namespace
 
-std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>& indices) {
+std::unique_ptr<GradientReducer> CreateNcclReducer(const std::vector<int>& indices) {
   absl::StatusOr<std::unique_ptr<NcclSums>> sums = Connect(indices);
   if (sums.ok()) {
     LogInfo("the GPUs add up their gradients by NCCL");

@@ -3,7 +3,7 @@
 
 namespace shoal::cuda {
 
-std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>&) {
+std::unique_ptr<GradientReducer> CreateNcclReducer(const std::vector<int>&) {
   LogWarning(
       "the host adds up the gradients of the GPUs, which is slower: this program was built without "
       "NCCL");

@@ -13,16 +13,17 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "worker/compute/cuda/nccl/nccl_library.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/rendezvous.h"
 
 namespace shoal::cuda {
 
-// GradientSums by NCCL, over NVLink or PCIe: a reduction to rank 0 in the stream kOut of each GPU.
+// GradientReducer by NCCL, over NVLink or PCIe: a reduction to rank 0 in the stream kOut of each
+// GPU.
 //
 // All communicators are non-blocking: no call waits for another rank. Hence a rank is inside NCCL
 // only for moments, and another thread may abort its communicator in between.
-class NcclSums : public GradientSums {
+class NcclSums : public GradientReducer {
  public:
   struct Options {
     std::shared_ptr<const NcclLibrary> library;

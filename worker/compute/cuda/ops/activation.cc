@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Activation(const Node& node, CudaProgram& program) {
+absl::Status Activation(const Node& node, CudaProgramBuilder& program) {
   const int64_t count = program.count(node.outputs[0]);
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const ComputeDtype kept = program.stored_dtype(node);
@@ -22,7 +22,7 @@ absl::Status Activation(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ActivationBackward(const Node& node, CudaProgram& program) {
+absl::Status ActivationBackward(const Node& node, CudaProgramBuilder& program) {
   const int64_t count = program.count(node.outputs[0]);
   const auto attributes = static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ComputeDtype kept = program.stored_dtype(node);

@@ -2,7 +2,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Add(const Node& node, CudaProgram& program) {
+absl::Status Add(const Node& node, CudaProgramBuilder& program) {
   const int64_t count = program.count(node.outputs[0]);
   if (node.inputs.size() == 1) {
     program.Bind(node.outputs[0], node.inputs[0]);

@@ -15,7 +15,7 @@ namespace {
 
 // gamma / sqrt(variance + epsilon); `gamma` may be kNoValue.
 TensorId AddFactor(const Node& node, ValueId variance, ValueId gamma, double epsilon,
-                   CudaProgram& program) {
+                   CudaProgramBuilder& program) {
   TensorId& factor = program.normalization_factor(variance, gamma, epsilon);
   if (factor >= 0) return factor;
   const int64_t columns = program.count(variance);
@@ -41,7 +41,7 @@ Clamp ClampOf(const FusedRelu& relu) {
 // Mean, variance and factor of a batch.
 template <typename Element, int width>
 void AddStatistics(const Node& node, const MatrixExtents& extents, TensorId x, TensorId mean,
-                   TensorId variance, TensorId factor, CudaProgram& program) {
+                   TensorId variance, TensorId factor, CudaProgramBuilder& program) {
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const ColumnSlices slices = SlicesOf(extents, width, program);
   const TensorId partial = program.Scratch(slices.count * 2 * extents.columns);
@@ -72,7 +72,7 @@ void AddStatistics(const Node& node, const MatrixExtents& extents, TensorId x, T
 
 }  // namespace
 
-absl::Status BatchNormalization(const Node& node, CudaProgram& program) {
+absl::Status BatchNormalization(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const bool adds = dynamic_cast<const BatchNormalizationAddOp*>(&op) != nullptr;
@@ -85,7 +85,7 @@ absl::Status BatchNormalization(const Node& node, CudaProgram& program) {
     // The residual is converted before the statistics are computed.
     const TensorId residual = adds ? program.tensor(node.inputs.back(), kept) : -1;
     TensorId mean = program.tensor(node.inputs[1]), factor;
-    if (program.builder().training() && !op.frozen) {
+    if (program.builder().in_training_mode() && !op.frozen) {
       mean = program.Output(node.outputs[1]);
       factor = program.Scratch(extents.columns);
       program.normalization_factor(node.outputs[2], gamma, op.epsilon) = factor;
@@ -127,7 +127,7 @@ absl::Status BatchNormalization(const Node& node, CudaProgram& program) {
 }
 
 // Three kernels: the sums of the gradients, the coefficients of each channel, dx.
-absl::Status BatchNormalizationBackward(const Node& node, CudaProgram& program) {
+absl::Status BatchNormalizationBackward(const Node& node, CudaProgramBuilder& program) {
   const auto op = AsFused(static_cast<const BatchNormalizationBackwardOp&>(*node.op));
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const auto columns = static_cast<int32_t>(extents.columns);

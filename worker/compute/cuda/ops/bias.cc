@@ -6,7 +6,7 @@
 
 namespace shoal::cuda {
 
-absl::Status BiasBackward(const Node& node, CudaProgram& program) {
+absl::Status BiasBackward(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const ComputeDtype type = node.compute_dtype;
   const TensorId dy = program.tensor(node.inputs[0], type);

@@ -10,7 +10,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Binary(const Node& node, CudaProgram& program) {
+absl::Status Binary(const Node& node, CudaProgramBuilder& program) {
   const Shape shape = program.shape(node.outputs[0]);
   const Shape a = program.shape(node.inputs[0]), b = program.shape(node.inputs[1]);
   const int64_t count = ElementCount(shape);

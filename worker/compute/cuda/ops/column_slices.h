@@ -1,12 +1,13 @@
 #pragma once
 
-#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/column_sums.h"
 
 namespace shoal::cuda {
 
 // The slices for sums along the columns of a matrix with these extents, read in packs of `width`.
-inline ColumnSlices SlicesOf(const MatrixExtents& extents, int width, const CudaProgram& program) {
+inline ColumnSlices SlicesOf(const MatrixExtents& extents, int width,
+                             const CudaProgramBuilder& program) {
   return ColumnSlices(extents.rows, extents.columns / width, program.target().few_blocks());
 }
 

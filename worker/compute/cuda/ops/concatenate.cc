@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Concatenate(const Node& node, CudaProgram& program) {
+absl::Status Concatenate(const Node& node, CudaProgramBuilder& program) {
   const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
   const Shape shape = program.shape(node.outputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);

@@ -27,7 +27,8 @@ struct Pieces {
   TensorId workspace = -1;
 };
 
-absl::StatusOr<Pieces> Prepare(const Node& node, ConvolutionGraph graph, CudaProgram& program) {
+absl::StatusOr<Pieces> Prepare(const Node& node, ConvolutionGraph graph,
+                               CudaProgramBuilder& program) {
   Pieces pieces = {.graph = std::move(graph)};
   absl::StatusOr<Convolutions::Made> made = program.target().convolutions->Make(
       pieces.graph, program.builder().plan().may_measure(), program.name(node));
@@ -42,14 +43,15 @@ absl::StatusOr<Pieces> Prepare(const Node& node, ConvolutionGraph graph, CudaPro
 }
 
 // Appends the step with `tensors` as its tensors in memory.
-void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgram& program) {
+void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgramBuilder& program) {
   tensors.push_back(pieces.workspace);
   program.builder().AddStep(std::move(pieces.kernel), std::move(tensors));
 }
 
 // Converts a kernel of shape [kh, kw, C / groups, F] to a filter [F, kh, kw, C / groups] of this
 // type.
-TensorId AddFilter(const Node& node, ValueId kernel, ComputeDtype type, CudaProgram& program) {
+TensorId AddFilter(const Node& node, ValueId kernel, ComputeDtype type,
+                   CudaProgramBuilder& program) {
   TensorId& filter = program.filter(kernel, type);
   if (filter >= 0) return filter;
   const MatrixExtents extents(program.shape(kernel));
@@ -68,7 +70,7 @@ TensorId AddFilter(const Node& node, ValueId kernel, ComputeDtype type, CudaProg
 
 // The reverse: converts `dfilter` to `dkernel`.
 void AddKernelGradient(const Node& node, TensorId dfilter, ComputeDtype type,
-                       const Shape& kernel_shape, TensorId dkernel, CudaProgram& program) {
+                       const Shape& kernel_shape, TensorId dkernel, CudaProgramBuilder& program) {
   const MatrixExtents extents(kernel_shape);
   WithElement(type, [&]<typename Element>(Element) {
     AddKernel(
@@ -83,15 +85,15 @@ void AddKernelGradient(const Node& node, TensorId dfilter, ComputeDtype type,
 
 }  // namespace
 
-absl::Status Conv2D(const Node& node, CudaProgram& program) {
+absl::Status Conv2D(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const Conv2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   const bool bias = node.inputs.size() == 3;
   const bool relu = FindFusedRelu(op) != nullptr;
   const ComputeDtype kept = program.stored_dtype(node);
-  const ConvolutionEnding ending = relu   ? ConvolutionEnding::kBiasAndRelu
-                                   : bias ? ConvolutionEnding::kBias
-                                          : ConvolutionEnding::kNone;
+  const ConvolutionEpilogue ending = relu   ? ConvolutionEpilogue::kBiasAndRelu
+                                     : bias ? ConvolutionEpilogue::kBias
+                                            : ConvolutionEpilogue::kNone;
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces,
       Prepare(node,
@@ -128,7 +130,7 @@ absl::Status Conv2D(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Conv2DBackwardData(const Node& node, CudaProgram& program) {
+absl::Status Conv2DBackwardData(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   const Shape x = program.shape(node.outputs[0]), y = program.shape(node.inputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
@@ -155,7 +157,7 @@ absl::Status Conv2DBackwardData(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Conv2DBackwardWeights(const Node& node, CudaProgram& program) {
+absl::Status Conv2DBackwardWeights(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.inputs[1]);
   const ComputeDtype type = node.compute_dtype;

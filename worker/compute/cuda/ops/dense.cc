@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
 
 namespace shoal::cuda {
 namespace {
 
 // `tensors` are the operands and the result.
 absl::Status AddProduct(const Node& node, const MatrixProduct& product,
-                        std::vector<TensorId> tensors, CudaProgram& program) {
+                        std::vector<TensorId> tensors, CudaProgramBuilder& program) {
   MatrixProducts& products = *program.target().products;
   SHOAL_ASSIGN_OR_RETURN(
       std::unique_ptr<Kernel> kernel,
@@ -22,7 +22,7 @@ absl::Status AddProduct(const Node& node, const MatrixProduct& product,
 
 }  // namespace
 
-absl::Status Dense(const Node& node, CudaProgram& program) {
+absl::Status Dense(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents x(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);
   std::vector<TensorId> tensors;
@@ -38,7 +38,7 @@ absl::Status Dense(const Node& node, CudaProgram& program) {
                     std::move(tensors), program);
 }
 
-absl::Status DenseBackwardData(const Node& node, CudaProgram& program) {
+absl::Status DenseBackwardData(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents dy(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);
   return AddProduct(node,
@@ -53,7 +53,7 @@ absl::Status DenseBackwardData(const Node& node, CudaProgram& program) {
                     program);
 }
 
-absl::Status DenseBackwardWeights(const Node& node, CudaProgram& program) {
+absl::Status DenseBackwardWeights(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents x(program.shape(node.inputs[0]));
   // The result is pushed in most models: keep it in float32, as summed.
   const ComputeDtype operands = node.compute_dtype;

@@ -28,7 +28,7 @@ struct DepthwiseExtents {
 
 }  // namespace
 
-absl::Status DepthwiseConv2D(const Node& node, CudaProgram& program) {
+absl::Status DepthwiseConv2D(const Node& node, CudaProgramBuilder& program) {
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DOp&>(*node.op).window,
                                  program.shape(node.inputs[0]), program.shape(node.outputs[0])[3]);
   const ComputeDtype kept = program.stored_dtype(node);
@@ -70,7 +70,7 @@ absl::Status DepthwiseConv2D(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status DepthwiseConv2DBackwardData(const Node& node, CudaProgram& program) {
+absl::Status DepthwiseConv2DBackwardData(const Node& node, CudaProgramBuilder& program) {
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op).window,
                                  program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
   const ComputeDtype kept = program.stored_dtype(node);
@@ -102,7 +102,7 @@ absl::Status DepthwiseConv2DBackwardData(const Node& node, CudaProgram& program)
   return absl::OkStatus();
 }
 
-absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CudaProgram& program) {
+absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CudaProgramBuilder& program) {
   const DepthwiseExtents extents(
       static_cast<const DepthwiseConv2DBackwardWeightsOp&>(*node.op).window,
       program.shape(node.inputs[0]), program.shape(node.inputs[1])[3]);

@@ -7,8 +7,8 @@ namespace shoal::cuda {
 namespace {
 
 template <typename DropoutOpType>
-absl::Status ApplyDropout(const Node& node, CudaProgram& program) {
-  if (!program.builder().training()) {
+absl::Status ApplyDropout(const Node& node, CudaProgramBuilder& program) {
+  if (!program.builder().in_training_mode()) {
     program.Bind(node.outputs[0], node.inputs[0]);
     return absl::OkStatus();
   }
@@ -27,11 +27,11 @@ absl::Status ApplyDropout(const Node& node, CudaProgram& program) {
 
 }  // namespace
 
-absl::Status Dropout(const Node& node, CudaProgram& program) {
+absl::Status Dropout(const Node& node, CudaProgramBuilder& program) {
   return ApplyDropout<DropoutOp>(node, program);
 }
 
-absl::Status DropoutBackward(const Node& node, CudaProgram& program) {
+absl::Status DropoutBackward(const Node& node, CudaProgramBuilder& program) {
   return ApplyDropout<DropoutBackwardOp>(node, program);
 }
 

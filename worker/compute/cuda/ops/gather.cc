@@ -6,7 +6,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Gather(const Node& node, CudaProgram& program) {
+absl::Status Gather(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents table(program.shape(node.inputs[0]));
   const int64_t count = program.count(node.inputs[1]);
   WithWidth<float>(table.columns, [&]<int width>(std::integral_constant<int, width>) {
@@ -23,7 +23,7 @@ absl::Status Gather(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GatherBackward(const Node& node, CudaProgram& program) {
+absl::Status GatherBackward(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents table(program.shape(node.outputs[0]));
   const int64_t count = program.count(node.inputs[0]);
   const TensorId keys = program.Scratch<int32_t>(count), sorted = program.Scratch<int32_t>(count);

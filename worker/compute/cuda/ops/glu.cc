@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Glu(const Node& node, CudaProgram& program) {
+absl::Status Glu(const Node& node, CudaProgramBuilder& program) {
   const int64_t half = program.shape(node.outputs[0]).back();
   const int64_t count = program.count(node.outputs[0]);
   AddKernel(
@@ -17,7 +17,7 @@ absl::Status Glu(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GluBackward(const Node& node, CudaProgram& program) {
+absl::Status GluBackward(const Node& node, CudaProgramBuilder& program) {
   const int64_t half = program.shape(node.inputs[1]).back();
   const int64_t count = program.count(node.inputs[1]);
   AddKernel(

@@ -8,7 +8,7 @@
 
 namespace shoal::cuda {
 
-absl::Status LayerNormalization(const Node& node, CudaProgram& program) {
+absl::Status LayerNormalization(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);
@@ -35,7 +35,7 @@ absl::Status LayerNormalization(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LayerNormalizationBackward(const Node& node, CudaProgram& program) {
+absl::Status LayerNormalizationBackward(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);

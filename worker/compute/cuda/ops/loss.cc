@@ -16,7 +16,7 @@ MatrixExtents PredictionExtents(const Shape& prediction) {
 
 }  // namespace
 
-absl::Status Loss(const Node& node, CudaProgram& program) {
+absl::Status Loss(const Node& node, CudaProgramBuilder& program) {
   const LossAttributes attributes = static_cast<const LossOp&>(*node.op).attributes;
   const MatrixExtents extents = PredictionExtents(program.shape(node.inputs[0]));
   const int64_t examples = program.count(node.outputs[0]), inner = extents.rows / examples;
@@ -52,7 +52,7 @@ absl::Status Loss(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status LossBackward(const Node& node, CudaProgram& program) {
+absl::Status LossBackward(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const LossBackwardOp&>(*node.op);
   const LossAttributes attributes = op.attributes;
   const Shape shape = program.shape(node.inputs[0]);

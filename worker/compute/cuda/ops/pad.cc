@@ -22,7 +22,7 @@ int64_t FirstOf(const Margins& margins, const Shape& shape) {
 
 }  // namespace
 
-absl::Status Pad(const Node& node, CudaProgram& program) {
+absl::Status Pad(const Node& node, CudaProgramBuilder& program) {
   SHOAL_ASSIGN_OR_RETURN(const PaddedAxes axes,
                          PaddedAxesOf(program.shape(node.inputs[0]),
                                       static_cast<const PadOp&>(*node.op).margins.before,
@@ -45,7 +45,7 @@ absl::Status Pad(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Crop(const Node& node, CudaProgram& program) {
+absl::Status Crop(const Node& node, CudaProgramBuilder& program) {
   const Shape shape = program.shape(node.inputs[0]), box = program.shape(node.outputs[0]);
   Move move = MoveOf(node, program);
   move.from_first = FirstOf(static_cast<const CropOp&>(*node.op).margins, shape);

@@ -61,7 +61,7 @@ class PointwiseConvolutions : public Convolutions {
     const std::optional<MatrixProduct> product = ProductOf(graph);
     if (!product.has_value()) return options_.others->Make(graph, trains, node);
     PlanOffer<PointwisePlan> offer = {.work = GraphText(graph)};
-    PlanTuner* const tuner = trains ? options_.tuner : nullptr;
+    AlgorithmTuner* const tuner = trains ? options_.tuner : nullptr;
     if (tuner != nullptr) {
       SHOAL_ASSIGN_OR_RETURN(const std::string others, options_.others->Library());
       offer.libraries = absl::StrCat(options_.products->Library(), " or ", others);

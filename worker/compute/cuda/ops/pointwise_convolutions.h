@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/ops/convolutions.h"
 #include "worker/compute/cuda/ops/matrix_products.h"
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 namespace shoal::cuda {
 
@@ -19,15 +19,15 @@ namespace shoal::cuda {
 std::optional<MatrixProduct> ProductOf(const ConvolutionGraph& graph);
 
 // Times a kernel, which takes these tensors and then a workspace.
-using KernelTimer = std::function<absl::StatusOr<Trial>(std::span<const TrialTensor> tensors,
-                                                        int64_t workspace_bytes, Kernel& kernel)>;
+using KernelTimer = std::function<absl::StatusOr<AlgorithmTrial>(
+    std::span<const TrialTensor> tensors, int64_t workspace_bytes, Kernel& kernel)>;
 
 struct PointwiseOptions {
   MatrixProducts* products = nullptr;
   std::unique_ptr<Convolutions> others;
   // Chooses between the two in training steps, by `measure`. Null: products compute all of them,
   // which gives the same bits every time.
-  PlanTuner* tuner = nullptr;
+  AlgorithmTuner* tuner = nullptr;
   KernelTimer measure = {};
 };
 

@@ -18,11 +18,11 @@ struct PoolExtents {
   int64_t batch;
   int32_t channels;
 
-  Divisor by_packs(int width) const { return Divisor(channels / width); }
+  FastDivisor by_packs(int width) const { return FastDivisor(channels / width); }
 };
 
 // Whether the program computes the gradient of the pooling with this output.
-bool HasPoolGradient(ValueId pooled, CudaProgram& program) {
+bool HasPoolGradient(ValueId pooled, CudaProgramBuilder& program) {
   const Plan& plan = program.builder().plan();
   const std::vector<int>& consumers = plan.consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
@@ -33,7 +33,7 @@ bool HasPoolGradient(ValueId pooled, CudaProgram& program) {
 
 // (x, y)
 void AddMaxPool2D(const Node& node, const PoolExtents& extents, ComputeDtype type,
-                  std::vector<TensorId> tensors, CudaProgram& program) {
+                  std::vector<TensorId> tensors, CudaProgramBuilder& program) {
   const ValueId pooled = node.outputs[0];
   const bool keeps_taps = HasPoolGradient(pooled, program);
   WithTap(extents.window, [&]<typename Tap>(Tap) {
@@ -61,7 +61,7 @@ void AddMaxPool2D(const Node& node, const PoolExtents& extents, ComputeDtype typ
 
 // (taps, dy, dx)
 void AddMaxPool2DBackward(const Node& node, const PoolExtents& extents, ComputeDtype type,
-                          const std::vector<TensorId>& tensors, CudaProgram& program) {
+                          const std::vector<TensorId>& tensors, CudaProgramBuilder& program) {
   WithTap(extents.window, [&]<typename Tap>(Tap) {
     const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
       AddKernel(
@@ -79,7 +79,7 @@ void AddMaxPool2DBackward(const Node& node, const PoolExtents& extents, ComputeD
 
 }  // namespace
 
-absl::Status Pool2D(const Node& node, CudaProgram& program) {
+absl::Status Pool2D(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
@@ -104,7 +104,7 @@ absl::Status Pool2D(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Pool2DBackward(const Node& node, CudaProgram& program) {
+absl::Status Pool2DBackward(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
@@ -129,7 +129,7 @@ absl::Status Pool2DBackward(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2D(const Node& node, CudaProgram& program) {
+absl::Status GlobalAveragePool2D(const Node& node, CudaProgramBuilder& program) {
   const Shape x = program.shape(node.inputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
@@ -146,7 +146,7 @@ absl::Status GlobalAveragePool2D(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status GlobalAveragePool2DBackward(const Node& node, CudaProgram& program) {
+absl::Status GlobalAveragePool2DBackward(const Node& node, CudaProgramBuilder& program) {
   const Shape x = program.shape(node.outputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {

@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-absl::Status RandomUniform(const Node& node, CudaProgram& program) {
+absl::Status RandomUniform(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const RandomUniformOp&>(*node.op);
   const int64_t numbers = static_cast<int64_t>(op.ranges.size());
   const int64_t examples = program.count(node.outputs[0]) / numbers;

@@ -31,7 +31,7 @@ absl::StatusOr<ReducedAxes> ReducedAxesOf(const Shape& x, const Shape& y) {
 
 template <typename Reduction, int group>
 void AddReduction(const Node& node, const ReducedAxes& axes, int64_t results,
-                  CudaProgram& program) {
+                  CudaProgramBuilder& program) {
   using Reduce = ReduceKernel<Reduction, group>;
   // Enough blocks for the device, with a few dozen numbers per thread.
   const int64_t wanted = program.target().blocks * Reduce::kSlices / std::max<int64_t>(1, results);
@@ -53,7 +53,7 @@ void AddReduction(const Node& node, const ReducedAxes& axes, int64_t results,
 }
 
 template <typename Reduction>
-absl::Status Reduce(const Node& node, CudaProgram& program) {
+absl::Status Reduce(const Node& node, CudaProgramBuilder& program) {
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   SHOAL_ASSIGN_OR_RETURN(const ReducedAxes axes, ReducedAxesOf(x, y));
   const int64_t results = ElementCount(y);
@@ -67,15 +67,15 @@ absl::Status Reduce(const Node& node, CudaProgram& program) {
 
 }  // namespace
 
-absl::Status SumTo(const Node& node, CudaProgram& program) {
+absl::Status SumTo(const Node& node, CudaProgramBuilder& program) {
   return Reduce<SumReduction>(node, program);
 }
 
-absl::Status MaxTo(const Node& node, CudaProgram& program) {
+absl::Status MaxTo(const Node& node, CudaProgramBuilder& program) {
   return Reduce<MaxReduction>(node, program);
 }
 
-absl::Status BroadcastLike(const Node& node, CudaProgram& program) {
+absl::Status BroadcastLike(const Node& node, CudaProgramBuilder& program) {
   const Shape shape = program.shape(node.outputs[0]);
   Move move = MoveOf(node, program);
   move.count = ElementCount(shape);
@@ -85,7 +85,7 @@ absl::Status BroadcastLike(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status MeanGradient(const Node& node, CudaProgram& program) {
+absl::Status MeanGradient(const Node& node, CudaProgramBuilder& program) {
   const ValueId output = node.outputs[0];
   const float share = 1.0f / static_cast<float>(program.shape(output)[0]);
   const int64_t count = program.count(output);

@@ -8,7 +8,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Rescale(const Node& node, CudaProgram& program) {
+absl::Status Rescale(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const RescaleOp&>(*node.op);
   const ComputeDtype kept = program.stored_dtype(node);
   const TensorId x = program.tensor(node.inputs[0]), y = program.Output(node.outputs[0], kept);
@@ -26,7 +26,7 @@ absl::Status Rescale(const Node& node, CudaProgram& program) {
                        .columns = extents.columns,
                        .first = first,
                        .channels = channels,
-                       .by_channels = Divisor(channels)};
+                       .by_channels = FastDivisor(channels)};
       for (int32_t i = 0; i < channels; ++i) {
         kernel.scale[i] = static_cast<float>(op.scale[op.scale.size() == 1 ? 0 : first + i]);
         kernel.offset[i] = static_cast<float>(op.offset[op.offset.size() == 1 ? 0 : first + i]);

@@ -1,8 +1,8 @@
-#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
 
 namespace shoal::cuda {
 
-absl::Status Reshape(const Node& node, CudaProgram& program) {
+absl::Status Reshape(const Node& node, CudaProgramBuilder& program) {
   program.Bind(node.outputs[0], node.inputs[0]);
   return absl::OkStatus();
 }

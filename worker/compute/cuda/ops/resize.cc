@@ -18,7 +18,7 @@ ResizeExtents ExtentsOf(ResizeOp::Interpolation interpolation, const Shape& x, c
 
 }  // namespace
 
-absl::Status Resize(const Node& node, CudaProgram& program) {
+absl::Status Resize(const Node& node, CudaProgramBuilder& program) {
   const ResizeExtents extents =
       ExtentsOf(static_cast<const ResizeOp&>(*node.op).interpolation, program.shape(node.inputs[0]),
                 program.shape(node.outputs[0]));
@@ -31,7 +31,7 @@ absl::Status Resize(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status ResizeBackward(const Node& node, CudaProgram& program) {
+absl::Status ResizeBackward(const Node& node, CudaProgramBuilder& program) {
   const ResizeExtents extents =
       ExtentsOf(static_cast<const ResizeBackwardOp&>(*node.op).interpolation,
                 program.shape(node.outputs[0]), program.shape(node.inputs[0]));

@@ -10,7 +10,7 @@ namespace shoal::cuda {
 // y = a `kind` b, all of the same shape and of type Element.
 template <BinaryOp::Kind kind, typename Element>
 void AddBinary(const Node& node, TensorId a, TensorId b, TensorId y, int64_t count,
-               CudaProgram& program) {
+               CudaProgramBuilder& program) {
   WithWidth<Element>(count, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
         node, {a, b, y},

@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Softmax(const Node& node, CudaProgram& program) {
+absl::Status Softmax(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);
   WithElement(kept, [&]<typename Element>(Element) {
@@ -22,7 +22,7 @@ absl::Status Softmax(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SoftmaxBackward(const Node& node, CudaProgram& program) {
+absl::Status SoftmaxBackward(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);
   WithElement(kept, [&]<typename Element>(Element) {

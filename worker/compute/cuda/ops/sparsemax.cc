@@ -11,7 +11,7 @@ struct RowOrders {
   TensorId ranks, thresholds;
 };
 RowOrders AddRowOrders(const Node& node, TensorId x, const MatrixExtents& extents,
-                       CudaProgram& program) {
+                       CudaProgramBuilder& program) {
   const int64_t rows = extents.rows;
   const auto columns = static_cast<int32_t>(extents.columns);
   const TensorId ranks = program.Scratch<int32_t>(rows * columns);
@@ -35,7 +35,7 @@ RowOrders AddRowOrders(const Node& node, TensorId x, const MatrixExtents& extent
 
 }  // namespace
 
-absl::Status Sparsemax(const Node& node, CudaProgram& program) {
+absl::Status Sparsemax(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.outputs[0]));
   const TensorId x = program.tensor(node.inputs[0]);
   const RowOrders orders = AddRowOrders(node, x, extents, program);
@@ -49,7 +49,7 @@ absl::Status Sparsemax(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status SparsemaxBackward(const Node& node, CudaProgram& program) {
+absl::Status SparsemaxBackward(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.outputs[0]));
   const TensorId x = program.tensor(node.inputs[0]);
   const RowOrders orders = AddRowOrders(node, x, extents, program);

@@ -4,7 +4,7 @@
 
 namespace shoal::cuda {
 
-void AddMove(const Node& node, const Move& move, CudaProgram& program) {
+void AddMove(const Node& node, const Move& move, CudaProgramBuilder& program) {
   const auto fits = [&](int width) {
     return move.from_axes.HasPacks(width) && move.to_axes.HasPacks(width) &&
            move.from_first % width == 0 && move.to_first % width == 0;
@@ -25,7 +25,7 @@ void AddMove(const Node& node, const Move& move, CudaProgram& program) {
   });
 }
 
-Move MoveOf(const Node& node, CudaProgram& program) {
+Move MoveOf(const Node& node, CudaProgramBuilder& program) {
   const ComputeDtype kept = program.stored_dtype(node);
   return {.type = kept,
           .from = program.tensor(node.inputs[0], kept),

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/strided.h"
 
 namespace shoal::cuda {
@@ -18,9 +18,9 @@ struct Move {
 };
 
 // Appends the step that makes `move` for the node.
-void AddMove(const Node& node, const Move& move, CudaProgram& program);
+void AddMove(const Node& node, const Move& move, CudaProgramBuilder& program);
 
 // A move from a node's first input to its output.
-Move MoveOf(const Node& node, CudaProgram& program);
+Move MoveOf(const Node& node, CudaProgramBuilder& program);
 
 }  // namespace shoal::cuda

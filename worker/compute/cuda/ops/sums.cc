@@ -15,7 +15,7 @@ constexpr NodeName kName = {.op = "Sums"};
 // Sets sums[place] to the sum of `count` numbers, divided by `divisor`.
 template <typename Number>
 void AddSum(TensorId numbers, int64_t count, double divisor, TensorId sums, int64_t place,
-            CudaProgram& program) {
+            CudaProgramBuilder& program) {
   // A thread adds up some dozens of numbers before a further block helps.
   const int64_t grid =
       std::clamp<int64_t>(count / (32 * SumKernel<Number>::kThreads), 1, program.target().blocks);
@@ -48,7 +48,7 @@ struct Scores {
   TensorId tensor;
   int64_t rows, rows_of_example;
 };
-Scores AddScores(const RowScore& score, bool weighted, CudaProgram& program) {
+Scores AddScores(const RowScore& score, bool weighted, CudaProgramBuilder& program) {
   const TrainingGraph& training = program.builder().plan().training_graph();
   const Shape shape = program.shape(training.prediction);
   const int64_t columns = shape.size() > 1 ? shape.back() : 1;
@@ -79,7 +79,7 @@ bool HasKernels(const Plan& plan) {
 
 }  // namespace
 
-void AddSums(CudaProgram& program) {
+void AddSums(CudaProgramBuilder& program) {
   const Plan& plan = program.builder().plan();
   if (!plan.has_loss() || !HasKernels(plan)) return;
   program.builder().BeginWork("Sums");

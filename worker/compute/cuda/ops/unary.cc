@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-absl::Status Unary(const Node& node, CudaProgram& program) {
+absl::Status Unary(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const UnaryOp&>(*node.op);
   const UnaryAttributes attributes = {op.kind, op.exponent, op.low, op.high};
   const int64_t count = program.count(node.outputs[0]);

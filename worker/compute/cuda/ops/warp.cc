@@ -21,7 +21,7 @@ WarpExtents ExtentsOf(const WarpAttributes& attributes, const Shape& x, const Sh
 
 }  // namespace
 
-absl::Status Warp(const Node& node, CudaProgram& program) {
+absl::Status Warp(const Node& node, CudaProgramBuilder& program) {
   const WarpExtents extents =
       ExtentsOf(static_cast<const WarpOp&>(*node.op).attributes, program.shape(node.inputs[0]),
                 program.shape(node.outputs[0]), program.shape(node.inputs[1]));
@@ -36,7 +36,7 @@ absl::Status Warp(const Node& node, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status WarpBackward(const Node& node, CudaProgram& program) {
+absl::Status WarpBackward(const Node& node, CudaProgramBuilder& program) {
   const WarpExtents extents = ExtentsOf(
       static_cast<const WarpBackwardOp&>(*node.op).attributes, program.shape(node.outputs[0]),
       program.shape(node.inputs[0]), program.shape(node.inputs[1]));

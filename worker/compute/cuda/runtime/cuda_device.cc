@@ -69,7 +69,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const DeviceInfo&
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, info.index)));
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream in, cuda::Stream::Create());
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream compute, cuda::Stream::Create());
-  // This stream has the kernels that add up gradients with other devices' (GradientSums). At
+  // This stream has the kernels that add up gradients with other devices' (GradientReducer). At
   // default priority they would start only after a graph that keeps all multiprocessors busy.
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream out, cuda::Stream::Create(cuda::Stream::Priority::kHighest));
   return std::unique_ptr<CudaDevice>(

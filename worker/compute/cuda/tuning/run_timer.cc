@@ -104,8 +104,8 @@ absl::StatusOr<double> TimeLaunches(const Stream& stream, const CapturedGraph& g
 
 }  // namespace
 
-absl::StatusOr<Trial> TryRun(const Stream& stream, std::span<const TrialTensor> tensors,
-                             int64_t workspace_bytes, const Run& run) {
+absl::StatusOr<AlgorithmTrial> TryRun(const Stream& stream, std::span<const TrialTensor> tensors,
+                                      int64_t workspace_bytes, const Run& run) {
   int64_t all_bytes = AlignedBytes(workspace_bytes);
   for (const TrialTensor& tensor : tensors) all_bytes += AlignedBytes(tensor.size_bytes());
   SHOAL_ASSIGN_OR_RETURN(const DeviceMemory memory, DeviceMemory::Allocate(all_bytes));
@@ -119,7 +119,7 @@ absl::StatusOr<Trial> TryRun(const Stream& stream, std::span<const TrialTensor> 
   addresses.push_back(next);
   // The first run may load code, which a capture does not allow.
   SHOAL_RETURN_IF_ERROR(run(addresses));
-  Trial trial;
+  AlgorithmTrial trial;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].written) continue;
     SHOAL_ASSIGN_OR_RETURN(

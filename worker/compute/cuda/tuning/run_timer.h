@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/runtime/stream.h"
-#include "worker/compute/cuda/tuning/trial.h"
+#include "worker/compute/cuda/tuning/algorithm_trial.h"
 
 namespace shoal::cuda {
 
@@ -16,7 +16,7 @@ namespace shoal::cuda {
 // then one for the workspace. The timer owns the memory and fills it with the same numbers each
 // time. kResourceExhausted if there is too little memory. An error, too, if the work cannot be
 // captured.
-absl::StatusOr<Trial> TryRun(
+absl::StatusOr<AlgorithmTrial> TryRun(
     const Stream& stream, std::span<const TrialTensor> tensors, int64_t workspace_bytes,
     const std::function<absl::Status(std::span<void* const> addresses)>& run);
 

@@ -22,7 +22,7 @@ std::shared_ptr<Fused> Folded(const Plan& plan, int index,
 
 // Folds the BatchNormalization that alone reads a convolution's output into the convolution.
 std::optional<Fusion> FoldNormalization(const Plan& plan, int index) {
-  if (plan.training()) return std::nullopt;
+  if (plan.in_training_mode()) return std::nullopt;
   const ValueId convolved = plan.nodes()[index].outputs[0];
   if (plan.consumers(convolved).size() != 1 || plan.wanted_outside(convolved)) return std::nullopt;
   const int found = plan.consumers(convolved)[0];

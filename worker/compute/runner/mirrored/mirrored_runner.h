@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/backend.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/runner/mirrored/replica.h"
 #include "worker/compute/runner/model_runner.h"
@@ -27,9 +27,9 @@ namespace shoal {
 //
 // Each replica runs on its own thread. The calling thread adds up each variable when all replicas
 // have finished it, and reports it done, while the replicas compute the rest. For a batch with
-// fewer examples than replicas the last replicas compute nothing. With GradientSums the devices add
-// up, once per step even if a replica computes its part in micro batches. The host still adds up if
-// a replica has no part.
+// fewer examples than replicas the last replicas compute nothing. With GradientReducer the devices
+// add up, once per step even if a replica computes its part in micro batches. The host still adds
+// up if a replica has no part.
 class MirroredRunner : public ModelRunner {
  public:
   struct ReplicaDevice {
@@ -39,7 +39,7 @@ class MirroredRunner : public ModelRunner {
   };
   // Creates the object that adds up the gradients on the devices; ranks are indices in the list.
   // Null: the host adds up.
-  using CreateSums = std::function<std::unique_ptr<GradientSums>()>;
+  using CreateSums = std::function<std::unique_ptr<GradientReducer>()>;
   // The replicas share Options::threads, at least one each. `micro_batch_size` applies to each
   // replica. Only the first replica's work is timed.
   static absl::StatusOr<std::unique_ptr<MirroredRunner>> Create(
@@ -47,7 +47,7 @@ class MirroredRunner : public ModelRunner {
       const CreateSums& create_sums = {});
 
   const ModelLayout& layout() const override { return first().layout(); }
-  std::set<size_t> byte_inputs() const override { return first().byte_inputs(); }
+  std::set<size_t> uint8_inputs() const override { return first().uint8_inputs(); }
   // The total of all replicas.
   absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override;
@@ -90,8 +90,8 @@ class MirroredRunner : public ModelRunner {
   const std::vector<std::unique_ptr<Replica>> replicas_;
   // By replica, if the host adds up; the first replica uses the caller's buffer.
   std::vector<PartGradients> part_gradients_;
-  std::unique_ptr<GradientSums> sums_;   // null: the host adds up
-  std::map<int64_t, bool> devices_sum_;  // by the number of examples in a batch
+  std::unique_ptr<GradientReducer> sums_;  // null: the host adds up
+  std::map<int64_t, bool> devices_sum_;    // by the number of examples in a batch
 };
 
 }  // namespace shoal

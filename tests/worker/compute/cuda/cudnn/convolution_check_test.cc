@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using Pass = ConvolutionGraph::Pass;
 
 // What ConvolutionsOnCpu computes of TrialNumbers.
-Trial Try(const ConvolutionGraph& graph) {
+AlgorithmTrial Try(const ConvolutionGraph& graph) {
   auto made = ConvolutionsOnCpu().Make(graph, /*trains=*/true, {});
   EXPECT_TRUE(made.ok()) << made.status();
   std::vector<std::vector<char>> memory;
@@ -36,7 +36,7 @@ Trial Try(const ConvolutionGraph& graph) {
   std::vector<char> workspace(made->workspace_bytes);
   addresses.push_back(workspace.data());
   EXPECT_TRUE(made->kernel->Run(nullptr, addresses).ok());
-  Trial trial = {.time = 1, .tolerance = SampleTolerance(graph.written().type)};
+  AlgorithmTrial trial = {.time = 1, .tolerance = SampleTolerance(graph.written().type)};
   for (size_t t = 0; t < tensors.size(); ++t) {
     if (!tensors[t].written) continue;
     const SamplePlaces places(tensors[t].elements);
@@ -74,10 +74,10 @@ TEST(ConvolutionCheckTest, TheGraphComputesRightValues) {
         pass, window,
         {.x = x, .kernel = {window.size[0], window.size[1], x[3] / groups, y[3]}, .y = y},
         static_cast<ComputeDtype>(pick(0, 2)),
-        pass == Pass::kForward ? static_cast<ConvolutionEnding>(pick(0, 2))
-                               : ConvolutionEnding::kNone);
+        pass == Pass::kForward ? static_cast<ConvolutionEpilogue>(pick(0, 2))
+                               : ConvolutionEpilogue::kNone);
     SCOPED_TRACE(GraphText(graph));
-    Trial trial = Try(graph);
+    AlgorithmTrial trial = Try(graph);
     ConvolutionCheck check(graph);
     EXPECT_EQ(check.Check(trial), absl::OkStatus());
     // All of so few are looked at.
@@ -99,7 +99,8 @@ TEST(ConvolutionCheckTest, OfALargeOneFewPlacesAreComputed) {
       {.x = {256, 112, 112, 64}, .kernel = {3, 3, 64, 64}, .y = {256, 112, 112, 64}},
       ComputeDtype::kFloat32);
   const SamplePlaces places(graph.written().elements());
-  Trial trial = {.time = 1, .sample = std::vector<float>(places.count, 1e9f), .tolerance = 2};
+  AlgorithmTrial trial = {
+      .time = 1, .sample = std::vector<float>(places.count, 1e9f), .tolerance = 2};
   ConvolutionCheck check(graph);
   EXPECT_EQ(check.Check(trial), absl::OkStatus()) << "all is near enough";
   trial.tolerance = 0.5;

@@ -18,7 +18,7 @@ const ConvolutionShapes kShapes = {.x = {2, 8, 9, 4}, .kernel = {3, 5, 2, 6}, .y
 Window SameWindow() {
   return {.size = {3, 5}, .strides = {2, 2}, .dilation = {1, 1}, .padding = Padding::kSame};
 }
-ConvolutionGraph Describe(Pass pass, ConvolutionEnding ending = ConvolutionEnding::kNone,
+ConvolutionGraph Describe(Pass pass, ConvolutionEpilogue ending = ConvolutionEpilogue::kNone,
                           ComputeDtype type = ComputeDtype::kBfloat16) {
   return DescribeConvolution(pass, SameWindow(), kShapes, type, ending);
 }
@@ -68,7 +68,7 @@ TEST(ConvolutionGraphTest, DilationReachesFurther) {
 }
 
 TEST(ConvolutionGraphTest, FollowingOpsReadFloatsThatAreNotStored) {
-  const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEnding::kBiasAndRelu);
+  const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEpilogue::kBiasAndRelu);
   ASSERT_EQ(graph.after.size(), 2u);
   const Pointwise &bias = graph.after[0], &relu = graph.after[1];
   EXPECT_EQ(bias.kind, Pointwise::Kind::kAddBias);
@@ -90,7 +90,7 @@ TEST(ConvolutionGraphTest, FollowingOpsReadFloatsThatAreNotStored) {
 }
 
 TEST(ConvolutionGraphTest, ABiasAloneIsTheResult) {
-  const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEnding::kBias);
+  const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEpilogue::kBias);
   ASSERT_EQ(graph.after.size(), 1u);
   EXPECT_FALSE(graph.after[0].result.is_virtual);
   EXPECT_EQ(graph.after[0].result.uid, ConvolutionGraph::kBiased);
@@ -107,11 +107,11 @@ TEST(ConvolutionGraphTest, TheTextTellsGraphsApart) {
   };
   for (const Pass pass : {Pass::kForward, Pass::kBackwardData, Pass::kBackwardFilter}) {
     add(Describe(pass));
-    add(Describe(pass, ConvolutionEnding::kNone, ComputeDtype::kFloat32));
-    add(Describe(pass, ConvolutionEnding::kNone, ComputeDtype::kFloat16));
+    add(Describe(pass, ConvolutionEpilogue::kNone, ComputeDtype::kFloat32));
+    add(Describe(pass, ConvolutionEpilogue::kNone, ComputeDtype::kFloat16));
   }
-  for (const ConvolutionEnding ending :
-       {ConvolutionEnding::kBias, ConvolutionEnding::kBiasAndRelu}) {
+  for (const ConvolutionEpilogue ending :
+       {ConvolutionEpilogue::kBias, ConvolutionEpilogue::kBiasAndRelu}) {
     add(Describe(Pass::kForward, ending));
   }
   ConvolutionGraph graph = Describe(Pass::kForward);

@@ -22,7 +22,8 @@ const NodeName kNode = {.op = "Conv2D", .layer = "conv"};
 
 // A convolution over `x` with a window of kernel[0] x kernel[1].
 ConvolutionGraph Describe(Pass pass, Window window, const Shape& x, const Shape& kernel,
-                          ComputeDtype type, ConvolutionEnding ending = ConvolutionEnding::kNone) {
+                          ComputeDtype type,
+                          ConvolutionEpilogue ending = ConvolutionEpilogue::kNone) {
   window.size = {kernel[0], kernel[1]};
   Shape y = window.OutputShape(x).value();
   y[3] = kernel[3];
@@ -31,7 +32,7 @@ ConvolutionGraph Describe(Pass pass, Window window, const Shape& x, const Shape&
 
 // Of a layer of ResNet-50, with unequal padding.
 ConvolutionGraph Layer(Pass pass, ComputeDtype type = ComputeDtype::kBfloat16,
-                       ConvolutionEnding ending = ConvolutionEnding::kNone) {
+                       ConvolutionEpilogue ending = ConvolutionEpilogue::kNone) {
   return Describe(pass, {.strides = {2, 2}, .padding = Padding::kSame}, {32, 56, 56, 64},
                   {3, 3, 64, 128}, type, ending);
 }
@@ -47,7 +48,7 @@ class CudnnEnginesTest : public DescribedGpuTest {
         .Plan(graph, demands, kNode);
   }
 
-  PlanTuner tuner_{{}};
+  AlgorithmTuner tuner_{{}};
 };
 
 TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
@@ -71,8 +72,8 @@ TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
 TEST_F(CudnnEnginesTest, BiasAndReluAreComputedAlong) {
   for (const ComputeDtype type :
        {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
-    for (const ConvolutionEnding ending :
-         {ConvolutionEnding::kBias, ConvolutionEnding::kBiasAndRelu}) {
+    for (const ConvolutionEpilogue ending :
+         {ConvolutionEpilogue::kBias, ConvolutionEpilogue::kBiasAndRelu}) {
       const auto plan = Plan(Layer(Pass::kForward, type, ending));
       ASSERT_TRUE(plan.ok()) << plan.status();
       EXPECT_EQ(plan->notes().tensor_cores, type != ComputeDtype::kFloat32)
@@ -104,8 +105,8 @@ TEST_F(CudnnEnginesTest, AnyConvolutionHasAnEngine) {
     const Shape x = {pick(1, 5), pick(10, 20), pick(10, 20), groups * kernel[2]};
     for (const Pass pass : kPasses) {
       const auto type = static_cast<ComputeDtype>(pick(0, 2));
-      ConvolutionEnding ending = ConvolutionEnding::kNone;
-      if (pass == Pass::kForward) ending = static_cast<ConvolutionEnding>(pick(0, 2));
+      ConvolutionEpilogue ending = ConvolutionEpilogue::kNone;
+      if (pass == Pass::kForward) ending = static_cast<ConvolutionEpilogue>(pick(0, 2));
       const ConvolutionGraph graph = Describe(pass, window, x, kernel, type, ending);
       const auto plan = Plan(graph, {.deterministic = pick(0, 1) == 0});
       EXPECT_TRUE(plan.ok()) << GraphText(graph) << "\n" << plan.status();
@@ -170,11 +171,11 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
   std::vector<EngineConfig> measured;
-  options.measure = [&](ConvolutionPlan& plan) -> absl::StatusOr<Trial> {
+  options.measure = [&](ConvolutionPlan& plan) -> absl::StatusOr<AlgorithmTrial> {
     measured.push_back(plan.config());
     const size_t compared = measured.size() - kWarmUps;  // the first of them is 1
     if (compared == 1) return absl::ResourceExhaustedError("no memory");
-    return Trial{compared == 4 ? 1.0 : 2.0};
+    return AlgorithmTrial{compared == 4 ? 1.0 : 2.0};
   };
   const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -193,8 +194,9 @@ TEST_F(CudnnEnginesTest, AnEngineWithWrongResultsIsNotTaken) {
   const ConvolutionGraph graph = Layer(Pass::kForward);
   const SamplePlaces places(graph.written().elements());
   ConvolutionPlanner::Options options = Options();
-  options.measure = [&](ConvolutionPlan&) -> absl::StatusOr<Trial> {
-    return Trial{.time = 1, .sample = std::vector<float>(places.count, 1), .tolerance = 0.01};
+  options.measure = [&](ConvolutionPlan&) -> absl::StatusOr<AlgorithmTrial> {
+    return AlgorithmTrial{
+        .time = 1, .sample = std::vector<float>(places.count, 1), .tolerance = 0.01};
   };
   for (const ConvolutionDemands& demands :
        {ConvolutionDemands{}, ConvolutionDemands{.deterministic = true, .checked = true}}) {
@@ -207,9 +209,9 @@ TEST_F(CudnnEnginesTest, AnEngineWithWrongResultsIsNotTaken) {
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
-  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<Trial> {
+  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<AlgorithmTrial> {
     ADD_FAILURE() << "measured";
-    return Trial{1.0};
+    return AlgorithmTrial{1.0};
   };
   const auto first = ConvolutionPlanner(options).Plan(graph, {.deterministic = true}, kNode);
   const auto second = Plan(graph, {.deterministic = true});
@@ -224,19 +226,21 @@ TEST_F(CudnnEnginesTest, AKeptEngineThatIsNotAllowedIsNotTaken) {
   const auto tf32 = Plan(graph, {.tf32 = true});
   ASSERT_TRUE(tf32.ok()) << tf32.status();
   const TemporaryDirectory directory;
-  const PlanTuner::Options options = {.cache_path = directory / "plans"};
+  const AlgorithmTuner::Options options = {.cache_path = directory / "plans"};
   for (const std::string& choice : {std::string("9999"), std::string("x"), tf32->choice()}) {
     const PlanKey key = {.libraries = library_->name(), .work = GraphText(graph)};
-    ASSERT_TRUE(PlanCache(options.cache_path).Keep(key, choice).ok());
-    PlanTuner tuner(options);
+    ASSERT_TRUE(AlgorithmCache(options.cache_path).Keep(key, choice).ok());
+    AlgorithmTuner tuner(options);
     ConvolutionPlanner::Options planning = Options();
     planning.tuner = &tuner;
-    planning.measure = [](ConvolutionPlan&) -> absl::StatusOr<Trial> { return Trial{1.0}; };
+    planning.measure = [](ConvolutionPlan&) -> absl::StatusOr<AlgorithmTrial> {
+      return AlgorithmTrial{1.0};
+    };
     const auto plan = ConvolutionPlanner(planning).Plan(graph, {}, kNode);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_NE(plan->choice(), choice);
     EXPECT_FALSE(plan->notes().tensor_cores);
-    EXPECT_EQ(PlanCache(options.cache_path).Find(key), plan->choice());
+    EXPECT_EQ(AlgorithmCache(options.cache_path).Find(key), plan->choice());
   }
 }
 

@@ -7,7 +7,7 @@
 #include "common/model/ops/pool2d.h"
 #include "tests/worker/compute/cuda/kernels/kernel_test.h"
 #include "worker/compute/cuda/kernels/depthwise_conv2d.h"
-#include "worker/compute/cuda/kernels/divisor.h"
+#include "worker/compute/cuda/kernels/fast_divisor.h"
 #include "worker/compute/cuda/kernels/pool2d.h"
 
 namespace shoal::cuda {
@@ -45,7 +45,7 @@ class WindowKernelsTest : public KernelTest {
 };
 SHOAL_KERNEL_TEST_SUITE(WindowKernelsTest);
 
-TEST(DivisorTest, DividesAsDivisionDoes) {
+TEST(FastDivisorTest, DividesAsDivisionDoes) {
   constexpr int32_t kMax = INT32_MAX;
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
@@ -56,7 +56,7 @@ TEST(DivisorTest, DividesAsDivisionDoes) {
     numbers.push_back(std::uniform_int_distribution<int32_t>(1, 1 << bits)(random));
   }
   for (const int32_t divisor : numbers) {
-    const Divisor by(divisor);
+    const FastDivisor by(divisor);
     std::vector<int32_t> dividends = numbers;
     // Where the quotient changes.
     for (const int64_t quotient : {int64_t{1}, int64_t{2}, int64_t{kMax} / divisor}) {
@@ -177,7 +177,7 @@ TEST_P(WindowKernelsTest, PoolingEqualsTheReference) {
     const int32_t channels = static_cast<int32_t>(images[3]);
     const auto pool_max = [&]<typename Tap, int width>(Tap, std::integral_constant<int, width>) {
       const auto taps = Empty<Tap>(y.size());
-      const Divisor by_packs(channels / width);
+      const FastDivisor by_packs(channels / width);
       Run(MaxPool2DKernel<Element, Tap, width>{window, images[0], channels, by_packs, x.data(),
                                                y.data(), taps.data()});
       Run(MaxPool2DBackwardKernel<Element, Tap, width>{window, images[0], channels, by_packs,
@@ -188,7 +188,7 @@ TEST_P(WindowKernelsTest, PoolingEqualsTheReference) {
         if (Flip()) return pool_max(uint32_t{}, constant);
         return WithTap(window, [&](auto tap) { pool_max(tap, constant); });
       }
-      const Divisor by_packs(channels / width);
+      const FastDivisor by_packs(channels / width);
       Run(AveragePool2DKernel<Element, width>{window, images[0], channels, by_packs, x.data(),
                                               y.data()});
       Run(AveragePool2DBackwardKernel<Element, width>{window, images[0], channels, by_packs,
@@ -217,7 +217,7 @@ TEST_P(WindowKernelsTest, EveryMaximumGetsItsGradient) {
   const auto dx_where = [&](int64_t place, float value) {
     for (int64_t i = 0; i < 16; ++i) x[i] = -kInfinity;
     x[place] = value;
-    const Divisor by_packs(1);
+    const FastDivisor by_packs(1);
     Run(MaxPool2DKernel<float, uint8_t, 1>{window, 1, 1, by_packs, x.data(), y.data(),
                                            taps.data()});
     Run(MaxPool2DBackwardKernel<float, uint8_t, 1>{window, 1, 1, by_packs, taps.data(), dy.data(),

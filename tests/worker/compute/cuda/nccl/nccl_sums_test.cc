@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/worker/compute/cuda/nccl/fake_nccl.h"
-#include "tests/worker/compute/device/gradient_sums_conformance.h"
+#include "tests/worker/compute/device/gradient_reducer_conformance.h"
 
 namespace shoal::cuda {
 namespace {
@@ -43,7 +43,7 @@ class NcclRanks {
                                .use_device = [](int) { return absl::OkStatus(); }});
   }
   ~NcclRanks() { unsetenv("FAKE_NCCL_FAILS"); }
-  GradientSums& sums() { return *sums_; }
+  GradientReducer& sums() { return *sums_; }
   std::span<float> memory(int rank) { return ranks_[rank].gradients; }
   absl::Status Reduce(const SumRank& rank, std::span<float> gradients) {
     return sums_->ReduceOn(reinterpret_cast<cudaStream_t>(&ranks_[rank.rank].out), rank,

@@ -105,7 +105,7 @@ TEST_P(ConvolutionsTest, Forward) {
     if (!on_device() && sizeof(Element) == 2) return;  // what computes there has floats alone
     const Drawn drawn = Draw();
     const auto& [x_shape, kernel_shape, y_shape] = drawn.shapes;
-    const auto ending = static_cast<ConvolutionEnding>(Pick(0, 2));
+    const auto ending = static_cast<ConvolutionEpilogue>(Pick(0, 2));
     const ConvolutionGraph graph =
         DescribeConvolution(Pass::kForward, drawn.window, drawn.shapes, kType<Element>, ending);
     SCOPED_TRACE(GraphText(graph));
@@ -120,14 +120,14 @@ TEST_P(ConvolutionsTest, Forward) {
     op.groups = drawn.groups;
     std::vector<Operand> inputs = {{x.doubles(), x_shape}, {kernel.doubles(), kernel_shape}};
     std::vector<void*> tensors = {x.data(), filter.data()};
-    if (ending != ConvolutionEnding::kNone) {
+    if (ending != ConvolutionEpilogue::kNone) {
       inputs.push_back({bias.doubles(), {kernel_shape[3]}});
       tensors.push_back(bias.data());
     }
     tensors.push_back(y.data());
     Compute(graph, tensors);
     Doubles expected = Reference(op, inputs)[0];
-    if (ending == ConvolutionEnding::kBiasAndRelu) {
+    if (ending == ConvolutionEpilogue::kBiasAndRelu) {
       for (double& value : expected) value = std::max(value, 0.0);
     }
     ExpectNear(y, expected, kBound, "y");
@@ -184,7 +184,7 @@ TEST_P(ConvolutionsTest, AReluKeepsWhatIsNotANumber) {
   ForElements(1, [&]<typename Element>(Element) {
     if (!on_device() && sizeof(Element) == 2) return;
     const ConvolutionGraph graph = DescribeConvolution(Pass::kForward, {}, shapes, kType<Element>,
-                                                       ConvolutionEnding::kBiasAndRelu);
+                                                       ConvolutionEpilogue::kBiasAndRelu);
     const auto x = Normal<Element>(32), filter = Normal<Element>(64), bias = Zeros<Element>(8);
     const auto y = Empty<Element>(32);
     x[0] = FromFloat<Element>(NAN);

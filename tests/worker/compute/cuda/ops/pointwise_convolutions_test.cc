@@ -25,7 +25,7 @@ using Pass = ConvolutionGraph::Pass;
 constexpr Window kSinglePixels = {.size = {1, 1}};
 const ConvolutionShapes kShapes = {.x = {3, 4, 5, 6}, .kernel = {1, 1, 6, 7}, .y = {3, 4, 5, 7}};
 
-ConvolutionGraph Describe(Pass pass, ConvolutionEnding ending = ConvolutionEnding::kNone) {
+ConvolutionGraph Describe(Pass pass, ConvolutionEpilogue ending = ConvolutionEpilogue::kNone) {
   return DescribeConvolution(pass, kSinglePixels, kShapes, ComputeDtype::kFloat32, ending);
 }
 
@@ -53,7 +53,7 @@ TEST(PointwiseConvolutionsTest, ComputeWhatConvolutionsDo) {
   const auto pointwise =
       CreatePointwiseConvolutions({&products, std::make_unique<ConvolutionsOnCpu>()});
   for (const ConvolutionGraph& graph :
-       {Describe(Pass::kForward), Describe(Pass::kForward, ConvolutionEnding::kBias),
+       {Describe(Pass::kForward), Describe(Pass::kForward, ConvolutionEpilogue::kBias),
         Describe(Pass::kBackwardData), Describe(Pass::kBackwardFilter)}) {
     SCOPED_TRACE(GraphText(graph));
     ASSERT_TRUE(ProductOf(graph).has_value());
@@ -73,13 +73,13 @@ TEST(PointwiseConvolutionsTest, ComputeWhatConvolutionsDo) {
 
 TEST(PointwiseConvolutionsTest, NoOtherConvolutionIsAProduct) {
   const auto is_product = [](const Window& window, const ConvolutionShapes& shapes,
-                             ConvolutionEnding ending = ConvolutionEnding::kNone) {
+                             ConvolutionEpilogue ending = ConvolutionEpilogue::kNone) {
     return ProductOf(
                DescribeConvolution(Pass::kForward, window, shapes, ComputeDtype::kFloat32, ending))
         .has_value();
   };
-  EXPECT_TRUE(is_product(kSinglePixels, kShapes, ConvolutionEnding::kBias));
-  EXPECT_FALSE(is_product(kSinglePixels, kShapes, ConvolutionEnding::kBiasAndRelu));
+  EXPECT_TRUE(is_product(kSinglePixels, kShapes, ConvolutionEpilogue::kBias));
+  EXPECT_FALSE(is_product(kSinglePixels, kShapes, ConvolutionEpilogue::kBiasAndRelu));
   EXPECT_FALSE(is_product({.size = {1, 3}, .padding = Padding::kSame},
                           {.x = {3, 4, 5, 6}, .kernel = {1, 3, 6, 7}, .y = {3, 4, 5, 7}}));
   EXPECT_FALSE(is_product({.size = {1, 1}, .strides = {1, 2}},
@@ -134,12 +134,12 @@ class ChoiceTest : public ::testing::Test {
          .others = std::move(convolutions),
          .tuner = tuner_now_,
          .measure = [=, this](std::span<const TrialTensor> tensors, int64_t workspace_bytes,
-                              Kernel&) -> absl::StatusOr<Trial> {
+                              Kernel&) -> absl::StatusOr<AlgorithmTrial> {
            ++measured_;
            EXPECT_EQ(tensors.size(), 3u);
-           if (workspace_bytes != CountingConvolutions::kWorkspaceBytes) return Trial{2.0};
+           if (workspace_bytes != CountingConvolutions::kWorkspaceBytes) return AlgorithmTrial{2.0};
            if (!time_of_others.ok()) return time_of_others.status();
-           return Trial{*time_of_others};
+           return AlgorithmTrial{*time_of_others};
          }});
     auto made = made_by_->Make(Describe(Pass::kForward), trains, {});
     if (!made.ok()) return made.status();
@@ -147,8 +147,8 @@ class ChoiceTest : public ::testing::Test {
   }
 
   std::unique_ptr<MatrixProducts> products_ = std::make_unique<PlainProducts>();
-  PlanTuner tuner_{{}};
-  PlanTuner* tuner_now_ = &tuner_;
+  AlgorithmTuner tuner_{{}};
+  AlgorithmTuner* tuner_now_ = &tuner_;
   CountingConvolutions* counted_ = nullptr;
   // Without those that only warm up.
   int compared() const { return measured_ - kWarmUps; }
@@ -178,13 +178,13 @@ TEST_F(ChoiceTest, AChosenConvolutionIsNotMeasuredAgain) {
 // As a damaged file has it, or one of a program that knows more ways.
 TEST_F(ChoiceTest, AnUnknownCachedChoiceIsMeasuredAgain) {
   const TemporaryDirectory directory;
-  const PlanTuner::Options options = {.cache_path = directory / "plans"};
+  const AlgorithmTuner::Options options = {.cache_path = directory / "plans"};
   ASSERT_TRUE(
-      PlanCache(options.cache_path)
+      AlgorithmCache(options.cache_path)
           .Keep({.libraries = "plain 1 or counting 1", .work = GraphText(Describe(Pass::kForward))},
                 "magic")
           .ok());
-  PlanTuner tuner(options);
+  AlgorithmTuner tuner(options);
   tuner_now_ = &tuner;
   EXPECT_EQ(*TakesTheProduct({}, 1.0), false);
   EXPECT_EQ(compared(), 2);

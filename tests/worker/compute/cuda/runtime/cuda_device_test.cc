@@ -154,7 +154,7 @@ TEST_F(CudaDeviceTest, MultipliesMatrices) {
   const auto device = CudaDevice::Create(*found_);
   ASSERT_TRUE(device.ok()) << device.status();
   std::mt19937_64 random(3);
-  PlanTuner tuner({.on_warning = [](const std::string& text) { ADD_FAILURE() << text; }});
+  AlgorithmTuner tuner({.on_warning = [](const std::string& text) { ADD_FAILURE() << text; }});
   for (int choice = 0; choice < 4; ++choice) {
     const bool tf32 = (choice & 1) != 0;
     const auto products = CreateCublasLtProducts({.stream = &(*device)->compute_stream(),

@@ -18,7 +18,7 @@
 #include "common/base/status_macros.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
-#include "tests/worker/compute/device/fake_gradient_sums.h"
+#include "tests/worker/compute/device/fake_gradient_reducer.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/models/model_building.h"
@@ -107,7 +107,7 @@ class MirroredSumsTest : public ::testing::Test {
                          }});
     }
     const auto create_sums = [&] {
-      auto created = std::make_unique<FakeGradientSums>(static_cast<int>(fails.size()));
+      auto created = std::make_unique<FakeGradientReducer>(static_cast<int>(fails.size()));
       sums_ = created.get();
       return created;
     };
@@ -170,9 +170,9 @@ class MirroredSumsTest : public ::testing::Test {
     return sum;
   }
 
-  std::vector<FakeDevice*> devices_;  // of the last runner
-  std::vector<Backend*> backends_;    // likewise
-  FakeGradientSums* sums_ = nullptr;  // likewise
+  std::vector<FakeDevice*> devices_;     // of the last runner
+  std::vector<Backend*> backends_;       // likewise
+  FakeGradientReducer* sums_ = nullptr;  // likewise
   std::atomic<bool> failing_ = true;
 };
 

@@ -1,11 +1,11 @@
-#include "tests/worker/compute/device/fake_gradient_sums.h"
+#include "tests/worker/compute/device/fake_gradient_reducer.h"
 
 #include "tests/worker/compute/device/fake_device.h"
 
 namespace shoal {
 
-absl::Status FakeGradientSums::Reduce(const SumRank& rank, Device& device, char* gradients,
-                                      int64_t size_bytes) {
+absl::Status FakeGradientReducer::Reduce(const SumRank& rank, Device& device, char* gradients,
+                                         int64_t size_bytes) {
   if (meetings() == 0) return absl::InternalError("the ranks have not met before their sums");
   int number = 0;
   {
@@ -21,42 +21,42 @@ absl::Status FakeGradientSums::Reduce(const SumRank& rank, Device& device, char*
   return absl::OkStatus();
 }
 
-absl::Status FakeGradientSums::Check(int rank) {
+absl::Status FakeGradientReducer::Check(int rank) {
   MutexLock lock(&mutex_);
   if (aborted_) return absl::CancelledError("the sums were aborted");
   return rank == failing_ ? absl::UnavailableError("the link of this test fails")
                           : absl::OkStatus();
 }
 
-void FakeGradientSums::Abort() {
+void FakeGradientReducer::Abort() {
   rendezvous_.Abort();
   MutexLock lock(&mutex_);
   aborted_ = true;
 }
 
-void FakeGradientSums::HoldUp(int rank) {
+void FakeGradientReducer::HoldUp(int rank) {
   MutexLock lock(&mutex_);
   held_up_ = rank;
 }
 
-void FakeGradientSums::FailLink(int rank) {
+void FakeGradientReducer::FailLink(int rank) {
   MutexLock lock(&mutex_);
   failing_ = rank;
 }
 
-int FakeGradientSums::reduces() {
+int FakeGradientReducer::reduces() {
   MutexLock lock(&mutex_);
   return reduces_;
 }
 
-bool FakeGradientSums::MayRun(int rank, int number) {
+bool FakeGradientReducer::MayRun(int rank, int number) {
   MutexLock lock(&mutex_);
   if (aborted_) return true;
   if (rank == held_up_) return false;
   return rank > 0 || parts_[number].size() + 1 == given_.size();
 }
 
-absl::Status FakeGradientSums::Run(int rank, float share, int number, std::span<float> values) {
+absl::Status FakeGradientReducer::Run(int rank, float share, int number, std::span<float> values) {
   MutexLock lock(&mutex_);
   if (rank > 0) {
     std::vector<float>& part = parts_[number][rank];

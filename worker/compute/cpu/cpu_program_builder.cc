@@ -1,4 +1,4 @@
-#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/cpu_program_builder.h"
 
 #include <memory>
 
@@ -13,9 +13,9 @@ namespace {
 class PrimitiveKernel : public Kernel {
  public:
   PrimitiveKernel(dnnl::primitive primitive, dnnl::stream stream, const dnnl::engine& engine,
-                  const std::vector<CpuProgram::Argument>& arguments)
+                  const std::vector<CpuProgramBuilder::Argument>& arguments)
       : primitive_(std::move(primitive)), stream_(std::move(stream)) {
-    for (const CpuProgram::Argument& argument : arguments) {
+    for (const CpuProgramBuilder::Argument& argument : arguments) {
       memories_.push_back(dnnl::memory(argument.desc, engine, DNNL_MEMORY_NONE));
       arguments_.emplace(argument.index, memories_.back());  // shares the memory object
     }
@@ -49,41 +49,41 @@ dnnl::memory::dims ImageDims(const Shape& shape) {
 }
 
 dnnl::memory::desc Row(const Shape& shape, ComputeDtype type) {
-  return {{ElementCount(shape)}, CpuProgram::DataTypeOf(type), dnnl::memory::format_tag::x};
+  return {{ElementCount(shape)}, CpuProgramBuilder::DataTypeOf(type), dnnl::memory::format_tag::x};
 }
 
 }  // namespace
 
-dnnl::primitive_attr CpuProgram::Attributes() {
+dnnl::primitive_attr CpuProgramBuilder::Attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-dnnl::memory::desc CpuProgram::WithType(dnnl::memory::desc desc, ComputeDtype type) {
+dnnl::memory::desc CpuProgramBuilder::WithType(dnnl::memory::desc desc, ComputeDtype type) {
   desc.data.data_type = dnnl::memory::convert_to_c(DataTypeOf(type));
   return desc;
 }
 
-dnnl::memory::desc CpuProgram::RowMajorImage(const Shape& shape, ComputeDtype type) {
+dnnl::memory::desc CpuProgramBuilder::RowMajorImage(const Shape& shape, ComputeDtype type) {
   return {ImageDims(shape), DataTypeOf(type), dnnl::memory::format_tag::nhwc};
 }
 
-dnnl::memory::desc CpuProgram::AnyImage(const Shape& shape, ComputeDtype type) {
+dnnl::memory::desc CpuProgramBuilder::AnyImage(const Shape& shape, ComputeDtype type) {
   return {ImageDims(shape), DataTypeOf(type), dnnl::memory::format_tag::any};
 }
 
-dnnl::memory::desc CpuProgram::ImageDesc(ValueId value) const {
+dnnl::memory::desc CpuProgramBuilder::ImageDesc(ValueId value) const {
   const Tensor& tensor = builder_.tensor_info(builder_.tensor(value));
   if (tensor.layout != nullptr) return static_cast<const DnnlLayout&>(*tensor.layout).desc;
   return RowMajorImage(builder_.shape(value), tensor.type);
 }
 
-TensorId CpuProgram::ImageIn(ValueId value, const dnnl::memory::desc& wanted) {
+TensorId CpuProgramBuilder::ImageIn(ValueId value, const dnnl::memory::desc& wanted) {
   return Reordered(builder_.tensor(value), ImageDesc(value), wanted);
 }
 
-TensorId CpuProgram::RowMajor(ValueId value, ComputeDtype type) {
+TensorId CpuProgramBuilder::RowMajor(ValueId value, ComputeDtype type) {
   const TensorId tensor = builder_.tensor(value);
   const Tensor& info = builder_.tensor_info(tensor);
   if (info.layout == nullptr && info.type == type) return tensor;
@@ -92,8 +92,8 @@ TensorId CpuProgram::RowMajor(ValueId value, ComputeDtype type) {
   return Reordered(tensor, Row(shape, info.type), Row(shape, type));
 }
 
-TensorId CpuProgram::Reordered(TensorId tensor, const dnnl::memory::desc& from,
-                               const dnnl::memory::desc& to) {
+TensorId CpuProgramBuilder::Reordered(TensorId tensor, const dnnl::memory::desc& from,
+                                      const dnnl::memory::desc& to) {
   if (from == to) return tensor;
   for (const Reorder& reorder : reorders_) {
     if (reorder.from == tensor && reorder.to_desc == to) return reorder.to;
@@ -104,8 +104,8 @@ TensorId CpuProgram::Reordered(TensorId tensor, const dnnl::memory::desc& from,
   return copy;
 }
 
-void CpuProgram::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
-                            const dnnl::memory::desc& to_desc) {
+void CpuProgramBuilder::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
+                                   const dnnl::memory::desc& to_desc) {
   const dnnl::reorder::primitive_desc pd(engine_, from_desc, engine_, to_desc, Attributes());
   std::string work = builder_.BeginWork("Reorder");
   AddPrimitive(dnnl::reorder(pd), pd.scratchpad_desc(),
@@ -113,7 +113,7 @@ void CpuProgram::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, 
   builder_.BeginWork(std::move(work));
 }
 
-TensorId CpuProgram::ImageOutput(ValueId value, const dnnl::memory::desc& desc) {
+TensorId CpuProgramBuilder::ImageOutput(ValueId value, const dnnl::memory::desc& desc) {
   const ComputeDtype type = DtypeOf(desc);
   if (desc == RowMajorImage(builder_.shape(value), type)) return builder_.Output(value, type);
   const TensorId tensor =
@@ -122,15 +122,15 @@ TensorId CpuProgram::ImageOutput(ValueId value, const dnnl::memory::desc& desc) 
   return tensor;
 }
 
-void CpuProgram::StoreRowMajor(ValueId value, TensorId computed, const dnnl::memory::desc& desc,
-                               ComputeDtype type) {
+void CpuProgramBuilder::StoreRowMajor(ValueId value, TensorId computed,
+                                      const dnnl::memory::desc& desc, ComputeDtype type) {
   AddReorder(computed, desc, builder_.Output(value, type),
              RowMajorImage(builder_.shape(value), type));
 }
 
-void CpuProgram::AddPrimitive(const dnnl::primitive& primitive,
-                              const dnnl::memory::desc& scratchpad,
-                              std::vector<Argument> arguments) {
+void CpuProgramBuilder::AddPrimitive(const dnnl::primitive& primitive,
+                                     const dnnl::memory::desc& scratchpad,
+                                     std::vector<Argument> arguments) {
   if (scratchpad.get_size() > 0) {
     arguments.push_back(
         {DNNL_ARG_SCRATCHPAD, builder_.AddTensor(scratchpad.get_size()), scratchpad});

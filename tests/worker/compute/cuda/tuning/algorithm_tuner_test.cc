@@ -1,6 +1,6 @@
 // The choice among plans, with plans and times that are made up.
 
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,9 +25,9 @@ struct FakePlan {
   std::string choice() const { return absl::StrCat(number); }
 };
 
-class PlanTunerTest : public ::testing::Test {
+class AlgorithmTunerTest : public ::testing::Test {
  protected:
-  PlanTuner::Options Options() {
+  AlgorithmTuner::Options Options() {
     return {.cache_path = directory_ / "plans",
             .gpu = "NVIDIA H100 90 132",
             .demands = "tf32=0",
@@ -55,10 +55,10 @@ class PlanTunerTest : public ::testing::Test {
       suggested_ = plans.size();
       return plans;
     };
-    offer.measure = [this, seconds](FakePlan& plan) -> absl::StatusOr<Trial> {
+    offer.measure = [this, seconds](FakePlan& plan) -> absl::StatusOr<AlgorithmTrial> {
       measured_.push_back(plan.number);
       if (seconds[plan.number] < 0) return absl::ResourceExhaustedError("no memory");
-      return Trial{seconds[plan.number]};
+      return AlgorithmTrial{seconds[plan.number]};
     };
     return offer;
   }
@@ -78,50 +78,50 @@ class PlanTunerTest : public ::testing::Test {
   size_t suggested_ = 0;
   std::vector<int64_t> measured_;
   std::vector<std::string> warnings_;
-  PlanTuner tuner_{Options()};
+  AlgorithmTuner tuner_{Options()};
 };
 
-TEST_F(PlanTunerTest, MeasuresOnceAndTakesTheFastest) {
+TEST_F(AlgorithmTunerTest, MeasuresOnceAndTakesTheFastest) {
   EXPECT_EQ(*Choose(Offer({3, 2, 1, 2})), 2);
   EXPECT_THAT(compared(), ElementsAre(0, 1, 2, 3));
   // The next one knows, and so does another process.
   EXPECT_EQ(*Choose(Offer({3, 2, 1, 2})), 2);
-  PlanTuner other(Options());
+  AlgorithmTuner other(Options());
   EXPECT_EQ(ChoosePlan(&other, Offer({3, 2, 1, 2}))->number, 2);
   EXPECT_EQ(compared().size(), 4u);
   EXPECT_EQ(made_, 2);
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(PlanTunerTest, AnotherQuestionIsAnotherMeasurement) {
+TEST_F(AlgorithmTunerTest, AnotherQuestionIsAnotherMeasurement) {
   EXPECT_EQ(*Choose(Offer({3, 1})), 1);
   PlanOffer<FakePlan> other_work = Offer({1, 3}), other_libraries = other_work;
   other_work.work = "backward";
   other_libraries.libraries = "cuDNN 9.20.0";
   EXPECT_EQ(*Choose(other_work), 0);
   EXPECT_EQ(*Choose(other_libraries), 0);
-  for (std::string PlanTuner::Options::*field :
-       {&PlanTuner::Options::gpu, &PlanTuner::Options::demands}) {
-    PlanTuner::Options options = Options();
+  for (std::string AlgorithmTuner::Options::*field :
+       {&AlgorithmTuner::Options::gpu, &AlgorithmTuner::Options::demands}) {
+    AlgorithmTuner::Options options = Options();
     options.*field += "1";
-    PlanTuner other(options);
+    AlgorithmTuner other(options);
     EXPECT_EQ(ChoosePlan(&other, Offer({1, 3}))->number, 0);
   }
   EXPECT_EQ(measured_.size(), 10u + 3 * kWarmUps);
 }
 
 // The first would otherwise be measured at the clocks of a GPU that was idle.
-TEST_F(PlanTunerTest, WarmsUpBeforeTheFirstIsMeasured) {
+TEST_F(AlgorithmTunerTest, WarmsUpBeforeTheFirstIsMeasured) {
   int runs = 0;
   PlanOffer<FakePlan> offer = Offer({1, 2});
-  offer.measure = [&](FakePlan& plan) -> absl::StatusOr<Trial> {
-    return Trial{(++runs == 1 ? 10.0 : 1.0) * static_cast<double>(plan.number + 1)};
+  offer.measure = [&](FakePlan& plan) -> absl::StatusOr<AlgorithmTrial> {
+    return AlgorithmTrial{(++runs == 1 ? 10.0 : 1.0) * static_cast<double>(plan.number + 1)};
   };
   EXPECT_EQ(*Choose(offer), 0);
   EXPECT_EQ(runs, kWarmUps + 2);
 }
 
-TEST_F(PlanTunerTest, MeasuresAFewAlone) {
+TEST_F(AlgorithmTunerTest, MeasuresAFewAlone) {
   std::vector<double> seconds(2 * kMeasuredPlans, 2);
   seconds[kMeasuredPlans - 1] = 1;
   seconds[kMeasuredPlans] = 0;
@@ -130,10 +130,10 @@ TEST_F(PlanTunerTest, MeasuresAFewAlone) {
 }
 
 // However fast it is.
-TEST_F(PlanTunerTest, APlanThatDisagreesWithMostIsNotTaken) {
+TEST_F(AlgorithmTunerTest, APlanThatDisagreesWithMostIsNotTaken) {
   PlanOffer<FakePlan> offer = Offer({3, 1, 2, 4});
   offer.measure = [measure = offer.measure](FakePlan& plan) {
-    absl::StatusOr<Trial> trial = measure(plan);
+    absl::StatusOr<AlgorithmTrial> trial = measure(plan);
     trial->tolerance = 0.01;
     trial->sample = {1, 2, plan.number == 1 ? 3.0f : 4.0f};
     return trial;
@@ -141,10 +141,10 @@ TEST_F(PlanTunerTest, APlanThatDisagreesWithMostIsNotTaken) {
   EXPECT_EQ(*Choose(offer), 2);
 }
 
-TEST_F(PlanTunerTest, APlanWithWrongResultsIsNotTaken) {
+TEST_F(AlgorithmTunerTest, APlanWithWrongResultsIsNotTaken) {
   const auto offer_of = [&](const std::vector<int64_t>& wrong, std::vector<double> seconds) {
     PlanOffer<FakePlan> offer = Offer(seconds);
-    offer.measure = [=, measure = offer.measure](FakePlan& plan) -> absl::StatusOr<Trial> {
+    offer.measure = [=, measure = offer.measure](FakePlan& plan) -> absl::StatusOr<AlgorithmTrial> {
       if (std::ranges::count(wrong, plan.number) > 0) return absl::DataLossError("wrong");
       return measure(plan);
     };
@@ -170,14 +170,14 @@ TEST_F(PlanTunerTest, APlanWithWrongResultsIsNotTaken) {
   EXPECT_EQ(ChoosePlan(nullptr, none_checked).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST_F(PlanTunerTest, TheFirstOfEqualPlansIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }
+TEST_F(AlgorithmTunerTest, TheFirstOfEqualPlansIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }
 
-TEST_F(PlanTunerTest, PassesOverWhatCannotBeMeasured) {
+TEST_F(AlgorithmTunerTest, PassesOverWhatCannotBeMeasured) {
   EXPECT_EQ(*Choose(Offer({-1, 5, 4, -1})), 2);
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(PlanTunerTest, TakesTheFirstWhereNothingCanBeMeasuredAndKeepsNothing) {
+TEST_F(AlgorithmTunerTest, TakesTheFirstWhereNothingCanBeMeasuredAndKeepsNothing) {
   EXPECT_EQ(*Choose(Offer({-1, -1})), 0);
   EXPECT_EQ(*Choose(Offer({-1, -1})), 0);
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("no memory")));
@@ -186,7 +186,7 @@ TEST_F(PlanTunerTest, TakesTheFirstWhereNothingCanBeMeasuredAndKeepsNothing) {
 }
 
 // Nothing that the clock has said before is taken either.
-TEST_F(PlanTunerTest, WithoutATunerItIsTheFirstEachTime) {
+TEST_F(AlgorithmTunerTest, WithoutATunerItIsTheFirstEachTime) {
   ASSERT_EQ(*Choose(Offer({3, 1})), 1);
   EXPECT_EQ(ChoosePlan(nullptr, Offer({3, 1}))->number, 0);
   EXPECT_EQ(suggested_, 1u);
@@ -194,29 +194,29 @@ TEST_F(PlanTunerTest, WithoutATunerItIsTheFirstEachTime) {
   EXPECT_EQ(compared().size(), 2u);
 }
 
-TEST_F(PlanTunerTest, AnInvalidCachedChoiceIsMeasuredAgain) {
+TEST_F(AlgorithmTunerTest, AnInvalidCachedChoiceIsMeasuredAgain) {
   ASSERT_EQ(*Choose(Offer({4, 3, 2, 1})), 3);
   EXPECT_EQ(*Choose(Offer({3, 1})), 1);
   EXPECT_EQ(*Choose(Offer({3, 1})), 1);
   EXPECT_EQ(compared().size(), 6u);
 }
 
-TEST_F(PlanTunerTest, SaysThatAChoiceCannotBeKept) {
-  PlanTuner::Options options = Options();
+TEST_F(AlgorithmTunerTest, SaysThatAChoiceCannotBeKept) {
+  AlgorithmTuner::Options options = Options();
   options.cache_path = "/proc/nowhere/plans";
-  PlanTuner nowhere(options);
+  AlgorithmTuner nowhere(options);
   EXPECT_EQ(ChoosePlan(&nowhere, Offer({3, 1}))->number, 1);
   EXPECT_THAT(warnings_,
               ElementsAre(AllOf(HasSubstr("/proc/nowhere"), HasSubstr("XDG_CACHE_HOME"))));
 }
 
-TEST_F(PlanTunerTest, SaysThatTheFileIsDamaged) {
+TEST_F(AlgorithmTunerTest, SaysThatTheFileIsDamaged) {
   std::ofstream(directory_ / "plans") << "A letter.\n";
-  PlanTuner tuner(Options());
+  AlgorithmTuner tuner(Options());
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("is ignored")));
 }
 
-TEST_F(PlanTunerTest, WhereThereIsNoPlanTheErrorSaysWhy) {
+TEST_F(AlgorithmTunerTest, WhereThereIsNoPlanTheErrorSaysWhy) {
   EXPECT_EQ(Choose(Offer({})).status(), absl::UnimplementedError("no engine"));
 }
 

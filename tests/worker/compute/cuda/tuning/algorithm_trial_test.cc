@@ -1,6 +1,6 @@
 // Which ways of computing something agree, and which of those is taken.
 
-#include "worker/compute/cuda/tuning/trial.h"
+#include "worker/compute/cuda/tuning/algorithm_trial.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 namespace shoal::cuda {
 namespace {
 
-Trial Of(double time, std::vector<float> sample) {
+AlgorithmTrial Of(double time, std::vector<float> sample) {
   return {.time = time, .sample = std::move(sample), .tolerance = 0.01};
 }
 
-TEST(TrialTest, RoundingAloneMayTellSamplesApart) {
+TEST(AlgorithmTrialTest, RoundingAloneMayTellSamplesApart) {
   EXPECT_TRUE(Agree(Of(1, {}), Of(2, {})));
   EXPECT_TRUE(Agree(Of(1, {100, 0.5f}), Of(2, {100.9f, -0.4f}))) << "in units of the largest";
   EXPECT_FALSE(Agree(Of(1, {100, 0.5f}), Of(2, {100, -0.6f})));
@@ -23,14 +23,14 @@ TEST(TrialTest, RoundingAloneMayTellSamplesApart) {
 }
 
 // What a kernel has not written, or what has overflowed.
-TEST(TrialTest, NotANumberIsTheSameAsNothing) {
+TEST(AlgorithmTrialTest, NotANumberIsTheSameAsNothing) {
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
   EXPECT_FALSE(Agree(Of(1, {nan, 1}), Of(2, {nan, 1})));
   EXPECT_FALSE(Agree(Of(1, {nan, 1}), Of(2, {0, 1})));
   EXPECT_FALSE(Agree(Of(1, {infinity}), Of(2, {1})));
 }
 
-TEST(TrialTest, TheFastestOfTheLargestGroupIsTaken) {
+TEST(AlgorithmTrialTest, TheFastestOfTheLargestGroupIsTaken) {
   const std::vector<float> right = {1, 2, 3}, nearly = {1.01f, 2, 3}, wrong = {1, 2, 0},
                            other = {9, 9, 9};
   EXPECT_EQ(FastestAgreeing(std::vector{Of(5, right)}), 0u);

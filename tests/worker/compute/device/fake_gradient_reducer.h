@@ -8,7 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/rendezvous.h"
 
 namespace shoal {
@@ -16,9 +16,9 @@ namespace shoal {
 // Sums over FakeDevices; a thread drives each device. The sum on rank 0 runs after those of the
 // other ranks, which keep a copy of their memory at that time. Rejects sums until all ranks have
 // met once. After an abort nothing waits, and the sums are undefined.
-class FakeGradientSums : public GradientSums {
+class FakeGradientReducer : public GradientReducer {
  public:
-  explicit FakeGradientSums(int ranks) : rendezvous_(ranks), given_(ranks) {}
+  explicit FakeGradientReducer(int ranks) : rendezvous_(ranks), given_(ranks) {}
 
   absl::Status Meet() override { return rendezvous_.Meet(); }
   absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,

@@ -29,13 +29,13 @@ struct PlanKey {
 //
 // A bad file stops nothing: a file that does not match this form to the last byte is ignored, and
 // the next choice replaces it. It has at most kMaxBytes; the oldest entries are dropped to fit.
-class PlanCache {
+class AlgorithmCache {
  public:
   // A few thousand entries: ResNet-50 has about 170 for each batch size.
   static constexpr size_t kMaxBytes = 1 << 20;
 
   // Reads the file at `path`, which need not exist yet. With an empty path there is no file.
-  explicit PlanCache(std::string path);
+  explicit AlgorithmCache(std::string path);
 
   // A problem with the file, for people; empty if there is none.
   const std::string& warning() const { return warning_; }

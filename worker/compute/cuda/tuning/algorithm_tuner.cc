@@ -1,4 +1,4 @@
-#include "worker/compute/cuda/tuning/plan_tuner.h"
+#include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -9,11 +9,12 @@ absl::Status NoCorrectPlanError(const std::string& libraries, const std::string&
       absl::StrCat("every plan of ", libraries, " computes something else: ", work));
 }
 
-PlanTuner::PlanTuner(Options options) : options_(std::move(options)), cache_(options_.cache_path) {
+AlgorithmTuner::AlgorithmTuner(Options options)
+    : options_(std::move(options)), cache_(options_.cache_path) {
   if (!cache_.warning().empty()) options_.on_warning(cache_.warning());
 }
 
-void PlanTuner::Keep(const PlanKey& key, const std::string& choice) {
+void AlgorithmTuner::Keep(const PlanKey& key, const std::string& choice) {
   const absl::Status kept = cache_.Keep(key, choice);
   if (kept.ok()) return;
   options_.on_warning(
@@ -21,7 +22,7 @@ void PlanTuner::Keep(const PlanKey& key, const std::string& choice) {
                    std::string(kept.message()), "; set XDG_CACHE_HOME to a writable directory"));
 }
 
-void PlanTuner::WarnUnmeasured(const absl::Status& why) {
+void AlgorithmTuner::WarnUnmeasured(const absl::Status& why) {
   if (std::exchange(warned_unmeasured_, true)) return;
   options_.on_warning(
       absl::StrCat("cannot measure which plan is the fastest, so the first is taken: ",

@@ -1,8 +1,8 @@
-#include "worker/compute/cpu/repetition.h"
+#include "worker/compute/cpu/broadcast_walk.h"
 
 namespace shoal::cpu {
 
-Repetition::Repetition(const Shape& repeated, const std::vector<Shape>& shapes)
+BroadcastWalk::BroadcastWalk(const Shape& repeated, const std::vector<Shape>& shapes)
     : column_strides_(shapes.size()), strides_(shapes.size()) {
   std::vector<int64_t> sizes(shapes.size(), 1);  // elements in the axes so far, by tensor
   std::vector<bool> before;                      // which tensors advance along the previous axis
@@ -30,7 +30,7 @@ Repetition::Repetition(const Shape& repeated, const std::vector<Shape>& shapes)
   for (const int64_t extent : extents_) rows_ *= extent;
 }
 
-int64_t Repetition::RowOffset(int t, int64_t row) const {
+int64_t BroadcastWalk::RowOffset(int t, int64_t row) const {
   int64_t offset = 0;
   for (size_t i = 0; i < extents_.size(); ++i) {
     offset += row % extents_[i] * strides_[t][i];

@@ -1,10 +1,10 @@
-#include "tests/worker/compute/device/fake_gradient_sums.h"
+#include "tests/worker/compute/device/fake_gradient_reducer.h"
 
 #include <deque>
 #include <memory>
 
 #include "tests/worker/compute/device/fake_device.h"
-#include "tests/worker/compute/device/gradient_sums_conformance.h"
+#include "tests/worker/compute/device/gradient_reducer_conformance.h"
 
 namespace shoal {
 namespace {
@@ -27,7 +27,7 @@ class FakeRanks {
     sums_.Abort();
     for (const Rank& rank : ranks_) rank.device->Finish();
   }
-  GradientSums& sums() { return sums_; }
+  GradientReducer& sums() { return sums_; }
   std::span<float> memory(int rank) { return ranks_[rank].gradients; }
   absl::Status Reduce(const SumRank& rank, std::span<float> gradients) {
     const Rank& own = ranks_[rank.rank];
@@ -50,7 +50,7 @@ class FakeRanks {
     std::span<float> gradients;  // all of it
     std::unique_ptr<Device::Event> added;
   };
-  FakeGradientSums sums_;
+  FakeGradientReducer sums_;
   std::deque<Rank> ranks_;
 };
 

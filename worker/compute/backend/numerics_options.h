@@ -5,7 +5,7 @@ namespace shoal {
 // Liberties with numerics that make a GPU faster. Without them a GPU computes float32 in float32,
 // and repeating a computation on a GPU of the same kind gives the same bits. Other devices ignore
 // them.
-struct ComputeFreedoms {
+struct NumericsOptions {
   // Convolutions and matrix products of float32 may read 19 bits of a number (TF32), which tensor
   // cores multiply. Sums stay float32.
   bool tf32 = false;

@@ -10,10 +10,10 @@ namespace shoal::cpu {
 // The loop over tensors that are repeated to a common shape (see BinaryOp). It merges neighbouring
 // axes along which each tensor either advances or is repeated. The last merged axis gives the
 // columns of `rows` rows.
-class Repetition {
+class BroadcastWalk {
  public:
   // Requires `shapes` without kBatch that broadcast to `repeated`.
-  Repetition(const Shape& repeated, const std::vector<Shape>& shapes);
+  BroadcastWalk(const Shape& repeated, const std::vector<Shape>& shapes);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }

@@ -1,6 +1,6 @@
 // The file in which is kept what was found the fastest.
 
-#include "worker/compute/cuda/tuning/plan_cache.h"
+#include "worker/compute/cuda/tuning/algorithm_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,11 +36,11 @@ std::string FileOf(const std::string& entries) {
   return before + ChecksumText(Crc32c(before)) + "\n";
 }
 
-class PlanCacheTest : public ::testing::Test {
+class AlgorithmCacheTest : public ::testing::Test {
  protected:
   void Write(const std::string& content) const { std::ofstream(path_) << content; }
   void Keep(const PlanKey& key, const std::string& choice) const {
-    const absl::Status kept = PlanCache(path_).Keep(key, choice);
+    const absl::Status kept = AlgorithmCache(path_).Keep(key, choice);
     EXPECT_TRUE(kept.ok()) << kept;
   }
   size_t FilesThere() const {
@@ -52,12 +52,12 @@ class PlanCacheTest : public ::testing::Test {
   const std::string path_ = directory_ / "plans";
 };
 
-TEST_F(PlanCacheTest, AnotherProcessFindsWhatWasKept) {
-  PlanCache cache(path_);
+TEST_F(AlgorithmCacheTest, AnotherProcessFindsWhatWasKept) {
+  AlgorithmCache cache(path_);
   EXPECT_EQ(cache.Find(Key()), std::nullopt);
   ASSERT_TRUE(cache.Keep(Key(), kChoice).ok());
   EXPECT_EQ(cache.Find(Key()), kChoice);
-  const PlanCache other(path_);
+  const AlgorithmCache other(path_);
   EXPECT_EQ(other.Find(Key()), kChoice);
   EXPECT_THAT(other.warning(), IsEmpty());
   EXPECT_EQ(FileContent(path_),
@@ -65,18 +65,18 @@ TEST_F(PlanCacheTest, AnotherProcessFindsWhatWasKept) {
   EXPECT_EQ(FilesThere(), 1u);
 }
 
-TEST_F(PlanCacheTest, MakesItsDirectoryWhenThereIsSomethingToKeep) {
+TEST_F(AlgorithmCacheTest, MakesItsDirectoryWhenThereIsSomethingToKeep) {
   const std::string path = directory_ / "cache/shoal/plans";
-  PlanCache cache(path);
+  AlgorithmCache cache(path);
   EXPECT_THAT(cache.warning(), IsEmpty());
   EXPECT_EQ(FilesThere(), 0u);
   EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
-  EXPECT_EQ(PlanCache(path).Find(Key()), kChoice);
+  EXPECT_EQ(AlgorithmCache(path).Find(Key()), kChoice);
 }
 
-TEST_F(PlanCacheTest, AnythingElseOfTheKeyIsAnotherEntry) {
+TEST_F(AlgorithmCacheTest, AnythingElseOfTheKeyIsAnotherEntry) {
   Keep(Key(), kChoice);
-  const PlanCache cache(path_);
+  const AlgorithmCache cache(path_);
   for (std::string PlanKey::*field :
        {&PlanKey::libraries, &PlanKey::gpu, &PlanKey::work, &PlanKey::demands}) {
     PlanKey key = Key();
@@ -87,31 +87,31 @@ TEST_F(PlanCacheTest, AnythingElseOfTheKeyIsAnotherEntry) {
   PlanKey newer = Key();
   newer.libraries = "cuDNN 9.20.0";
   Keep(newer, "1");
-  EXPECT_EQ(PlanCache(path_).Find(Key()), kChoice);
-  EXPECT_EQ(PlanCache(path_).Find(newer), "1");
+  EXPECT_EQ(AlgorithmCache(path_).Find(Key()), kChoice);
+  EXPECT_EQ(AlgorithmCache(path_).Find(newer), "1");
 }
 
-TEST_F(PlanCacheTest, TheLaterChoiceCounts) {
+TEST_F(AlgorithmCacheTest, TheLaterChoiceCounts) {
   Keep(Key(), "1");
   Keep(Key(), kChoice);
-  EXPECT_EQ(PlanCache(path_).Find(Key()), kChoice);
+  EXPECT_EQ(AlgorithmCache(path_).Find(Key()), kChoice);
 }
 
 // Of two that are open at once, each adds to what the other has written, and restores what it has
 // lost.
-TEST_F(PlanCacheTest, ProcessesAddToWhatOthersHaveKept) {
-  PlanCache one(path_), other(path_);
+TEST_F(AlgorithmCacheTest, ProcessesAddToWhatOthersHaveKept) {
+  AlgorithmCache one(path_), other(path_);
   ASSERT_TRUE(one.Keep(Key("a"), kChoice).ok());
   ASSERT_TRUE(other.Keep(Key("b"), kChoice).ok());
-  EXPECT_EQ(PlanCache(path_).Find(Key("a")), kChoice);
+  EXPECT_EQ(AlgorithmCache(path_).Find(Key("a")), kChoice);
   std::filesystem::remove(path_);
   ASSERT_TRUE(one.Keep(Key("c"), kChoice).ok());
-  const PlanCache cache(path_);
+  const AlgorithmCache cache(path_);
   EXPECT_EQ(cache.Find(Key("a")), kChoice);
   EXPECT_EQ(cache.Find(Key("c")), kChoice);
 }
 
-TEST_F(PlanCacheTest, ADamagedFileIsIgnoredWithAWarningAndRewritten) {
+TEST_F(AlgorithmCacheTest, ADamagedFileIsIgnoredWithAWarningAndRewritten) {
   Keep(Key("a"), kChoice);
   Keep(Key("b"), kChoice);
   const std::string whole = FileContent(path_);
@@ -119,48 +119,48 @@ TEST_F(PlanCacheTest, ADamagedFileIsIgnoredWithAWarningAndRewritten) {
     std::string damaged = whole;
     damaged[i] ^= 1;
     Write(damaged);
-    PlanCache cache(path_);
+    AlgorithmCache cache(path_);
     EXPECT_EQ(cache.Find(Key("a")), std::nullopt) << i;
     EXPECT_EQ(cache.Find(Key("b")), std::nullopt) << i;
     EXPECT_THAT(cache.warning(), AllOf(HasSubstr(path_), HasSubstr("is ignored"))) << i;
     ASSERT_TRUE(cache.Keep(Key("c"), kChoice).ok()) << i;
-    EXPECT_EQ(PlanCache(path_).Find(Key("c")), kChoice) << i;
-    EXPECT_THAT(PlanCache(path_).warning(), IsEmpty()) << i;
+    EXPECT_EQ(AlgorithmCache(path_).Find(Key("c")), kChoice) << i;
+    EXPECT_THAT(AlgorithmCache(path_).warning(), IsEmpty()) << i;
   }
 }
 
-TEST_F(PlanCacheTest, ATruncatedFileIsIgnoredWithAWarning) {
+TEST_F(AlgorithmCacheTest, ATruncatedFileIsIgnoredWithAWarning) {
   Keep(Key(), kChoice);
   const std::string whole = FileContent(path_);
   for (size_t size = 0; size < whole.size(); ++size) {
     Write(whole.substr(0, size));
-    const PlanCache cache(path_);
+    const AlgorithmCache cache(path_);
     EXPECT_EQ(cache.Find(Key()), std::nullopt) << size;
     EXPECT_THAT(cache.warning(), HasSubstr("is ignored")) << size;
   }
 }
 
-TEST_F(PlanCacheTest, AFileOfAnotherFormatIsIgnoredWithAWarning) {
+TEST_F(AlgorithmCacheTest, AFileOfAnotherFormatIsIgnoredWithAWarning) {
   const std::string entry = "cudnn\tgpu\tgraph\tdemands\t1";
   Write(FileOf(entry + "\n"));
-  EXPECT_THAT(PlanCache(path_).warning(), IsEmpty());
+  EXPECT_THAT(AlgorithmCache(path_).warning(), IsEmpty());
   for (const std::string& content :
        {std::string("A letter.\n"), std::string("\n"), std::string(1, '\0'),
         FileOf(entry + "\tmore\n"), FileOf("gpu\tgraph\tdemands\t1\n"), FileOf(entry),
-        FileOf(entry + "\n") + "\n", std::string(PlanCache::kMaxBytes + 1, '\n')}) {
+        FileOf(entry + "\n") + "\n", std::string(AlgorithmCache::kMaxBytes + 1, '\n')}) {
     Write(content);
-    EXPECT_THAT(PlanCache(path_).warning(), HasSubstr("is ignored")) << content.substr(0, 100);
+    EXPECT_THAT(AlgorithmCache(path_).warning(), HasSubstr("is ignored")) << content.substr(0, 100);
   }
 }
 
-TEST_F(PlanCacheTest, NeverGrowsBeyondItsLimit) {
-  const std::string long_text(PlanCache::kMaxBytes / 10, 'x');
-  PlanCache cache(path_);
+TEST_F(AlgorithmCacheTest, NeverGrowsBeyondItsLimit) {
+  const std::string long_text(AlgorithmCache::kMaxBytes / 10, 'x');
+  AlgorithmCache cache(path_);
   for (int i = 0; i < 15; ++i) {
     ASSERT_TRUE(cache.Keep(Key(absl::StrCat(long_text, i)), absl::StrCat(i)).ok());
-    EXPECT_LE(FileContent(path_).size(), PlanCache::kMaxBytes);
+    EXPECT_LE(FileContent(path_).size(), AlgorithmCache::kMaxBytes);
   }
-  const PlanCache other(path_);
+  const AlgorithmCache other(path_);
   EXPECT_THAT(other.warning(), IsEmpty());
   // The latest are there.
   for (int i = 6; i < 15; ++i) {
@@ -168,44 +168,44 @@ TEST_F(PlanCacheTest, NeverGrowsBeyondItsLimit) {
   }
   EXPECT_EQ(other.Find(Key(absl::StrCat(long_text, 5))), std::nullopt);
   // One that is too large for any file leaves a whole one.
-  ASSERT_TRUE(cache.Keep(Key(std::string(PlanCache::kMaxBytes, 'x')), kChoice).ok());
-  EXPECT_THAT(PlanCache(path_).warning(), IsEmpty());
+  ASSERT_TRUE(cache.Keep(Key(std::string(AlgorithmCache::kMaxBytes, 'x')), kChoice).ok());
+  EXPECT_THAT(AlgorithmCache(path_).warning(), IsEmpty());
 }
 
-TEST_F(PlanCacheTest, SaysOnceThatItCannotBeWritten) {
-  PlanCache cache("/proc/nowhere/plans");
+TEST_F(AlgorithmCacheTest, SaysOnceThatItCannotBeWritten) {
+  AlgorithmCache cache("/proc/nowhere/plans");
   EXPECT_THAT(cache.warning(), IsEmpty());
   EXPECT_THAT(cache.Keep(Key(), kChoice).message(), HasSubstr("/proc/nowhere"));
   EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
   EXPECT_EQ(cache.Find(Key()), kChoice);
 }
 
-TEST_F(PlanCacheTest, AnUnreadableFileIsNotUsed) {
-  PlanCache cache(directory_.path());
+TEST_F(AlgorithmCacheTest, AnUnreadableFileIsNotUsed) {
+  AlgorithmCache cache(directory_.path());
   EXPECT_THAT(cache.warning(), HasSubstr(directory_.path()));
   EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
   EXPECT_EQ(cache.Find(Key()), kChoice);
   EXPECT_EQ(FilesThere(), 0u);
 }
 
-TEST_F(PlanCacheTest, WithoutAPathItIsThisProcessAlone) {
-  PlanCache cache("");
+TEST_F(AlgorithmCacheTest, WithoutAPathItIsThisProcessAlone) {
+  AlgorithmCache cache("");
   EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
   EXPECT_EQ(cache.Find(Key()), kChoice);
 }
 
 // Whoever writes last has all that it has found, and nobody ever sees a part of a file.
-TEST_F(PlanCacheTest, TwoProcessesWriteAtOnce) {
+TEST_F(AlgorithmCacheTest, TwoProcessesWriteAtOnce) {
   constexpr int kEntries = 100;
   std::vector<pid_t> children;
   for (int child = 0; child < 2; ++child) {
     children.push_back(fork());
     if (children.back() != 0) continue;
-    PlanCache cache(path_);
+    AlgorithmCache cache(path_);
     bool kept = true;
     for (int i = 0; i < kEntries; ++i) {
       kept &= cache.Keep(Key(absl::StrCat(child, " ", i)), absl::StrCat(i)).ok();
-      kept &= PlanCache(path_).warning().empty();
+      kept &= AlgorithmCache(path_).warning().empty();
     }
     _exit(kept ? 0 : 1);
   }
@@ -214,7 +214,7 @@ TEST_F(PlanCacheTest, TwoProcessesWriteAtOnce) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  const PlanCache cache(path_);
+  const AlgorithmCache cache(path_);
   EXPECT_THAT(cache.warning(), IsEmpty());
   EXPECT_EQ(FilesThere(), 1u);
   int found[2] = {};

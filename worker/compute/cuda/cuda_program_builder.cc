@@ -1,6 +1,6 @@
 // The conversions between element types.
 
-#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/cuda_program_builder.h"
 
 #include <type_traits>
 
@@ -8,7 +8,7 @@
 #include "worker/compute/cuda/kernels/cast.h"
 
 namespace shoal::cuda {
-TensorId CudaProgram::tensor(ValueId value, ComputeDtype type) {
+TensorId CudaProgramBuilder::tensor(ValueId value, ComputeDtype type) {
   const TensorId kept = builder_.tensor(value);
   const ComputeDtype kept_type = builder_.tensor_info(kept).type;
   if (kept_type == type) return kept;
@@ -31,7 +31,7 @@ TensorId CudaProgram::tensor(ValueId value, ComputeDtype type) {
   return copy;
 }
 
-void CudaProgram::Bind(ValueId value, ValueId other) {
+void CudaProgramBuilder::Bind(ValueId value, ValueId other) {
   builder_.Bind(value,
                 builder_.plan().wanted_outside(value) ? tensor(other) : builder_.tensor(other));
 }

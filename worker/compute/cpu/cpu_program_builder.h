@@ -20,7 +20,7 @@ class DnnlLayout : public TensorLayout {
 // The builder for the CPU backend's kernel factories. It adds oneDNN's primitives and the layouts
 // of images between them to ProgramBuilder. Not thread-safe; lives while one program is built. Its
 // methods throw dnnl::error, which CpuBackend catches.
-class CpuProgram {
+class CpuProgramBuilder {
  public:
   // One memory argument of a primitive.
   struct Argument {
@@ -43,7 +43,7 @@ class CpuProgram {
   // this takes longer than the arithmetic.
   static constexpr int64_t kSmallMatmul = 1 << 16;
 
-  CpuProgram(ProgramBuilder* builder, const dnnl::engine& engine, bool prefer_onednn_matmul)
+  CpuProgramBuilder(ProgramBuilder* builder, const dnnl::engine& engine, bool prefer_onednn_matmul)
       : builder_(*builder),
         engine_(engine),
         stream_(engine),
@@ -133,10 +133,10 @@ class CpuProgram {
 };
 
 // Adds the steps of a node.
-using StepFactory = absl::Status (*)(const Node& node, CpuProgram& program);
+using StepFactory = absl::Status (*)(const Node& node, CpuProgramBuilder& program);
 
 // Each is in the file of the op's family.
-#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CpuProgram& program);
+#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CpuProgramBuilder& program);
 #define TYPED(TYPE) KERNEL(TYPE)
 #define FUSED(TYPE, FACTORY)
 #include "worker/compute/cpu/kernel_list.inc"

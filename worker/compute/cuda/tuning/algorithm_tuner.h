@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/tuning/plan_cache.h"
-#include "worker/compute/cuda/tuning/trial.h"
+#include "worker/compute/cuda/tuning/algorithm_cache.h"
+#include "worker/compute/cuda/tuning/algorithm_trial.h"
 
 namespace shoal::cuda {
 
@@ -26,7 +26,7 @@ struct PlanOffer {
   std::function<absl::StatusOr<std::vector<Plan>>(size_t max)> suggest;
   // Measures a plan. kDataLoss: its results are wrong, and it must not be used. A plan that fails
   // with another error may be used.
-  std::function<absl::StatusOr<Trial>(Plan& plan)> measure;
+  std::function<absl::StatusOr<AlgorithmTrial>(Plan& plan)> measure;
   // Rejects plans with wrong results even without a tuner.
   bool checked = false;
 };
@@ -41,9 +41,9 @@ constexpr int kWarmUps = 20;
 absl::Status NoCorrectPlanError(const std::string& libraries, const std::string& work);
 
 // Chooses the fastest plan for each computation on one GPU, once, and keeps the choice
-// (plan_cache.h). A choice depends on timing, so the results may have other bits in another
+// (algorithm_cache.h). A choice depends on timing, so the results may have other bits in another
 // process. Not thread-safe.
-class PlanTuner {
+class AlgorithmTuner {
  public:
   struct Options {
     std::string cache_path;  // empty: no file
@@ -53,7 +53,7 @@ class PlanTuner {
     // repeats for every plan.
     std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
   };
-  explicit PlanTuner(Options options);
+  explicit AlgorithmTuner(Options options);
 
   // Returns the plan of the kept choice. If there is none that works, measures the first few,
   // returns the fastest and keeps its choice. If none can be measured, returns the first.
@@ -70,7 +70,7 @@ class PlanTuner {
   void WarnUnmeasured(const absl::Status& why);
 
   const Options options_;
-  PlanCache cache_;
+  AlgorithmCache cache_;
   bool warm_ = false;
   bool warned_unmeasured_ = false;
 };
@@ -78,7 +78,7 @@ class PlanTuner {
 // Chooses by `tuner`. Without one, returns the first suggestion, which is always the same; for a
 // `checked` offer, the first with correct results.
 template <typename Plan>
-absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
+absl::StatusOr<Plan> ChoosePlan(AlgorithmTuner* tuner, const PlanOffer<Plan>& offer) {
   if (tuner != nullptr) return tuner->Choose(offer);
   // Make the other plans only in the rare case that the first is wrong.
   for (const size_t max : {size_t{1}, kMeasuredPlans}) {
@@ -100,12 +100,12 @@ struct TakenPlan {
 // if none can be measured. kUnimplemented if all give wrong results.
 template <typename Plan>
 absl::StatusOr<TakenPlan<Plan>> TakeFastest(const PlanOffer<Plan>& offer, std::vector<Plan> plans) {
-  std::vector<Trial> trials;
+  std::vector<AlgorithmTrial> trials;
   std::vector<size_t> tried;
   std::optional<size_t> first;  // of the usable plans
   absl::Status failed;
   for (size_t i = 0; i < plans.size(); ++i) {
-    absl::StatusOr<Trial> trial = offer.measure(plans[i]);
+    absl::StatusOr<AlgorithmTrial> trial = offer.measure(plans[i]);
     if (absl::IsDataLoss(trial.status())) continue;
     if (!first.has_value()) first = i;
     if (trial.ok()) {
@@ -121,13 +121,13 @@ absl::StatusOr<TakenPlan<Plan>> TakeFastest(const PlanOffer<Plan>& offer, std::v
 }
 
 template <typename Plan>
-void PlanTuner::WarmUp(const PlanOffer<Plan>& offer, Plan& plan) {
+void AlgorithmTuner::WarmUp(const PlanOffer<Plan>& offer, Plan& plan) {
   if (std::exchange(warm_, true)) return;
   for (int i = 0; i < kWarmUps && offer.measure(plan).ok(); ++i) continue;
 }
 
 template <typename Plan>
-absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
+absl::StatusOr<Plan> AlgorithmTuner::Choose(const PlanOffer<Plan>& offer) {
   const PlanKey key = KeyOf(offer.libraries, offer.work);
   if (const std::optional<std::string> choice = cache_.Find(key); choice.has_value()) {
     absl::StatusOr<Plan> kept = offer.make(*choice);

@@ -1,4 +1,4 @@
-#include "worker/compute/cuda/tuning/trial.h"
+#include "worker/compute/cuda/tuning/algorithm_trial.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,10 +41,10 @@ double SampleTolerance(ComputeDtype type) {
   return type == ComputeDtype::kFloat32 ? 2e-3 : 2e-2;
 }
 
-bool Agree(const Trial& a, const Trial& b) {
+bool Agree(const AlgorithmTrial& a, const AlgorithmTrial& b) {
   if (a.sample.size() != b.sample.size()) return false;
   float largest = 0;
-  for (const Trial* trial : {&a, &b}) {
+  for (const AlgorithmTrial* trial : {&a, &b}) {
     for (const float value : trial->sample) largest = std::max(largest, std::abs(value));
   }
   if (!std::isfinite(largest)) return false;
@@ -54,11 +54,12 @@ bool Agree(const Trial& a, const Trial& b) {
   });
 }
 
-size_t FastestAgreeing(std::span<const Trial> trials) {
-  const auto like = [&](const Trial& trial) {
-    return std::ranges::count_if(trials, [&](const Trial& other) { return Agree(trial, other); });
+size_t FastestAgreeing(std::span<const AlgorithmTrial> trials) {
+  const auto like = [&](const AlgorithmTrial& trial) {
+    return std::ranges::count_if(trials,
+                                 [&](const AlgorithmTrial& other) { return Agree(trial, other); });
   };
-  const Trial& right = *std::ranges::max_element(trials, {}, like);
+  const AlgorithmTrial& right = *std::ranges::max_element(trials, {}, like);
   size_t fastest = &right - trials.data();
   for (size_t i = 0; i < trials.size(); ++i) {
     if (Agree(right, trials[i]) && trials[i].time < trials[fastest].time) fastest = i;

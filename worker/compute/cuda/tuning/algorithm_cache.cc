@@ -1,4 +1,4 @@
-#include "worker/compute/cuda/tuning/plan_cache.h"
+#include "worker/compute/cuda/tuning/algorithm_cache.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -16,17 +16,17 @@
 namespace shoal::cuda {
 namespace {
 
-using Entries = std::vector<PlanCache::Entry>;
+using Entries = std::vector<AlgorithmCache::Entry>;
 
 constexpr std::string_view kForm = "shoal-plans-4\n";
 
-std::optional<PlanCache::Entry> ParseEntry(const std::string& line) {
+std::optional<AlgorithmCache::Entry> ParseEntry(const std::string& line) {
   const std::vector<std::string> fields = absl::StrSplit(line, '\t');
   if (fields.size() != 5) return std::nullopt;
-  return PlanCache::Entry{{fields[0], fields[1], fields[2], fields[3]}, fields[4]};
+  return AlgorithmCache::Entry{{fields[0], fields[1], fields[2], fields[3]}, fields[4]};
 }
 
-std::string EntryText(const PlanCache::Entry& entry) {
+std::string EntryText(const AlgorithmCache::Entry& entry) {
   const auto& [libraries, gpu, work, demands] = entry.key;
   return absl::StrJoin({libraries, gpu, work, demands, entry.choice}, "\t") + "\n";
 }
@@ -43,7 +43,7 @@ std::optional<Entries> ParseFile(const std::string& content) {
   std::vector<std::string> lines =
       absl::StrSplit(before.substr(kForm.size()), '\n', absl::SkipEmpty());
   for (const std::string& line : lines) {
-    std::optional<PlanCache::Entry> entry = ParseEntry(line);
+    std::optional<AlgorithmCache::Entry> entry = ParseEntry(line);
     if (!entry.has_value()) return std::nullopt;
     entries.push_back(*std::move(entry));
   }
@@ -56,7 +56,7 @@ std::string FileText(const Entries& entries) {
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     lines.push_back(EntryText(*entry));
     size += lines.back().size();
-    if (size > PlanCache::kMaxBytes) {
+    if (size > AlgorithmCache::kMaxBytes) {
       lines.pop_back();
       break;
     }
@@ -68,15 +68,16 @@ std::string FileText(const Entries& entries) {
 
 // Returns nothing if the file is damaged; no entries if it does not exist.
 absl::StatusOr<std::optional<Entries>> ReadEntries(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadSmallFile(path, PlanCache::kMaxBytes);
+  const absl::StatusOr<std::string> content = ReadSmallFile(path, AlgorithmCache::kMaxBytes);
   if (absl::IsNotFound(content.status())) return Entries();
   if (absl::IsDataLoss(content.status())) return std::nullopt;  // too large
   SHOAL_RETURN_IF_ERROR(content.status());
   return ParseFile(*content);
 }
 
-void Put(const PlanCache::Entry& entry, Entries& entries) {
-  std::erase_if(entries, [&](const PlanCache::Entry& other) { return other.key == entry.key; });
+void Put(const AlgorithmCache::Entry& entry, Entries& entries) {
+  std::erase_if(entries,
+                [&](const AlgorithmCache::Entry& other) { return other.key == entry.key; });
   entries.push_back(entry);
 }
 
@@ -93,7 +94,8 @@ absl::Status Write(const std::string& path, const std::string& content) {
 
 }  // namespace
 
-PlanCache::PlanCache(std::string path) : path_(std::move(path)), writable_(!path_.empty()) {
+AlgorithmCache::AlgorithmCache(std::string path)
+    : path_(std::move(path)), writable_(!path_.empty()) {
   if (!writable_) return;
   absl::StatusOr<std::optional<Entries>> read = ReadEntries(path_);
   if (!read.ok()) {
@@ -109,14 +111,14 @@ PlanCache::PlanCache(std::string path) : path_(std::move(path)), writable_(!path
   }
 }
 
-std::optional<std::string> PlanCache::Find(const PlanKey& key) const {
+std::optional<std::string> AlgorithmCache::Find(const PlanKey& key) const {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return entry.key == key; });
   if (found == entries_.end()) return std::nullopt;
   return found->choice;
 }
 
-absl::Status PlanCache::Keep(const PlanKey& key, const std::string& choice) {
+absl::Status AlgorithmCache::Keep(const PlanKey& key, const std::string& choice) {
   Put({key, choice}, entries_);
   Put({key, choice}, found_);
   if (!writable_) return absl::OkStatus();

@@ -16,15 +16,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/gradient_reducer.h"
 
-// The conformance suite of GradientSums.
+// The conformance suite of GradientReducer.
 namespace shoal {
 
-// The requirements for every GradientSums. Ranks is a type with
+// The requirements for every GradientReducer. Ranks is a type with
 //   static absl::Status CanRun();                 // on this machine; else the suite is skipped
 //   Ranks(int count, int values);                 // the floats in the memory of each rank's device
-//   GradientSums& sums();
+//   GradientReducer& sums();
 //   std::span<float> memory(int rank);            // accessible while nothing runs on the device
 //   absl::Status Reduce(const SumRank&, std::span<float> gradients);  // on the rank's device
 //   absl::StatusOr<bool> HasEnded(int rank);      // all items of its device's kOut

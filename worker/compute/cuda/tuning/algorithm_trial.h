@@ -33,7 +33,7 @@ struct SamplePlaces {
 };
 
 // The result of trying one plan for a computation.
-struct Trial {
+struct AlgorithmTrial {
   double time;  // of a run, in any unit
   // Some of the results, for the same inputs as in trials of other plans. Empty if results are not
   // checked.
@@ -47,12 +47,12 @@ struct Trial {
 double SampleTolerance(ComputeDtype type);
 
 // Whether both have computed the same. A sample with non-finite numbers agrees with none.
-bool Agree(const Trial& a, const Trial& b);
+bool Agree(const AlgorithmTrial& a, const AlgorithmTrial& b);
 
 // Returns the index of the fastest trial among those that agree with most others; with equal
 // support, those that agree with the first. Libraries have been wrong for unusual shapes, with an
 // algorithm that is rarely chosen. So a fast plan must compute the same as the others. Requires at
 // least one trial.
-size_t FastestAgreeing(std::span<const Trial> trials);
+size_t FastestAgreeing(std::span<const AlgorithmTrial> trials);
 
 }  // namespace shoal::cuda

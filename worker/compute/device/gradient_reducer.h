@@ -7,20 +7,20 @@
 namespace shoal {
 
 class Device;
-class GradientSums;
+class GradientReducer;
 
 // The position of one device among the devices whose gradients are added up.
 struct SumRank {
-  GradientSums* sums = nullptr;  // null: no sum over devices
-  int rank = 0;                  // rank 0 gets the sum
-  float share = 1;               // above 0; the factor of the device's gradients
+  GradientReducer* sums = nullptr;  // null: no sum over devices
+  int rank = 0;                     // rank 0 gets the sum
+  float share = 1;                  // above 0; the factor of the device's gradients
 };
 
 // Adds up the gradients of several devices on the devices, so that only one copies them to the
 // host. Each device has a rank, from 0, and a thread that drives it.
-class GradientSums {
+class GradientReducer {
  public:
-  virtual ~GradientSums() = default;
+  virtual ~GradientReducer() = default;
 
   // Waits until all ranks have called it equally often. Each rank calls it before the first sum of
   // a run. A sum that waits on a device for another rank can block, in the driver, that rank's

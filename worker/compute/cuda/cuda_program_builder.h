@@ -39,9 +39,9 @@ struct ComputeTarget {
 // The builder for the factories of the backend's kernels. All tensors are row-major, in float32,
 // bfloat16 or float16. A factory asks for each tensor in the type that its kernel takes. Lives
 // while one program is built. Not thread-safe.
-class CudaProgram {
+class CudaProgramBuilder {
  public:
-  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target)
+  CudaProgramBuilder(ProgramBuilder* builder, const ComputeTarget& target)
       : builder_(*builder), target_(target) {}
 
   ProgramBuilder& builder() { return builder_; }
@@ -121,9 +121,9 @@ struct MatrixExtents {
 };
 
 // Adds the steps of a node.
-using StepFactory = absl::Status (*)(const Node& node, CudaProgram& program);
+using StepFactory = absl::Status (*)(const Node& node, CudaProgramBuilder& program);
 
-#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CudaProgram& program);
+#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CudaProgramBuilder& program);
 #define TYPED(TYPE) KERNEL(TYPE)
 #define FUSED(TYPE, FACTORY)
 #include "worker/compute/cuda/kernel_list.inc"
