@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,13 +13,18 @@
 #include "worker/compute/backend/backend.h"
 #include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/plan/transfers.h"
+#include "worker/compute/runner/batch_checks.h"
+#include "worker/compute/runner/example_weights.h"
+#include "worker/compute/runner/executable_cache.h"
 #include "worker/compute/runner/loss_scale.h"
+#include "worker/compute/runner/micro_batches.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
 
-// The ModelRunner for any backend. It keeps the training graph of the model and a few executables
-// made from it, one per mode and batch size. Not thread-safe.
+// The ModelRunner for any backend: checks a batch (BatchChecks), cuts it into micro batches
+// (MicroBatches), runs the executable for each (ExecutableCache) and adds up their results. Not
+// thread-safe.
 class GraphRunner : public ModelRunner {
  public:
   // kUnimplemented, with the name, if `backend` lacks a kernel that training the model needs.
@@ -73,25 +77,16 @@ class GraphRunner : public ModelRunner {
   Backend& backend() { return *backend_; }
 
  private:
-  struct Compiled {
-    PlanMode mode;
-    int64_t examples;
-    std::unique_ptr<Executable> executable;
-  };
-
   GraphRunner(Options options, std::unique_ptr<Backend> backend, TrainingGraph training)
       : options_(std::move(options)),
         backend_(std::move(backend)),
         training_(std::move(training)),
-        layout_(training_.graph.variables()) {}
+        layout_(training_.graph.variables()),
+        checks_(&training_, options_.model.inputs(), options_.uint8_inputs, options_.loss),
+        micro_batches_(options_.micro_batch_size),
+        executables_(backend_.get(), &training_, options_.metrics, options_.micro_batch_size > 0),
+        weights_(options_.class_weights) {}
 
-  // Like CheckBatch, but ignores the labels.
-  absl::Status CheckSizes(const Batch& batch, bool needs_target) const;
-  // Returns the executable for this mode and batch size; compiles it if necessary and takes its
-  // memory. Valid until the next call. kFailedPrecondition if a device lacks the memory, with the
-  // size that would fit.
-  absl::StatusOr<Executable*> Find(PlanMode mode, int64_t examples);
-  absl::Status TakeMemory(Executable& executable, PlanMode mode, int64_t examples);
   // Runs a batch, in parts if it is larger than a micro batch. `buffers` has everything but the
   // inputs.
   absl::StatusOr<BatchResult> Run(PlanMode mode, const Batch& batch, uint64_t step,
@@ -109,28 +104,23 @@ class GraphRunner : public ModelRunner {
   // `end`, in training: a part of `batch` or of the next batch. Returns no examples if they are not
   // known or differ in number.
   Batch RunAfter(PlanMode mode, const Batch& batch, int64_t end, int64_t examples) const;
-  // The number of a batch's examples that are computed at once.
-  int64_t MicroBatchSize(int64_t examples) const;
-  // The same for the last part. All examples if the batch is computed at once.
-  int64_t LastMicroBatchSize(int64_t examples) const;
-  // Sets weights_.
-  void FindWeights(const Batch& batch, PlanMode mode);
-  Shape BatchShape(ValueId value, int64_t examples) const;
-
   const Options options_;
   const std::unique_ptr<Backend> backend_;
   const TrainingGraph training_;
   const ModelLayout layout_;
-  std::list<Compiled> compiled_;  // most recently used first
+  const BatchChecks checks_;
+  const MicroBatches micro_batches_;
+  ExecutableCache executables_;
   // The next batch that the last run announced to the device; id 0: none.
   struct Announced {
     uint64_t id = 0;
     int64_t examples = 0;  // its first examples, which run at once
+    size_t compilations = 0;
     bool operator==(const Announced&) const = default;
   };
   Announced announced_;
-  LossScale loss_scale_;               // where training_ has one
-  std::vector<float> weights_;         // the weight of each example of the batch; empty: all 1
+  LossScale loss_scale_;  // where training_ has one
+  ExampleWeights weights_;
   std::vector<float> part_gradients_;  // of a later part, to add up here
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -7,6 +8,23 @@
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
+
+// How a batch is cut into micro batches.
+class MicroBatches {
+ public:
+  // The max examples that are computed at once; 0: all.
+  explicit MicroBatches(int64_t max_size) : max_size_(max_size) {}
+
+  // The number of a batch's examples that are computed at once.
+  int64_t size(int64_t examples) const {
+    return max_size_ == 0 ? examples : std::min(max_size_, examples);
+  }
+  // The same for the last part. All examples if the batch is computed at once.
+  int64_t last(int64_t examples) const { return (examples - 1) % size(examples) + 1; }
+
+ private:
+  const int64_t max_size_;
+};
 
 // Returns `count` examples of `batch` from number `first` on, without copying them. Requires 0 <=
 // first, 0 < count, first + count <= batch.examples. The part has no id, because it is another
