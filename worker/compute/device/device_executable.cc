@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/program/gradient_check.h"
 #include "worker/compute/program/tensor_addresses.h"
 #include "worker/compute/runner/batch_sums.h"
 
@@ -19,12 +17,6 @@ using Stream = Device::Stream;
 // Short compared to a step, long compared to the cost of a check.
 constexpr std::chrono::microseconds kBetweenChecks{100};
 
-// The results that the device copied to the host.
-template <typename Value>
-std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
-  return {reinterpret_cast<const Value*>(data), size_bytes / sizeof(Value)};
-}
-
 }  // namespace
 
 DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels,
@@ -33,19 +25,11 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveK
       program_(std::move(program)),
       device_(*device),
       memory_(*memory),
-      on_warning_(std::move(on_warning)),
       inputs_(plan_, kernels, device, &memory->inputs),
-      addresses_(program_.tensors().size()) {
-  const auto place = [&](TensorId id) {
-    const int64_t offset = results_size_bytes_;
-    if (id >= 0) results_size_bytes_ += AlignedForDevice(program_.tensors()[id].size_bytes);
-    return offset;
-  };
-  prediction_offset_ = place(program_.results().prediction);
-  losses_offset_ = place(program_.results().losses);
-  sums_offset_ = place(program_.results().sums);
-  check_offset_ = place(program_.results().check);
-}
+      results_(&program_, device, &memory->results),
+      recordings_(device, std::move(on_warning)),
+      times_(device),
+      addresses_(program_.tensors().size()) {}
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
     Plan plan, Program program, int64_t min_copied_bytes, const DeviceMoveKernels& kernels,
@@ -97,7 +81,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   if (status.ok()) status = StartCopyingResults(buffers);
   if (status.ok()) status = inputs_.StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(buffers, on_variable_done);
-  if (status.ok() && on_step_timed) status = ReportStepTimes(on_step_timed);
+  if (status.ok() && on_step_timed) status = times_.Report(on_step_timed);
   if (!status.ok()) {
     if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
     device_.Finish();  // work of the failed run may still read and write the caller's memory
@@ -113,7 +97,7 @@ absl::Status DeviceExecutable::TakeMemory() {
       memory_.gradients.Reserve(device_, plan_.computes_gradients() ? model_bytes() : 0));
   SHOAL_RETURN_IF_ERROR(memory_.part_sums.Reserve(device_, part_sums_bytes()));
   SHOAL_RETURN_IF_ERROR(inputs_.Reserve());
-  SHOAL_RETURN_IF_ERROR(memory_.results.Reserve(device_, results_size_bytes_));
+  SHOAL_RETURN_IF_ERROR(results_.Reserve());
   FindAddresses(
       program_.tensors(),
       {memory_.arena.data(), memory_.parameters.data(), memory_.gradients.data()},
@@ -139,42 +123,18 @@ absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const 
 }
 
 absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
-  const bool sums_parts = buffers.part != RunBuffers::Part::kNone;
-  Recorded& recorded = recorded_[inputs_.slot()][buffers.same_parameters][sums_parts];
-  const void* const inputs = inputs_.slot_address();
-  const void* const part_sums = memory_.part_sums.data();
-  const bool ran_there = recorded.inputs == inputs && recorded.part_sums == part_sums &&
-                         recorded.addresses == addresses_;
-  if (!ran_there) recorded = {.inputs = inputs, .part_sums = part_sums, .addresses = addresses_};
-  if (!records_ || !ran_there || buffers.arriving != nullptr)
-    return SubmitSteps(buffers, /*timed=*/false);
-  if (recorded.recording == nullptr) {
-    auto recording = RecordSteps(buffers);
-    if (!recording.ok()) {
-      // If the device is lost, the steps themselves will report it again.
-      records_ = false;
-      if (!absl::IsUnimplemented(recording.status())) {
-        on_warning_("cannot record a step, so the device gets it kernel by kernel: " +
-                    std::string(recording.status().message()));
-      }
-      return SubmitSteps(buffers, /*timed=*/false);
-    }
-    recorded.recording = *std::move(recording);
-  }
-  return device_.Play(*recorded.recording);
-}
-
-absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps(
-    const RunBuffers& buffers) {
-  SHOAL_RETURN_IF_ERROR(device_.BeginRecording());
-  const absl::Status given = SubmitSteps(buffers, /*timed=*/false);
-  auto recording = device_.EndRecording();
-  SHOAL_RETURN_IF_ERROR(given);
-  return recording;
+  return recordings_.Run({.slot = inputs_.slot(),
+                          .same_parameters = buffers.same_parameters,
+                          .sums_parts = buffers.part != RunBuffers::Part::kNone},
+                         {.inputs = inputs_.slot_address(),
+                          .part_sums = memory_.part_sums.data(),
+                          .tensors = addresses_},
+                         /*may_replay=*/buffers.arriving == nullptr,
+                         [&] { return SubmitSteps(buffers, /*timed=*/false); });
 }
 
 absl::Status DeviceExecutable::SubmitSteps(const RunBuffers& buffers, bool timed) {
-  timed_steps_ = 0;
+  times_.Begin();
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, inputs_.copied()));
   for (const auto& [kernel, tensors] : inputs_.Conversions())
     SHOAL_RETURN_IF_ERROR(SubmitStep(kernel, tensors, "FloatsOfBytes", timed));
@@ -205,26 +165,8 @@ absl::Status DeviceExecutable::SubmitSteps(const RunBuffers& buffers, bool timed
 
 absl::Status DeviceExecutable::SubmitStep(Kernel& kernel, std::span<void* const> tensors,
                                           const std::string& work, bool timed) {
-  if (!timed) return device_.Launch(kernel, inputs_.context(), tensors);
-  if (timed_steps_ == timings_.size()) {
-    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> begin, device_.NewTimedEvent());
-    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> end, device_.NewTimedEvent());
-    timings_.push_back({.begin = std::move(begin), .end = std::move(end)});
-  }
-  Timing& timing = timings_[timed_steps_++];
-  timing.work = work;
-  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *timing.begin));
-  SHOAL_RETURN_IF_ERROR(device_.Launch(kernel, inputs_.context(), tensors));
-  return device_.Record(Stream::kCompute, *timing.end);
-}
-
-absl::Status DeviceExecutable::ReportStepTimes(const OnStepTimed& on_step_timed) {
-  for (size_t i = 0; i < timed_steps_; ++i) {
-    SHOAL_ASSIGN_OR_RETURN(const double seconds,
-                           device_.SecondsBetween(*timings_[i].begin, *timings_[i].end));
-    on_step_timed(timings_[i].work, std::chrono::nanoseconds(std::llround(1e9 * seconds)));
-  }
-  return absl::OkStatus();
+  if (timed) return times_.Launch(kernel, inputs_.context(), tensors, work);
+  return device_.Launch(kernel, inputs_.context(), tensors);
 }
 
 absl::Status DeviceExecutable::SubmitPartSum(const CopyOut& copy, bool timed) {
@@ -247,9 +189,7 @@ std::vector<Transfer::Range> DeviceExecutable::SummedRanges() const {
 absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) {
   if (const TensorId check = program_.results().check; check >= 0) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
-    SHOAL_RETURN_IF_ERROR(device_.CopyOut(static_cast<const char*>(addresses_[check]),
-                                          memory_.results.data() + check_offset_,
-                                          program_.tensors()[check].size_bytes));
+    SHOAL_RETURN_IF_ERROR(results_.StartCopying(check, addresses_));
     SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *check_copied_));
   }
   if (buffers.part == RunBuffers::Part::kNotLast) return absl::OkStatus();
@@ -274,43 +214,30 @@ absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) 
 
 absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
-  const auto copy = [&](TensorId id, int64_t offset) {
-    return device_.CopyOut(static_cast<const char*>(addresses_[id]),
-                           memory_.results.data() + offset, program_.tensors()[id].size_bytes);
-  };
   const auto& [prediction, losses, sums, check] = program_.results();
   if (sums >= 0) {
-    SHOAL_RETURN_IF_ERROR(copy(sums, sums_offset_));
+    SHOAL_RETURN_IF_ERROR(results_.StartCopying(sums, addresses_));
   } else if (plan_.has_loss()) {
-    SHOAL_RETURN_IF_ERROR(copy(losses, losses_offset_));
+    SHOAL_RETURN_IF_ERROR(results_.StartCopying(losses, addresses_));
   }
   const bool sums_here = sums < 0 && plan_.has_loss() && !plan_.metrics().empty();
   if (sums_here || !buffers.prediction.empty()) {
-    SHOAL_RETURN_IF_ERROR(copy(prediction, prediction_offset_));
+    SHOAL_RETURN_IF_ERROR(results_.StartCopying(prediction, addresses_));
   }
   return device_.Record(Stream::kOut, *results_copied_);
 }
 
 bool DeviceExecutable::GradientsAreFinite() const {
-  if (program_.results().check < 0) return true;
-  return ValuesAt<GradientCheck>(memory_.results.data() + check_offset_, sizeof(GradientCheck))[0]
-             .not_finite_sum == 0;
+  return program_.results().check < 0 || results_.check().not_finite_sum == 0;
 }
 
 BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
-  const auto& [prediction, losses, sums, check] = program_.results();
-  const char* const host = memory_.results.data();
-  const auto predicted =
-      ValuesAt<float>(host + prediction_offset_, program_.tensors()[prediction].size_bytes);
+  const std::span<const float> predicted = results_.prediction();
   std::copy_n(predicted.begin(), buffers.prediction.size(), buffers.prediction.begin());
   if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
-  BatchResult result =
-      sums >= 0
-          ? ResultOf(plan_,
-                     ValuesAt<double>(host + sums_offset_, program_.tensors()[sums].size_bytes))
-          : SumsOf(plan_, buffers,
-                   ValuesAt<float>(host + losses_offset_, program_.tensors()[losses].size_bytes),
-                   predicted);
+  BatchResult result = program_.results().sums >= 0
+                           ? ResultOf(plan_, results_.sums())
+                           : SumsOf(plan_, buffers, results_.losses(), predicted);
   result.overflowed = !GradientsAreFinite();
   return result;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +14,9 @@
 #include "worker/compute/device/device_move_kernels.h"
 #include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/growing_device_memory.h"
+#include "worker/compute/device/result_buffer.h"
+#include "worker/compute/device/step_recordings.h"
+#include "worker/compute/device/step_times.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program/executable.h"
@@ -62,8 +64,7 @@ struct SharedDeviceMemory {
 // work. This overlaps with the device's forward computation, because the first gradients come
 // later.
 //
-// Recording: the work of kCompute is the same in each run. From the second run on it is recorded
-// and replayed, as long as no memory has moved. There is a recording for each slot. After
+// Recording (StepRecordings): from the second run on the device replays the work of kCompute. After
 // submitting, the host waits for the copies of gradients one by one, and at last for the results.
 //
 // Arriving parameters: the host submits their copy when they have arrived, right before the first
@@ -115,16 +116,13 @@ class DeviceExecutable : public Executable {
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
   absl::Status StartCopying(const CopyIn& copy, std::span<const float> parameters);
   absl::Status StartComputing(const RunBuffers& buffers);
-  // Submits the steps one by one. With `timed`, records an event before and after each. Awaits and
-  // copies in parameters that are still arriving.
+  // Submits the steps one by one. With `timed`, measures each. Awaits and copies in parameters that
+  // are still arriving.
   absl::Status SubmitSteps(const RunBuffers& buffers, bool timed);
   absl::Status SubmitStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
                           bool timed);
   // Adds the gradients of `copy` to the sums of the parts.
   absl::Status SubmitPartSum(const CopyOut& copy, bool timed);
-  // Reports the step times of a run that has ended.
-  absl::Status ReportStepTimes(const OnStepTimed& on_step_timed);
-  absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(const RunBuffers& buffers);
   absl::Status StartCopyingGradients(const RunBuffers& buffers);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
   // Whether the check found all gradients finite, or there is none.
@@ -141,34 +139,15 @@ class DeviceExecutable : public Executable {
   Program program_;
   Device& device_;
   SharedDeviceMemory& memory_;
-  const OnWarning on_warning_;
   DeviceInputs inputs_;
-  // Offsets of the results on the host; bytes.
-  int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0, check_offset_ = 0;
-  int64_t results_size_bytes_ = 0;
+  ResultBuffer results_;
+  StepRecordings recordings_;
+  StepTimes times_;
   std::vector<CopyIn> copies_in_;    // by first step
   std::vector<CopyOut> copies_out_;  // by last step
   std::unique_ptr<Device::Event> computed_, check_copied_, results_copied_;
 
   std::vector<void*> addresses_;  // by tensor, of the current run
-
-  struct Timing {
-    std::string work;
-    std::unique_ptr<Device::Event> begin, end;
-  };
-  std::vector<Timing> timings_;  // of the last timed run; it uses the first timed_steps_ entries
-  size_t timed_steps_ = 0;
-
-  struct Recorded {
-    // The addresses of the first run and so of the recording: its inputs, sums and tensors.
-    const void* inputs = nullptr;
-    const void* part_sums = nullptr;
-    std::vector<void*> addresses;
-    std::unique_ptr<Device::Recording> recording;  // null: not recorded yet
-  };
-  // Indexed by the slot of the inputs, same parameters as before, parts added up.
-  std::array<std::array<std::array<Recorded, 2>, 2>, 2> recorded_;
-  bool records_ = true;  // false once recording failed: then steps are submitted one by one
 };
 
 }  // namespace shoal
