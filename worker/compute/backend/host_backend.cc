@@ -1,11 +1,14 @@
 #include "worker/compute/backend/host_backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/program/tensor_addresses.h"
 #include "worker/compute/runner/batch_sums.h"
 
 namespace shoal {
@@ -47,10 +50,17 @@ class HostMoveKernels : public MoveKernels {
   }
 };
 
+// Kernels take tensors without const, but never write to inputs or parameters.
+char* Writable(const void* address) { return static_cast<char*>(const_cast<void*>(address)); }
+
+// A program whose steps run on the host, in an arena that it shares.
 class HostExecutable : public Executable {
  public:
   HostExecutable(Plan plan, Program program, Arena* arena)
-      : plan_(std::move(plan)), program_(std::move(program)), arena_(*arena) {}
+      : plan_(std::move(plan)),
+        program_(std::move(program)),
+        arena_(*arena),
+        addresses_(program_.tensors().size()) {}
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
 
@@ -58,7 +68,7 @@ class HostExecutable : public Executable {
                                   const std::function<void(int variable)>& on_variable_done,
                                   const OnStepTimed& on_step_timed) override {
     SHOAL_RETURN_IF_ERROR(arena_.Reserve(program_.arena_size_bytes()));
-    SHOAL_RETURN_IF_ERROR(program_.Run(context, buffers, arena_, on_variable_done, on_step_timed));
+    SHOAL_RETURN_IF_ERROR(RunSteps(context, buffers, on_variable_done, on_step_timed));
     const std::span<const float> prediction = Values(program_.results().prediction);
     if (!buffers.prediction.empty()) {
       std::copy(prediction.begin(), prediction.end(), buffers.prediction.begin());
@@ -68,15 +78,52 @@ class HostExecutable : public Executable {
   }
 
  private:
+  // Awaits the parameters that a step is the first to read before that step.
+  absl::Status RunSteps(const RunContext& context, const RunBuffers& buffers,
+                        const std::function<void(int variable)>& on_variable_done,
+                        const OnStepTimed& on_step_timed);
   // The values of the last run.
   std::span<const float> Values(TensorId id) const {
-    return {program_.address(id), program_.tensors()[id].size_bytes / sizeof(float)};
+    return {static_cast<const float*>(addresses_[id]),
+            program_.tensors()[id].size_bytes / sizeof(float)};
   }
 
   const Plan plan_;
   Program program_;
-  Arena& arena_;  // the backend's
+  Arena& arena_;                  // the backend's
+  std::vector<void*> addresses_;  // by tensor, of the last run
 };
+
+absl::Status HostExecutable::RunSteps(const RunContext& context, const RunBuffers& buffers,
+                                      const std::function<void(int variable)>& on_variable_done,
+                                      const OnStepTimed& on_step_timed) {
+  using Clock = std::chrono::steady_clock;
+  FindAddresses(
+      program_.tensors(),
+      {arena_.data(), Writable(buffers.parameters.data()), Writable(buffers.gradients.data())},
+      [&](int input) { return Writable(buffers.inputs[input].floats().data()); }, addresses_);
+  std::vector<void*> step_addresses;
+  Clock::time_point begin;
+  if (on_step_timed) begin = Clock::now();
+  for (const Program::Step& step : program_.steps()) {
+    if (buffers.arriving != nullptr) {
+      for (const int variable : step.variables_read)
+        SHOAL_RETURN_IF_ERROR(buffers.arriving->Await(variable));
+      if (on_step_timed) begin = Clock::now();
+    }
+    step_addresses.clear();
+    for (const TensorId id : step.tensors) step_addresses.push_back(addresses_[id]);
+    SHOAL_RETURN_IF_ERROR(step.kernel->Run(&context, step_addresses));
+    if (on_step_timed) {
+      const Clock::time_point end = Clock::now();
+      on_step_timed(step.work, end - begin);
+      begin = end;
+    }
+    if (!on_variable_done) continue;
+    for (const int variable : step.variables_done) on_variable_done(variable);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 

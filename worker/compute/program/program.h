@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,8 +8,7 @@
 
 #include "absl/status/status.h"
 #include "common/model/compute_dtype.h"
-#include "worker/compute/program/arena.h"
-#include "worker/compute/program/executable.h"
+#include "worker/compute/program/run_context.h"
 
 namespace shoal {
 
@@ -50,7 +48,7 @@ class Kernel {
 };
 
 // Kernels in the order in which they run, for one batch size, with a place for every tensor.
-// Made by ProgramBuilder. Not thread-safe: kernels keep state between Run's calls.
+// Made by ProgramBuilder. Not thread-safe: kernels keep state between their runs.
 class Program {
  public:
   struct Step {
@@ -73,19 +71,7 @@ class Program {
       : tensors_(std::move(tensors)),
         steps_(std::move(steps)),
         results_(results),
-        arena_size_bytes_(arena_size_bytes),
-        addresses_(tensors_.size()) {}
-
-  // Runs all steps on the host, in `arena`, which must have arena_size_bytes(). Awaits the
-  // parameters that a step is the first to read before that step. Both callbacks may be empty;
-  // without `on_step_timed` the run reads no clock. Tensors with `kept` stay readable through
-  // address() until the arena is used again.
-  absl::Status Run(const RunContext& context, const RunBuffers& buffers, const Arena& arena,
-                   const std::function<void(int variable)>& on_variable_done,
-                   const OnStepTimed& on_step_timed);
-
-  // The address of a tensor in the last run.
-  const float* address(TensorId id) const { return static_cast<const float*>(addresses_[id]); }
+        arena_size_bytes_(arena_size_bytes) {}
 
   const Results& results() const { return results_; }
   int64_t arena_size_bytes() const { return arena_size_bytes_; }
@@ -97,7 +83,6 @@ class Program {
   std::vector<Step> steps_;
   Results results_;
   int64_t arena_size_bytes_;
-  std::vector<void*> addresses_;  // by tensor, of the current run
 };
 
 }  // namespace shoal
