@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/daemon/daemon.h"
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/compute_device.h"
 #include "worker/worker_process.h"
 
 namespace shoal {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/metrics/metric_samples.h"
-#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cuda/runtime/nvml.h"
+#include "worker/compute/registry/compute_device.h"
 
 namespace shoal {
 

@@ -2,7 +2,7 @@
 // a cluster spec.
 
 #include "common/daemon/process/process_environment.h"
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/compute_device.h"
 #include "worker/worker_process.h"
 
 int main(int argc, char** argv) {

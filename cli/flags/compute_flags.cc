@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/flags/device_check.h"
 #include "cli/local_cluster/daemon_commands.h"
-#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
+#include "worker/compute/registry/compute_device.h"
 
 namespace shoal {
 

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/compute_device.h"
 
 namespace shoal {
 

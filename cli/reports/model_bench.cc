@@ -23,9 +23,9 @@
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
 #include "common/model/training/training_graph.h"
-#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/program/page_aligned.h"
+#include "worker/compute/registry/compute_device.h"
 #include "worker/compute/runner/micro_batches.h"
 #include "worker/compute/runner/model_runner.h"
 

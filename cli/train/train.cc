@@ -43,7 +43,7 @@
 #include "common/run/history.h"
 #include "common/run/run_outcome.h"
 #include "common/run/run_verdict.h"
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/compute_device.h"
 #include "worker/job/job_names.h"
 
 namespace shoal {

@@ -13,7 +13,7 @@
 #include "common/model/variable.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sharding/shard_map.h"
-#include "worker/compute/backend/backends.h"
+#include "worker/compute/registry/backends.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {

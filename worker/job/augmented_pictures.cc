@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/ops/mode_switch.h"
 #include "common/model/training/training_graph.h"
-#include "worker/compute/backend/backends.h"
+#include "worker/compute/registry/backends.h"
 
 namespace shoal {
 namespace {

@@ -22,9 +22,9 @@
 #include "tests/worker/compute/op_case.h"
 #include "tests/worker/compute/suite_backends.h"
 #include "tests/worker/compute/tested_backends.h"
-#include "worker/compute/backend/backends.h"
 #include "worker/compute/plan/passes/passes.h"
 #include "worker/compute/plan/plan.h"
+#include "worker/compute/registry/backends.h"
 
 namespace shoal {
 namespace {

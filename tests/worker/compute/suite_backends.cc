@@ -5,8 +5,8 @@
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/tested_backends.h"
-#include "worker/compute/backend/backends.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
+#include "worker/compute/registry/backends.h"
 
 namespace shoal {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/compute/backend/backends.h"
+#include "worker/compute/registry/backends.h"
 
 namespace shoal {
 

@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "worker/compute/cuda/kernels/pack.h"
+#include "worker/compute/cuda/kernels/with_element.h"
 #include "worker/compute/cuda/ops/convolutions.h"
 #include "worker/compute/cuda/ops/matrix_products.h"
-#include "worker/compute/cuda/with_element.h"
 #include "worker/compute/plan/fused_ops.h"
 #include "worker/compute/program/program_builder.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/program/batch_sums.h"
 #include "worker/compute/program/tensor_addresses.h"
-#include "worker/compute/runner/batch_sums.h"
 
 namespace shoal {
 namespace {

@@ -12,7 +12,6 @@
 #include "worker/compute/device/device.h"
 #include "worker/compute/device/device_inputs.h"
 #include "worker/compute/device/device_move_kernels.h"
-#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/growing_device_memory.h"
 #include "worker/compute/device/result_buffer.h"
 #include "worker/compute/device/step_recordings.h"
@@ -20,6 +19,7 @@
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program/executable.h"
+#include "worker/compute/program/gradient_reducer.h"
 #include "worker/compute/program/program.h"
 
 namespace shoal {

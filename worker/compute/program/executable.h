@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program/arriving_parameters.h"
 #include "worker/compute/program/batch.h"
+#include "worker/compute/program/gradient_reducer.h"
 #include "worker/compute/program/run_context.h"
 
 namespace shoal {

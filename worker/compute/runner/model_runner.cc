@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/backend/backends.h"
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/backends.h"
+#include "worker/compute/registry/compute_device.h"
 #include "worker/compute/runner/graph_runner.h"
 #include "worker/compute/runner/mirrored/mirrored_runner.h"
 

@@ -27,8 +27,8 @@
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/small_models.h"
 #include "tests/worker/compute/models/sparse_loss.h"
+#include "worker/compute/program/batch_sums.h"
 #include "worker/compute/reference/reference_backend.h"
-#include "worker/compute/runner/batch_sums.h"
 #include "worker/compute/runner/graph_runner.h"
 
 namespace shoal {

@@ -8,8 +8,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
-#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/rendezvous.h"
+#include "worker/compute/program/gradient_reducer.h"
 
 namespace shoal {
 

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/device/gradient_reducer.h"
+#include "worker/compute/program/gradient_reducer.h"
 
 // The conformance suite of GradientReducer.
 namespace shoal {

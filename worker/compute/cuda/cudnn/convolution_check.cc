@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "worker/compute/cuda/with_element.h"
+#include "worker/compute/cuda/kernels/with_element.h"
 
 namespace shoal::cuda {
 namespace {

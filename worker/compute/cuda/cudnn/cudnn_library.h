@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/cuda/node_name.h"
+#include "worker/compute/cuda/runtime/node_name.h"
 
 namespace shoal::cuda {
 

@@ -1,10 +1,26 @@
 #pragma once
 
+#include <cstdint>
+
+#include "common/model/compute_dtype.h"
 #include "worker/compute/cuda/kernels/kernel.h"
-#include "worker/compute/cuda/ops/matrix_products.h"
 #include "worker/compute/op_math/bfloat16.h"
 
 namespace shoal::cuda {
+
+// c [m, n] = op(a) op(b), row-major, where op(a) is [m, k] and op(b) is [k, n]. A transposed
+// operand is stored with its axes swapped. An optional bias [n] of c's type is added to every row.
+// Sums are in float32.
+struct MatrixProduct {
+  ComputeDtype operands = ComputeDtype::kFloat32;
+  ComputeDtype result = ComputeDtype::kFloat32;  // the operands', or float32
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool bias = false;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
 
 // A matrix product by plain sums. Tests compare cuBLASLt with it, and use it on machines without
 // cuBLASLt.

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "worker/compute/cuda/nccl/nccl_library.h"
-#include "worker/compute/device/gradient_reducer.h"
 #include "worker/compute/device/rendezvous.h"
+#include "worker/compute/program/gradient_reducer.h"
 
 namespace shoal::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/cudnn/convolution_graph.h"
-#include "worker/compute/cuda/node_name.h"
+#include "worker/compute/cuda/runtime/node_name.h"
 #include "worker/compute/program/program.h"
 
 namespace shoal::cuda {

@@ -6,24 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/model/compute_dtype.h"
-#include "worker/compute/cuda/node_name.h"
+#include "worker/compute/cuda/kernels/matrix_product.h"
+#include "worker/compute/cuda/runtime/node_name.h"
 #include "worker/compute/program/program.h"
 
 namespace shoal::cuda {
-
-// c [m, n] = op(a) op(b), row-major, where op(a) is [m, k] and op(b) is [k, n]. A transposed
-// operand is stored with its axes swapped. An optional bias [n] of c's type is added to every row.
-// Sums are in float32.
-struct MatrixProduct {
-  ComputeDtype operands = ComputeDtype::kFloat32;
-  ComputeDtype result = ComputeDtype::kFloat32;  // the operands', or float32
-  bool transpose_a = false;
-  bool transpose_b = false;
-  bool bias = false;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-};
 
 // Makes kernels that multiply matrices on a device. Must outlive them. Not thread-safe.
 class MatrixProducts {

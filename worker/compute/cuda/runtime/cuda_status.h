@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "worker/compute/cuda/node_name.h"
+#include "worker/compute/cuda/runtime/node_name.h"
 
 namespace shoal::cuda {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/kernels/with_element.h"
 #include "worker/compute/cuda/runtime/captured_graph.h"
 #include "worker/compute/cuda/runtime/cuda_status.h"
 #include "worker/compute/cuda/runtime/memory.h"
-#include "worker/compute/cuda/with_element.h"
 
 namespace shoal::cuda {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/backend.h"
-#include "worker/compute/device/gradient_reducer.h"
+#include "worker/compute/program/gradient_reducer.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/runner/mirrored/replica.h"
 #include "worker/compute/runner/model_runner.h"

@@ -9,7 +9,7 @@
 
 #include "tests/fakes/test_seed.h"
 #include "tests/worker/compute/cuda/cudnn/convolutions_on_cpu.h"
-#include "worker/compute/cuda/with_element.h"
+#include "worker/compute/cuda/kernels/with_element.h"
 
 namespace shoal::cuda {
 namespace {

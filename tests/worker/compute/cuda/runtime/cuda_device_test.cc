@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "tests/common/base/fails_with.h"
-#include "worker/compute/backend/backends.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/cuda/cublaslt/cublaslt_library.h"
 #include "worker/compute/cuda/cublaslt/cublaslt_products.h"
@@ -21,6 +20,7 @@
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 #include "worker/compute/cuda/runtime/nvml.h"
 #include "worker/compute/op_math/float16.h"
+#include "worker/compute/registry/backends.h"
 
 namespace shoal::cuda {
 namespace {

@@ -28,9 +28,9 @@
 #include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/runner/expect_equal_results.h"
 #include "tests/worker/compute/suite_backends.h"
-#include "worker/compute/backend/backends.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/registry/backends.h"
 #include "worker/compute/runner/graph_runner.h"
 #include "worker/compute/runner/micro_batches.h"
 

@@ -1,4 +1,4 @@
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/compute_device.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/nearest_name.h"
-#include "worker/compute/backend/backends.h"
+#include "worker/compute/registry/backends.h"
 
 namespace shoal {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/compute/runner/batch_sums.h"
+#include "worker/compute/program/batch_sums.h"
 
 #include <algorithm>
 

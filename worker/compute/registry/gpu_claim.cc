@@ -1,4 +1,4 @@
-#include "worker/compute/backend/gpu_claim.h"
+#include "worker/compute/registry/gpu_claim.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-#include "worker/compute/backend/compute_device.h"
+#include "worker/compute/registry/compute_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/backend.h"
 #include "worker/compute/backend/numerics_options.h"
-#include "worker/compute/device/gradient_reducer.h"
+#include "worker/compute/program/gradient_reducer.h"
 
 namespace shoal {
 

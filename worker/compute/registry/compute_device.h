@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/backend/gpu_claim.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
+#include "worker/compute/registry/gpu_claim.h"
 
 namespace shoal {
 

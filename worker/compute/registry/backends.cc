@@ -1,12 +1,12 @@
-#include "worker/compute/backend/backends.h"
+#include "worker/compute/registry/backends.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text/nearest_name.h"
-#include "worker/compute/backend/compute_device.h"
 #include "worker/compute/cpu/cpu_backend.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/registry/compute_device.h"
 
 namespace shoal {
 namespace {
