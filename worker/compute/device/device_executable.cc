@@ -27,9 +27,9 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveK
       memory_(*memory),
       inputs_(plan_, kernels, device, &memory->inputs),
       results_(&program_, device, &memory->results),
-      recordings_(device, std::move(on_warning)),
+      addresses_(program_.tensors().size()),
       times_(device),
-      addresses_(program_.tensors().size()) {}
+      recordings_(device, std::move(on_warning)) {}
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
     Plan plan, Program program, int64_t min_copied_bytes, const DeviceMoveKernels& kernels,

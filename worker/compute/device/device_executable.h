@@ -141,13 +141,14 @@ class DeviceExecutable : public Executable {
   SharedDeviceMemory& memory_;
   DeviceInputs inputs_;
   ResultBuffer results_;
-  StepRecordings recordings_;
-  StepTimes times_;
   std::vector<CopyIn> copies_in_;    // by first step
   std::vector<CopyOut> copies_out_;  // by last step
   std::unique_ptr<Device::Event> computed_, check_copied_, results_copied_;
 
   std::vector<void*> addresses_;  // by tensor, of the current run
+  StepTimes times_;
+  // Last: recordings refer to the events above.
+  StepRecordings recordings_;
 };
 
 }  // namespace shoal
