@@ -36,7 +36,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   const int threads = ThreadsOf(flags);
   ComputeThread computer({.loop = loop,
                           .backend = NameOf(devices),
-                          .freedoms = FreedomsOf(flags),
+                          .numerics = NumericsOf(flags),
                           .threads = threads,
                           .only_evaluates = true,
                           .memory = ReadMemoryLimit()});

@@ -29,7 +29,7 @@ int ThreadsOf(const WorkerFlags& flags) {
   return UsableCores();
 }
 
-NumericsOptions FreedomsOf(const WorkerFlags& flags) {
+NumericsOptions NumericsOf(const WorkerFlags& flags) {
   return {.tf32 = flags.tf32, .nondeterministic = !flags.deterministic};
 }
 
@@ -93,7 +93,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   };
   ComputeThread computer({.loop = loop,
                           .backend = NameOf(*devices),
-                          .freedoms = FreedomsOf(flags),
+                          .numerics = NumericsOf(flags),
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
                           .on_examples = on_examples});

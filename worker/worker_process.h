@@ -23,8 +23,8 @@ struct WorkerFlags {
 // Returns the number of compute threads.
 int ThreadsOf(const WorkerFlags& flags);
 
-// Returns the freedoms of the GPU, if there is one.
-NumericsOptions FreedomsOf(const WorkerFlags& flags);
+// Returns the numerics of the GPU, if there is one.
+NumericsOptions NumericsOf(const WorkerFlags& flags);
 
 // Runs a worker from its start to its end: the body of Daemon::Run. Connects session, computer and
 // step records to a network and runs until the session ends. OK: the job is done. kCancelled:

@@ -140,7 +140,7 @@ class StepBench {
              .loss = loss,
              .metrics = {},
              .backend = options.device,
-             .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
+             .numerics = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
              .threads = options.threads,
              .on_work_timed = std::move(on_work_timed),
              .uint8_inputs = PicturesOf(graph)}));

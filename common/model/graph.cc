@@ -108,11 +108,12 @@ absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op
 absl::StatusOr<std::vector<ValueId>> Graph::AddGradientNode(const Node& forward,
                                                             std::shared_ptr<const Op> op,
                                                             std::vector<ValueId> inputs) {
+  const int gradient_of = forward.id;  // appending may move the graph's nodes
   SHOAL_ASSIGN_OR_RETURN(
       std::vector<ValueId> outputs,
-      AddNode(std::move(op), std::move(inputs), forward.layer,
+      AddNode(std::move(op), std::move(inputs), std::string(forward.layer),
               absl::StrCat("gradient of ", forward.layer), forward.compute_dtype));
-  nodes_.back().gradient_of = forward.id;
+  nodes_.back().gradient_of = gradient_of;
   return outputs;
 }
 

@@ -77,8 +77,8 @@ class Graph {
                                                const std::string& layer,
                                                const std::string& value_name = "",
                                                ComputeDtype compute_dtype = ComputeDtype::kFloat32);
-  // Appends a node that computes a part of the gradient of `forward`, a node of this graph: for its
-  // layer, in its compute dtype.
+  // Appends a node that computes a part of the gradient of `forward`, which is a node of this graph
+  // or a copy of one. It gets that node's layer and compute dtype.
   absl::StatusOr<std::vector<ValueId>> AddGradientNode(const Node& forward,
                                                        std::shared_ptr<const Op> op,
                                                        std::vector<ValueId> inputs);

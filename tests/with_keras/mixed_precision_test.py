@@ -109,4 +109,6 @@ def test_a_cpu_with_bfloat16_trains_a_mixed_model_in_it(mixed):
         pytest.skip("This CPU has no bfloat16.")
     back, twin = in_float32(trained(folder)), trained_by_keras(model, x, y)
     assert largest_difference(back, twin) > 1e-5
-    assert np.abs(back.predict(x, verbose=0) - twin.predict(x, verbose=0)).max() < 0.01
+    expected = twin.predict(x, verbose=0)
+    moved = np.abs(in_float32(model).predict(x, verbose=0) - expected).max()
+    assert np.abs(back.predict(x, verbose=0) - expected).max() < 0.3 * moved

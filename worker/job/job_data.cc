@@ -117,7 +117,7 @@ uint64_t CheckedLabelCount(const Dataset& dataset) {
   return std::min({dataset.size(), most, kMaxNumbers / NumbersOfLabel(dataset)});
 }
 
-std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data) {
+std::set<size_t> Uint8InputsOf(std::initializer_list<const Dataset*> data) {
   std::optional<std::set<size_t>> everywhere;
   for (const Dataset* const dataset : data) {
     if (dataset == nullptr) continue;

@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
 // Returns the indices of the features that batches of all these data sets can pass as bytes. Each
 // may be null. The data sets must store the feature as bytes, and every byte must be a valid value.
 // (Otherwise, for example for ids with a max, reading them as floats checks the values.)
-std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data);
+std::set<size_t> Uint8InputsOf(std::initializer_list<const Dataset*> data);
 
 // The number of labels to check when opening a data set: all, except for a very large one. Its
 // other labels are checked when their steps come.

@@ -48,7 +48,7 @@ class ComputeThread : public StepComputer {
   struct Options {
     EventLoop* loop = nullptr;  // must outlive this
     std::string backend = "cpu";
-    NumericsOptions freedoms = {};  // for the backend
+    NumericsOptions numerics = {};  // for the backend
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
         create_runner = ModelRunner::Create;
     int threads = 1;

@@ -59,13 +59,13 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   clipping_ = optimizer->clipping();
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
-  runner.freedoms = options_.freedoms;
+  runner.numerics = options_.numerics;
   // Promise 9: every worker computes the same values for a step. Evaluations are always
   // deterministic.
-  if (job.strategy.sync() || options_.only_evaluates) runner.freedoms.nondeterministic = false;
+  if (job.strategy.sync() || options_.only_evaluates) runner.numerics.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
-  runner.uint8_inputs = ByteInputsOf({training.get(), test.get()});
+  runner.uint8_inputs = Uint8InputsOf({training.get(), test.get()});
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
   if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(CheckLossScale(job, *runner_));
   ReadAhead(job, std::move(training), std::move(test));

@@ -30,56 +30,56 @@ namespace {
 // Draws of each case in a run of the suite.
 constexpr int kDraws = 8;
 
-// What a backend may compute otherwise than the reference.
-enum class Freedom {
+// How a backend's results may differ from the reference's.
+enum class Difference {
   kNanForOther,  // not-a-number in place of an infinity or a finite number
   kGradients,    // other gradients
   kAll,          // other numbers everywhere
 };
 struct Exemption {
-  Freedom freedom;
+  Difference difference;
   std::set<std::string> backends;
   std::set<std::string> names;  // of cases, and of ops: for the cases that need such an op
   const char* reason;
 };
 const std::vector<Exemption>& Exemptions() {
   static const auto& exemptions = *new std::vector<Exemption>{
-      {Freedom::kAll,
+      {Difference::kAll,
        {"cpu"},
        {"MaxPool2D", "LargeMaxPool2D", "MaxPool2DBackwardRelu"},
        "oneDNN takes the largest of the numbers in a window, -3.4e38 if there is none "
        "(docs/keras-parity.md)"},
-      {Freedom::kNanForOther,
+      {Difference::kNanForOther,
        {"cpu", "cuda"},
        {"Conv2D", "Conv2DBackwardData", "DepthwiseConv2D"},
        "oneDNN and cuDNN may multiply zeros around an image, or of a filled-up block, with "
        "infinite "
        "numbers, which the reference leaves out"},
-      {Freedom::kNanForOther,
+      {Difference::kNanForOther,
        {"cuda_on_cpu"},
        {"DepthwiseConv2D"},
        "DepthwiseLinesKernel multiplies the zeros around an image with infinite numbers"},
-      {Freedom::kNanForOther,
+      {Difference::kNanForOther,
        {"cuda", "cuda_on_cpu"},
        {"Sparsemax"},
        "not-a-number has no place in the order of a row, so it may be in the row's threshold or "
        "not"},
-      {Freedom::kNanForOther,
+      {Difference::kNanForOther,
        {"cpu", "cuda", "cuda_on_cpu"},
        {"BatchNormalization", "BatchNormalizationRelu", "BatchNormalizationAdd",
         "BatchNormalizationAddRelu"},
        "the mean of a batch is a first mean and the mean distance from it: of infinities a "
        "difference of infinities"},
-      {Freedom::kNanForOther,
+      {Difference::kNanForOther,
        {"cpu", "cuda", "cuda_on_cpu"},
        {"FrozenBatchNormalization"},
        "the gradient has the terms of mean and variance, with factors of 0: 0 * infinity"},
-      {Freedom::kNanForOther,
+      {Difference::kNanForOther,
        {"cpu", "cuda", "cuda_on_cpu"},
        {"Elu", "Selu"},
        "the derivative at minus infinity is 0, but a sum of y and alpha in the reference, which "
        "rounding leaves near 0: 0 * infinity"},
-      {Freedom::kGradients,
+      {Difference::kGradients,
        {"cuda", "cuda_on_cpu"},
        {"BatchNormalizationRelu", "BatchNormalizationAddRelu", "Conv2DNormalizationRelu",
         "DepthwiseConv2DNormalizationRelu"},
@@ -90,10 +90,10 @@ const std::vector<Exemption>& Exemptions() {
   return exemptions;
 }
 // Returns the exemption of the backend in this case, whose ops are those of `graph`; null: none.
-const Exemption* Find(Freedom freedom, const std::string& backend, const std::string& op_case,
+const Exemption* Find(Difference difference, const std::string& backend, const std::string& op_case,
                       const Graph& graph) {
   for (const Exemption& exemption : Exemptions()) {
-    if (exemption.freedom != freedom || !exemption.backends.contains(backend)) continue;
+    if (exemption.difference != difference || !exemption.backends.contains(backend)) continue;
     const auto is_named = [&](const Node& node) {
       return exemption.names.contains(node.op->type());
     };
@@ -126,9 +126,9 @@ void ExpectSameClasses(Compared& tensor, bool nan_for_other) {
 
 class NonFiniteOpsTest : public ::testing::TestWithParam<std::tuple<std::string, NamedOpCase>> {
  protected:
-  const Exemption* FindExemption(Freedom freedom, const Graph& graph) const {
+  const Exemption* FindExemption(Difference difference, const Graph& graph) const {
     const auto& [backend, named] = GetParam();
-    return Find(freedom, backend, named.name, graph);
+    return Find(difference, backend, named.name, graph);
   }
   void CompareResults(const CaseResult& computed, const CaseResult& expected, bool nan_for_other,
                       bool with_gradients) const;
@@ -161,7 +161,7 @@ TEST_P(NonFiniteOpsTest, GivesWhatTheReferenceDoes) {
   const auto& [backend_name, named] = GetParam();
   const absl::Status device = CheckDevice(backend_name);
   if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
-  const Exemption* const of_all = FindExemption(Freedom::kAll, Graph());
+  const Exemption* const of_all = FindExemption(Difference::kAll, Graph());
   if (of_all != nullptr) GTEST_SKIP() << of_all->reason;
   const auto backend = CreateSuiteBackend(backend_name);
   ASSERT_TRUE(backend.ok()) << backend.status();
@@ -181,9 +181,9 @@ TEST_P(NonFiniteOpsTest, GivesWhatTheReferenceDoes) {
       const auto computed = ComputeCase(test_case, training, mode, **backend);
       ASSERT_TRUE(expected.ok()) << expected.status();
       ASSERT_TRUE(computed.ok()) << computed.status();
-      const bool nan_for_other = FindExemption(Freedom::kNanForOther, training.graph) != nullptr;
-      bool with_gradients =
-          mode == PlanMode::kTrain && FindExemption(Freedom::kGradients, training.graph) == nullptr;
+      const bool nan_for_other = FindExemption(Difference::kNanForOther, training.graph) != nullptr;
+      bool with_gradients = mode == PlanMode::kTrain &&
+                            FindExemption(Difference::kGradients, training.graph) == nullptr;
       if (with_gradients && named.jumps_inside) {
         DoubleInterpreter interpreter(training);
         SetValues(test_case, interpreter);

@@ -174,9 +174,11 @@ INSTANTIATE_TEST_SUITE_P(Blocks, OpConformanceTest,
 // what goes in has no more, and each tensor on the way is rounded to as many.
 class OpReducedPrecisionTest : public OpConformanceTest {
  protected:
-  // Of all numbers together, and in the same draws each time: there are sums of which little is
-  // left but what was rounded.
+  // Compares all numbers together, in the same draws each time: of some sums little is left but
+  // rounding errors.
   void ExpectNearly(ComputeDtype type, double bound) {
+    const absl::Status device = CheckDevice(std::get<0>(GetParam()));
+    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
     const auto backend = CreateSuiteBackend(std::get<0>(GetParam()));
     ASSERT_TRUE(backend.ok()) << backend.status();
     if (!ComputeDtypesOf(**backend).contains(type))

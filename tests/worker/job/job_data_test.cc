@@ -74,9 +74,9 @@ TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
   const Feature weight = {.name = "weight", .type = FeatureType::kWeight, .bytes = true};
   const SizedDataset training(1, 0, {pixels, floats, whole, ids, pixels, weight});
   const SizedDataset test(1, 0, {pixels, floats, whole, ids, floats, weight});
-  EXPECT_EQ(ByteInputsOf({&training, nullptr}), (std::set<size_t>{0, 2, 4}));
-  EXPECT_EQ(ByteInputsOf({&training, &test}), (std::set<size_t>{0, 2}));
-  EXPECT_EQ(ByteInputsOf({nullptr, nullptr}), std::set<size_t>{});
+  EXPECT_EQ(Uint8InputsOf({&training, nullptr}), (std::set<size_t>{0, 2, 4}));
+  EXPECT_EQ(Uint8InputsOf({&training, &test}), (std::set<size_t>{0, 2}));
+  EXPECT_EQ(Uint8InputsOf({nullptr, nullptr}), std::set<size_t>{});
 }
 
 TEST(JobDataTest, LabelsAreCheckedForAboutASecond) {

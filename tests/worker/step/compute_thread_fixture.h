@@ -33,7 +33,7 @@ class ComputeThreadTest : public testing::Test {
     computer_ =
         std::make_unique<ComputeThread>(ComputeThread::Options{.loop = &loop_,
                                                                .backend = "reference",
-                                                               .freedoms = freedoms_,
+                                                               .numerics = numerics_,
                                                                .create_runner = create_runner_,
                                                                .memory = memory_,
                                                                .short_step = short_step_,
@@ -69,14 +69,14 @@ class ComputeThreadTest : public testing::Test {
     loop_.RunUntil([&] { return result.has_value(); });
     return result.value_or(absl::UnknownError("waited in vain"));
   }
-  // Returns the freedoms of the runner for a job with this strategy and a worker with `freedoms`.
-  NumericsOptions FreedomsGiven(const std::string& strategy, const NumericsOptions& freedoms) {
+  // Returns the numerics of the runner for a job with this strategy and a worker with `numerics`.
+  NumericsOptions NumericsGiven(const std::string& strategy, const NumericsOptions& numerics) {
     std::optional<NumericsOptions> given;
     create_runner_ = [&](ModelRunner::Options options) {
-      given = options.freedoms;
+      given = options.numerics;
       return ModelRunner::Create(std::move(options));
     };
-    freedoms_ = freedoms;
+    numerics_ = numerics;
     NewComputer();
     Job job = small_.Load();
     job.strategy.name = strategy;
@@ -115,7 +115,7 @@ class ComputeThreadTest : public testing::Test {
   PostedLoop loop_;
   MemoryLimit memory_;                                // for new computers
   Time short_step_ = std::chrono::microseconds(200);  // likewise
-  NumericsOptions freedoms_;                          // likewise
+  NumericsOptions numerics_;                          // likewise
   std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =
       ModelRunner::Create;
   struct SeenBatch {

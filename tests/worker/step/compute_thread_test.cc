@@ -377,7 +377,7 @@ TEST_F(ComputeThreadTest, WithoutATestSetThereIsNothingToEvaluate) {
 
 TEST_F(ComputeThreadTest, TheRunnerIsAsFreeAsTheWorkerIsTold) {
   for (const bool free : {false, true}) {
-    const NumericsOptions given = FreedomsGiven("async", {.tf32 = free, .nondeterministic = !free});
+    const NumericsOptions given = NumericsGiven("async", {.tf32 = free, .nondeterministic = !free});
     EXPECT_EQ(given.tf32, free);
     EXPECT_EQ(given.nondeterministic, !free);
   }
@@ -385,7 +385,7 @@ TEST_F(ComputeThreadTest, TheRunnerIsAsFreeAsTheWorkerIsTold) {
 
 // Promise 9.
 TEST_F(ComputeThreadTest, UnderSyncAStepHasTheSameBitsWhateverTheWorkerIsTold) {
-  const NumericsOptions given = FreedomsGiven("sync", {.tf32 = true, .nondeterministic = true});
+  const NumericsOptions given = NumericsGiven("sync", {.tf32 = true, .nondeterministic = true});
   EXPECT_TRUE(given.tf32);
   EXPECT_FALSE(given.nondeterministic);
 }

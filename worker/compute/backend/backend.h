@@ -15,8 +15,8 @@
 namespace shoal {
 
 // A device and the way it computes graphs: one kernel per node, from a table of the backend's own.
-// The backend owns the device memory that its executables run in. backends.h lists the backends.
-// Thread-safe when constant.
+// The backend owns the device memory that its executables run in. registry/backends.h lists the
+// backends. Thread-safe when constant.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -108,13 +108,6 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
           program.engine()};
 }
 
-// The type to compute in. The loops of activation_loops.h are for float32.
-ComputeDtype DtypeOf(const ActivationAttributes& attributes, const std::optional<Eltwise>& eltwise,
-                     const Node& node, const CpuProgramBuilder& program) {
-  if (!eltwise.has_value() && !IsPlainRelu(attributes)) return ComputeDtype::kFloat32;
-  return program.stored_dtype(node);
-}
-
 }  // namespace
 
 absl::Status Activation(const Node& node, CpuProgramBuilder& program) {
@@ -122,7 +115,7 @@ absl::Status Activation(const Node& node, CpuProgramBuilder& program) {
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
   const bool zeros_stay = eltwise.has_value() || Activate(attributes, 0.0f) == 0;
   const Operands operands = AlignOperands({node.inputs[0]}, node.outputs[0], zeros_stay,
-                                          DtypeOf(attributes, eltwise, node, program), program);
+                                          program.stored_dtype(node), program);
   if (eltwise.has_value()) {
     const auto pd = EltwiseForward(*eltwise, operands.desc, program);
     program.AddPrimitive(dnnl::eltwise_forward(pd), pd.scratchpad_desc(),
@@ -167,7 +160,7 @@ absl::Status ActivationBackward(const Node& node, CpuProgramBuilder& program) {
       static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ValueId x = node.inputs[0], y = node.inputs[1], dy = node.inputs[2];
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
-  const ComputeDtype type = DtypeOf(attributes, eltwise, node, program);
+  const ComputeDtype type = program.stored_dtype(node);
   if (IsPlainRelu(attributes)) {
     // Uses y, because x may not be in memory: the layer before may compute y directly
     // (plan/passes).
@@ -205,6 +198,10 @@ absl::Status ActivationBackward(const Node& node, CpuProgramBuilder& program) {
       },
       program);
   return absl::OkStatus();
+}
+
+bool HasBfloat16Loop(const ActivationAttributes& attributes) {
+  return IsPlainRelu(attributes) || FindEltwise(attributes).has_value();
 }
 
 float UpperBound(double max_value) {

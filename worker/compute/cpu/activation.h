@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "common/model/ops/activation.h"
 #include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/plan/fused_ops.h"
 
@@ -11,6 +12,9 @@ namespace shoal::cpu {
 // Zeros of padding stay zero. oneDNN could apply it in registers, but would turn not-a-number into
 // 0.
 void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgramBuilder& program);
+
+// Whether there is a fast loop for the activation in bfloat16: for ReLU, and where oneDNN has it.
+bool HasBfloat16Loop(const ActivationAttributes& attributes);
 
 // The bounds of the fused ReLU's values. Without one, they are not-a-number, which bounds nothing.
 struct ReluBounds {

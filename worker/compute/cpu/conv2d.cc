@@ -67,8 +67,8 @@ dnnl::convolution_forward::primitive_desc Forward(const ConvolutionGeometry& g, 
   return {desc, CpuProgramBuilder::Attributes(), engine};
 }
 
-// Returns choose(type), a geometry and a primitive_desc, or choose(kFloat32) if oneDNN has only its
-// slow reference for that type: for images with few channels.
+// Returns choose(type), which is a geometry and a primitive_desc. Returns choose(kFloat32) if
+// oneDNN has only its slow reference for `type`, as for images with few channels.
 template <typename Choose>
 auto WithFastType(ComputeDtype type, const Choose& choose) {
   if (type != ComputeDtype::kFloat32) {

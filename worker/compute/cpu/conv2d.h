@@ -16,8 +16,8 @@ struct Convolution {
   Shape kernel;  // [kh, kw, C / groups, F]
 };
 
-// Add the steps of the node at `index`. Its inputs and outputs are those of the ops in
-// ops/conv2d.h.
+// Add the steps of `node`. Its inputs and outputs are those of the ops in ops/conv2d.h. A
+// FoldedNormalization has more inputs (plan/fused_ops.h).
 absl::Status AddConvolution(const Node& node, const Convolution& convolution,
                             CpuProgramBuilder& program);
 absl::Status AddConvolutionBackwardData(const Node& node, const Convolution& convolution,

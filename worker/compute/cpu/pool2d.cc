@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/base/check.h"
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/plan/fused_ops.h"
@@ -71,11 +72,12 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
-// The layout of the image whose average `node` is the gradient of, in another type.
+// Returns the layout of the image that the forward node averages, with elements of `type`.
 memory::desc AveragedImage(const Node& node, ComputeDtype type, CpuProgramBuilder& program) {
   const Plan& plan = program.builder().plan();
-  const ValueId image = plan.nodes()[plan.FindNode(node.gradient_of)].inputs[0];
-  return CpuProgramBuilder::WithType(program.ImageDesc(image), type);
+  const int averaged = plan.FindNode(node.gradient_of);
+  SHOAL_CHECK(averaged >= 0, "layer ", node.layer);
+  return CpuProgramBuilder::WithType(program.ImageDesc(plan.nodes()[averaged].inputs[0]), type);
 }
 
 }  // namespace

@@ -36,26 +36,26 @@ std::string GpuText(const DeviceInfo& info) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
-                                                           const NumericsOptions& freedoms) {
+                                                           const NumericsOptions& numerics) {
   SHOAL_ASSIGN_OR_RETURN(const DeviceInfo info, FindDevice(SurveyDevices(), index));
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(info));
   const Stream* const stream = &device->compute_stream();
   const auto log = [](const std::string& warning) { LogWarning(warning); };
   std::unique_ptr<AlgorithmTuner> tuner;
-  if (freedoms.nondeterministic) {
+  if (numerics.nondeterministic) {
     tuner = std::make_unique<AlgorithmTuner>(AlgorithmTuner::Options{
-        .cache_path = PlanCachePath(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")),
+        .cache_path = AlgorithmCachePath(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")),
         .gpu = GpuText(info),
-        .demands = absl::StrCat("tf32=", freedoms.tf32 ? 1 : 0),
+        .demands = absl::StrCat("tf32=", numerics.tf32 ? 1 : 0),
         .on_warning = log});
   }
   SHOAL_ASSIGN_OR_RETURN(
       std::unique_ptr<MatrixProducts> products,
-      CreateCublasLtProducts({.stream = stream, .tf32 = freedoms.tf32, .tuner = tuner.get()}));
+      CreateCublasLtProducts({.stream = stream, .tf32 = numerics.tf32, .tuner = tuner.get()}));
   std::unique_ptr<Convolutions> by_cudnn = CreateCudnnConvolutions(
       {.device_index = index,
        .stream = stream,
-       .demands = {.tf32 = freedoms.tf32, .deterministic = !freedoms.nondeterministic},
+       .demands = {.tf32 = numerics.tf32, .deterministic = !numerics.nondeterministic},
        .tuner = tuner.get()});
   std::unique_ptr<Convolutions> convolutions = CreatePointwiseConvolutions(
       {.products = products.get(),

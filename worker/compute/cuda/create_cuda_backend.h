@@ -11,11 +11,11 @@
 
 namespace shoal::cuda {
 
-// Creates the backend on the GPU with this index; `freedoms` applies to all of its parts. Errors
+// Creates the backend on the GPU with this index; `numerics` applies to all of its parts. Errors
 // are FindDevice's, or name the missing NVIDIA library. A build without CUDA always returns
 // FindDevice's error.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
-                                                           const NumericsOptions& freedoms);
+                                                           const NumericsOptions& numerics);
 
 // Creates the object that adds up the gradients of the GPUs with these indices, by NCCL. The GPUs
 // are its ranks. Null, with a line in the log, if NCCL is missing or does not connect them.

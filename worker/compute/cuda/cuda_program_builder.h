@@ -68,7 +68,8 @@ class CudaProgramBuilder {
   }
   // Places `value` where `other` lies, in the same type; in float32 if the caller reads it.
   void Bind(ValueId value, ValueId other);
-  // Memory for `count` numbers, live from the first to the last step that uses it.
+  // Memory for `count` numbers, live from the first to the last step that uses it. Never bound to a
+  // value: for that, use ScratchOf.
   template <typename Element = float>
   TensorId Scratch(int64_t count) {
     return builder_.AddTensor(count * static_cast<int64_t>(sizeof(Element)));

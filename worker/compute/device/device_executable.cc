@@ -83,7 +83,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   if (status.ok()) status = AwaitAll(buffers, on_variable_done);
   if (status.ok() && on_step_timed) status = times_.Report(on_step_timed);
   if (!status.ok()) {
-    if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
+    if (buffers.sum.reducer != nullptr) buffers.sum.reducer->Abort();
     device_.Finish();  // work of the failed run may still read and write the caller's memory
     return status;
   }
@@ -194,7 +194,7 @@ absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) 
   }
   if (buffers.part == RunBuffers::Part::kNotLast) return absl::OkStatus();
   const SumRank& sum = buffers.sum;
-  if (sum.sums != nullptr) SHOAL_RETURN_IF_ERROR(sum.sums->Meet());
+  if (sum.reducer != nullptr) SHOAL_RETURN_IF_ERROR(sum.reducer->Meet());
   char* const from =
       buffers.part == RunBuffers::Part::kLast ? memory_.part_sums.data() : memory_.gradients.data();
   auto* const to = reinterpret_cast<char*>(buffers.gradients.data());
@@ -202,9 +202,9 @@ absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) 
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
     for (const auto& [offset, size] : copy.transfer.ranges) {
       char* const computed = from + offset;
-      if (sum.sums != nullptr)
-        SHOAL_RETURN_IF_ERROR(sum.sums->Reduce(sum, device_, computed, size));
-      if (sum.sums == nullptr || sum.rank == 0)
+      if (sum.reducer != nullptr)
+        SHOAL_RETURN_IF_ERROR(sum.reducer->Reduce(sum, device_, computed, size));
+      if (sum.reducer == nullptr || sum.rank == 0)
         SHOAL_RETURN_IF_ERROR(device_.CopyOut(computed, to + offset, size));
     }
     SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *copy.copied));
@@ -243,10 +243,10 @@ BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
 }
 
 absl::Status DeviceExecutable::AwaitPiece(const CopyOut& copy, const SumRank& sum) {
-  if (sum.sums == nullptr) return device_.Await(*copy.copied);
+  if (sum.reducer == nullptr) return device_.Await(*copy.copied);
   for (;;) {
     SHOAL_ASSIGN_OR_RETURN(const bool copied, device_.IsComplete(*copy.copied));
-    SHOAL_RETURN_IF_ERROR(sum.sums->Check(sum.rank));
+    SHOAL_RETURN_IF_ERROR(sum.reducer->Check(sum.rank));
     if (copied) return absl::OkStatus();
     std::this_thread::sleep_for(kBetweenChecks);
   }

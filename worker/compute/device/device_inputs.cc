@@ -36,7 +36,7 @@ void DeviceInputs::Place(const DeviceMoveKernels& kernels) {
         continue;
       }
       size_bytes_ += AlignedForDevice(count);
-      byte_inputs_[i] = {floats_size_bytes_, kernels.FloatsOfBytes(count)};
+      uint8_inputs_[i] = {floats_size_bytes_, kernels.FloatsOfBytes(count)};
       floats_size_bytes_ += floats_bytes;
     }
   };
@@ -75,7 +75,7 @@ int64_t DeviceInputs::WriteInput(size_t input, const InputValues& values,
     if (!elements.empty()) std::memcpy(to, elements.data(), elements.size_bytes());
     return offsets_[input] + static_cast<int64_t>(elements.size_bytes());
   };
-  return byte_inputs_.contains(input) ? lay(values.bytes()) : lay(values.floats());
+  return uint8_inputs_.contains(input) ? lay(values.bytes()) : lay(values.floats());
 }
 
 absl::Status DeviceInputs::StartCopying(const RunContext& context,
@@ -106,14 +106,14 @@ absl::Status DeviceInputs::StartCopyingNext(const std::vector<InputValues>& inpu
 }
 
 void* DeviceInputs::AddressOf(size_t input) const {
-  const auto bytes = byte_inputs_.find(input);
-  return bytes == byte_inputs_.end() ? own().device.data() + offsets_[input]
-                                     : shared_.floats.data() + bytes->second.floats_offset;
+  const auto bytes = uint8_inputs_.find(input);
+  return bytes == uint8_inputs_.end() ? own().device.data() + offsets_[input]
+                                      : shared_.floats.data() + bytes->second.floats_offset;
 }
 
 std::vector<DeviceInputs::Conversion> DeviceInputs::Conversions() const {
   std::vector<Conversion> conversions;
-  for (const auto& [input, bytes] : byte_inputs_)
+  for (const auto& [input, bytes] : uint8_inputs_)
     conversions.push_back(
         {*bytes.kernel, {own().device.data() + offsets_[input], AddressOf(input)}});
   return conversions;

@@ -122,9 +122,9 @@ class DeviceInputs {
   Device& device_;
   SharedInputs& shared_;
   // Offsets in a slot; bytes.
-  std::vector<int64_t> offsets_;             // by input of the graph
-  std::map<size_t, ByteInput> byte_inputs_;  // likewise
-  int64_t batch_offset_ = 0;                 // of the first input of the batch
+  std::vector<int64_t> offsets_;              // by input of the graph
+  std::map<size_t, ByteInput> uint8_inputs_;  // likewise
+  int64_t batch_offset_ = 0;                  // of the first input of the batch
   int64_t size_bytes_ = 0;
   int64_t floats_size_bytes_ = 0;
   std::unique_ptr<Device::Event> copied_;

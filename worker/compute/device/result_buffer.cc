@@ -7,7 +7,7 @@ ResultBuffer::ResultBuffer(const Program* program, Device* device, GrowingDevice
   size_bytes_ = OffsetOf(-1);
 }
 
-// The results lie one after the other. No result has the id -1, so this is the end of all.
+// The results lie one after the other. An id of no result gives the end of all.
 int64_t ResultBuffer::OffsetOf(TensorId result) const {
   int64_t offset = 0;
   for (const TensorId id :

@@ -25,7 +25,8 @@ class ResultBuffer {
   // tensor.
   absl::Status StartCopying(TensorId result, const std::vector<void*>& addresses);
 
-  // The results that were copied last.
+  // The results of the last copy, valid after the device has finished it. Requires that the program
+  // has the result.
   std::span<const float> prediction() const { return Values<float>(results().prediction); }
   std::span<const float> losses() const { return Values<float>(results().losses); }
   std::span<const double> sums() const { return Values<double>(results().sums); }

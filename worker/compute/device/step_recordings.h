@@ -12,9 +12,8 @@
 
 namespace shoal {
 
-// Recordings of the steps of an executable. The work of kCompute is the same in each run of a kind:
-// it is recorded in the second run and replayed from then on, as long as no memory has moved. Not
-// thread-safe.
+// Recordings of an executable's steps. All runs of one kind give kCompute the same work. The second
+// run records it, and later runs replay it until memory moves. Not thread-safe.
 class StepRecordings {
  public:
   // A kind of runs, which has a recording of its own.

@@ -66,9 +66,9 @@ struct DepthwiseConv2DReluOp : Extended<DepthwiseConv2DOp>, EndsWithRelu {
   SHOAL_FUSED_OP(DepthwiseConv2DRelu, DepthwiseConv2DOp)
 };
 
-// In inference, a convolution with the BatchNormalization behind it. Its inputs are x, kernel, then
-// those that there are: bias, and mean, variance, gamma, beta. Normalization by fixed statistics is
-// linear: scaling the kernel and moving the bias does the same.
+// A convolution with the BatchNormalization behind it, in inference. Its inputs are x, kernel, the
+// optional bias, mean, variance, and the optional gamma and beta. Fixed statistics make a
+// normalization linear, so the convolution scales its kernel and moves its bias instead.
 struct FoldedNormalization {
   bool has_bias = false;
   BatchNormalizationOp normalization;

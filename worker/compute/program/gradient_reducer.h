@@ -11,9 +11,9 @@ class GradientReducer;
 
 // The position of one device among the devices whose gradients are added up.
 struct SumRank {
-  GradientReducer* sums = nullptr;  // null: no sum over devices
-  int rank = 0;                     // rank 0 gets the sum
-  float share = 1;                  // above 0; the factor of the device's gradients
+  GradientReducer* reducer = nullptr;  // null: no sum over devices
+  int rank = 0;                        // rank 0 gets the sum
+  float share = 1;                     // above 0; the factor of the device's gradients
 };
 
 // Adds up the gradients of several devices on the devices, so that only one copies them to the

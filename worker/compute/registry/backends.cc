@@ -29,12 +29,12 @@ std::vector<std::string> BackendNames() {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
-                                                       const NumericsOptions& freedoms) {
+                                                       const NumericsOptions& numerics) {
   for (const Registered& backend : kBackends) {
     if (name == backend.name) return backend.create();
   }
   if (const std::optional<int> index = CudaIndexOf(name); index.has_value()) {
-    return cuda::CreateCudaBackend(*index, freedoms);
+    return cuda::CreateCudaBackend(*index, numerics);
   }
   const std::string nearest = NearestName(name, BackendNames());
   return absl::InvalidArgumentError(absl::StrCat(
@@ -43,8 +43,8 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
 }
 
 std::unique_ptr<GradientReducer> CreateGradientReducer(const std::vector<std::string>& names,
-                                                       const NumericsOptions& freedoms) {
-  if (!freedoms.nondeterministic) return nullptr;
+                                                       const NumericsOptions& numerics) {
+  if (!numerics.nondeterministic) return nullptr;
   std::vector<int> indices;
   for (const std::string& name : names) {
     const std::optional<int> index = CudaIndexOf(name);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,7 +16,7 @@
 
 namespace shoal {
 
-// kInvalidArgument if `what` has not the expected number of values.
+// Returns kInvalidArgument, with `what`, if `actual` differs from `expected`.
 absl::Status CheckValueCount(const std::string& what, size_t actual, int64_t expected);
 
 // Checks of a batch before a model computes on it. Thread-safe.

@@ -2,14 +2,16 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "worker/compute/program/batch.h"
 
 namespace shoal {
 
-// The weight of each example of a batch: its own, times that of its class in training. 1 where
-// there is none. Source: class_weight_to_sample_weights in Keras's data_adapter_utils.
+// The weight of each example of a batch: its own (1 if it has none), times its class's weight in
+// training (1 if it has none). Source: class_weight_to_sample_weights in Keras's
+// data_adapter_utils.
 class ExampleWeights {
  public:
   // By class; empty: all 1.

@@ -15,18 +15,18 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options
   const std::vector<std::string> names = DevicesIn(options.backend);
   if (names.size() == 1) {
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
-                           CreateBackend(options.backend, options.freedoms));
+                           CreateBackend(options.backend, options.numerics));
     return GraphRunner::Create(std::move(options), std::move(backend));
   }
   SHOAL_RETURN_IF_ERROR(CheckDeviceName(options.backend, {.automatic = false}));
   std::vector<MirroredRunner::ReplicaDevice> devices;
   for (const std::string& name : names) {
     devices.push_back({.name = name, .create = [&name, &options] {
-                         return CreateBackend(name, options.freedoms);
+                         return CreateBackend(name, options.numerics);
                        }});
   }
   return MirroredRunner::Create(options, devices, [&names, &options] {
-    return CreateGradientReducer(names, options.freedoms);
+    return CreateGradientReducer(names, options.numerics);
   });
 }
 

@@ -39,7 +39,7 @@ class ModelRunner {
     // "cpu" (oneDNN and OpenBLAS), another of BackendNames(), or a GPU's name. Or several of them,
     // separated by commas: each computes a part of each batch (MirroredRunner).
     std::string backend = "cpu";
-    NumericsOptions freedoms = {};  // of the backend
+    NumericsOptions numerics = {};  // of the backend
     int threads = 1;
     // At most this many examples of a batch are computed at once, to use less memory; 0: all.
     int64_t micro_batch_size = 0;

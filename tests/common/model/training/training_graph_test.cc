@@ -81,7 +81,7 @@ TEST(TrainingGraphTest, LastLayersComeFirstAndTheInputNeedsNoGradient) {
   EXPECT_EQ(training.graph.value(training.target).shape, Shape{kBatch});
 }
 
-// Dense, ReLU, Dense: also where layers have the same name, as those that are shared.
+// Dense, ReLU, Dense. Nodes of a shared layer have one name, so the test compares ids.
 TEST(TrainingGraphTest, AGradientNamesTheNodeThatItIsOf) {
   const TrainingGraph training = Build(Parse(TwoDense("linear")).graph, kSparse);
   std::vector<int> of;

@@ -54,7 +54,7 @@ class FakeRanks {
   std::deque<Rank> ranks_;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Fake, GradientSumsConformance, FakeRanks);
+INSTANTIATE_TYPED_TEST_SUITE_P(Fake, GradientReducerConformance, FakeRanks);
 
 }  // namespace
 }  // namespace shoal

@@ -32,7 +32,7 @@ namespace shoal {
 //   static std::string FailureOf(int rank);       // the error that Check then reports
 // One thread at a time calls the functions of a rank.
 template <typename Ranks>
-class GradientSumsConformance : public ::testing::Test {
+class GradientReducerConformance : public ::testing::Test {
  protected:
   struct Range {
     size_t offset, size;
@@ -65,7 +65,7 @@ class GradientSumsConformance : public ::testing::Test {
 
   // The call of a rank's thread.
   absl::Status Give(int rank, float share, const Range& range) {
-    return ranks_->Reduce({.sums = &ranks_->sums(), .rank = rank, .share = share},
+    return ranks_->Reduce({.reducer = &ranks_->sums(), .rank = rank, .share = share},
                           ranks_->memory(rank).subspan(range.offset, range.size));
   }
   absl::Status Await(int rank) {
@@ -129,9 +129,9 @@ class GradientSumsConformance : public ::testing::Test {
   std::atomic<bool> first_waits_ = false;  // the first rank waits, or has waited
 };
 
-TYPED_TEST_SUITE_P(GradientSumsConformance);
+TYPED_TEST_SUITE_P(GradientReducerConformance);
 
-TYPED_TEST_P(GradientSumsConformance, RanksMeet) {
+TYPED_TEST_P(GradientReducerConformance, RanksMeet) {
   this->Start(3);
   constexpr int kMeetings = 50;
   std::atomic<int> came = 0;
@@ -144,7 +144,7 @@ TYPED_TEST_P(GradientSumsConformance, RanksMeet) {
   });
 }
 
-TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatMeet) {
+TYPED_TEST_P(GradientReducerConformance, AnAbortReleasesRanksThatMeet) {
   this->Start(3);
   std::latch coming(2);
   this->OnEachRank([&](int rank) {
@@ -159,7 +159,7 @@ TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatMeet) {
 }
 
 // The shares change with the batch size and then return to earlier values.
-TYPED_TEST_P(GradientSumsConformance, AddsUpSharesOnTheFirstRank) {
+TYPED_TEST_P(GradientReducerConformance, AddsUpSharesOnTheFirstRank) {
   for (const std::vector<std::vector<float>>& batches :
        {std::vector<std::vector<float>>{{0.5, 0.5}, {1, 1}, {0.5, 0.5}},
         {{0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}, {0.25, 0.5, 0.25}, {0.5, 0.25, 0.25}},
@@ -175,7 +175,7 @@ TYPED_TEST_P(GradientSumsConformance, AddsUpSharesOnTheFirstRank) {
 }
 
 // Some ranges occur twice, others never.
-TYPED_TEST_P(GradientSumsConformance, AddsUpRangesInTheirOrderAndNothingElse) {
+TYPED_TEST_P(GradientReducerConformance, AddsUpRangesInTheirOrderAndNothingElse) {
   this->Start(3);
   const std::vector<float> shares = {0.5, 0.25, 0.25};
   const std::vector<typename TestFixture::Range> ranges = {{7, 2}, {1, 3}, {2, 4}, {10, 1}};
@@ -183,7 +183,7 @@ TYPED_TEST_P(GradientSumsConformance, AddsUpRangesInTheirOrderAndNothingElse) {
   this->ExpectSums(shares, ranges);
 }
 
-TYPED_TEST_P(GradientSumsConformance, ASumWaitsForAllRanks) {
+TYPED_TEST_P(GradientReducerConformance, ASumWaitsForAllRanks) {
   const std::vector<float> shares = {0.5, 0.25, 0.25};
   for (int last = 0; last < 3; ++last) {
     SCOPED_TRACE(last);
@@ -206,7 +206,7 @@ TYPED_TEST_P(GradientSumsConformance, ASumWaitsForAllRanks) {
 }
 
 // One rank never starts its sum. The values of the sums are undefined then.
-TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatWait) {
+TYPED_TEST_P(GradientReducerConformance, AnAbortReleasesRanksThatWait) {
   this->Start(3);
   std::latch given(2);
   this->OnEachRank([&](int rank) {
@@ -227,7 +227,7 @@ TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatWait) {
   for (int rank = 0; rank < 3; ++rank) this->ExpectCancelled(rank);
 }
 
-TYPED_TEST_P(GradientSumsConformance, WhyASumMayNeverEndIsFoundByWhoWaitsForIt) {
+TYPED_TEST_P(GradientReducerConformance, WhyASumMayNeverEndIsFoundByWhoWaitsForIt) {
   this->Start(2);
   ASSERT_TRUE(this->Give(1, 0.5, this->kAll).ok());
   EXPECT_TRUE(this->ranks_->sums().Check(1).ok());
@@ -240,7 +240,7 @@ TYPED_TEST_P(GradientSumsConformance, WhyASumMayNeverEndIsFoundByWhoWaitsForIt) 
   for (int rank = 0; rank < 2; ++rank) this->ExpectCancelled(rank);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(GradientSumsConformance, RanksMeet, AnAbortReleasesRanksThatMeet,
+REGISTER_TYPED_TEST_SUITE_P(GradientReducerConformance, RanksMeet, AnAbortReleasesRanksThatMeet,
                             AddsUpSharesOnTheFirstRank, AddsUpRangesInTheirOrderAndNothingElse,
                             ASumWaitsForAllRanks, AnAbortReleasesRanksThatWait,
                             WhyASumMayNeverEndIsFoundByWhoWaitsForIt);

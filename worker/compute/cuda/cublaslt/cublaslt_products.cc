@@ -134,7 +134,7 @@ class CublasLtProducts : public MatrixProducts {
 
   absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product, bool trains,
                                                const NodeName& node) override {
-    const PlanOffer<ProductPlan> offer = {
+    const AlgorithmOffer<ProductPlan> offer = {
         .libraries = Library(),
         .work = ProductText(product),
         .make = [&](const std::string& choice) { return MakeAgain(product, choice, node); },
@@ -146,7 +146,8 @@ class CublasLtProducts : public MatrixProducts {
                               return plan.kernel->Run(nullptr, tensors);
                             });
             }};
-    SHOAL_ASSIGN_OR_RETURN(ProductPlan plan, ChoosePlan(trains ? options_.tuner : nullptr, offer));
+    SHOAL_ASSIGN_OR_RETURN(ProductPlan plan,
+                           ChooseAlgorithm(trains ? options_.tuner : nullptr, offer));
     return std::move(plan.kernel);
   }
 

@@ -57,8 +57,8 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
                                                          const NodeName& node) {
   SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
                          OperationGraph::Create(*options_.library, graph, node));
-  PlanOffer<ConvolutionPlan> offer = {.libraries = options_.library->name(),
-                                      .work = GraphText(graph)};
+  AlgorithmOffer<ConvolutionPlan> offer = {.libraries = options_.library->name(),
+                                           .work = GraphText(graph)};
   offer.make = [&](const std::string& choice) -> absl::StatusOr<ConvolutionPlan> {
     const std::optional<EngineConfig> config = ParseEngineConfig(choice);
     if (!config.has_value()) return absl::InvalidArgumentError(choice + " names no engine");
@@ -74,7 +74,7 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
     return trial;
   };
   offer.checked = demands.checked;
-  return ChoosePlan(demands.deterministic ? nullptr : options_.tuner, offer);
+  return ChooseAlgorithm(demands.deterministic ? nullptr : options_.tuner, offer);
 }
 
 }  // namespace shoal::cuda

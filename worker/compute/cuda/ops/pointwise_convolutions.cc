@@ -60,7 +60,7 @@ class PointwiseConvolutions : public Convolutions {
                             const NodeName& node) override {
     const std::optional<MatrixProduct> product = ProductOf(graph);
     if (!product.has_value()) return options_.others->Make(graph, trains, node);
-    PlanOffer<PointwisePlan> offer = {.work = GraphText(graph)};
+    AlgorithmOffer<PointwisePlan> offer = {.work = GraphText(graph)};
     AlgorithmTuner* const tuner = trains ? options_.tuner : nullptr;
     if (tuner != nullptr) {
       SHOAL_ASSIGN_OR_RETURN(const std::string others, options_.others->Library());
@@ -73,7 +73,7 @@ class PointwiseConvolutions : public Convolutions {
     offer.measure = [&](PointwisePlan& plan) {
       return options_.measure(TrialTensorsOf(graph), plan.made.workspace_bytes, *plan.made.kernel);
     };
-    SHOAL_ASSIGN_OR_RETURN(PointwisePlan plan, ChoosePlan(tuner, offer));
+    SHOAL_ASSIGN_OR_RETURN(PointwisePlan plan, ChooseAlgorithm(tuner, offer));
     return std::move(plan.made);
   }
 

@@ -111,14 +111,14 @@ AlgorithmCache::AlgorithmCache(std::string path)
   }
 }
 
-std::optional<std::string> AlgorithmCache::Find(const PlanKey& key) const {
+std::optional<std::string> AlgorithmCache::Find(const AlgorithmKey& key) const {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return entry.key == key; });
   if (found == entries_.end()) return std::nullopt;
   return found->choice;
 }
 
-absl::Status AlgorithmCache::Keep(const PlanKey& key, const std::string& choice) {
+absl::Status AlgorithmCache::Keep(const AlgorithmKey& key, const std::string& choice) {
   Put({key, choice}, entries_);
   Put({key, choice}, found_);
   if (!writable_) return absl::OkStatus();
@@ -135,7 +135,7 @@ absl::Status AlgorithmCache::Keep(const PlanKey& key, const std::string& choice)
   return kept;
 }
 
-std::string PlanCachePath(const char* cache_home, const char* home) {
+std::string AlgorithmCachePath(const char* cache_home, const char* home) {
   const auto is_absolute = [](const char* path) { return path != nullptr && path[0] == '/'; };
   constexpr std::string_view kName = "shoal/plans";
   if (is_absolute(cache_home)) return absl::StrCat(cache_home, "/", std::string(kName));

@@ -9,12 +9,12 @@
 namespace shoal::cuda {
 
 // The conditions under which a choice among algorithms holds. No field contains a tab or a newline.
-struct PlanKey {
+struct AlgorithmKey {
   std::string libraries;  // the libraries that compute it, with versions: "cuDNN 9.19.0"
   std::string gpu;        // the properties of the GPU that decide its speed
   std::string work;       // the computation: shapes and types
   std::string demands;    // the demands on how it is computed
-  bool operator==(const PlanKey&) const = default;
+  bool operator==(const AlgorithmKey&) const = default;
 };
 
 // The fastest choices found so far, kept in a file, so that each GPU is measured only once. Several
@@ -41,14 +41,14 @@ class AlgorithmCache {
   const std::string& warning() const { return warning_; }
 
   // Returns the kept choice for `key`, if any.
-  std::optional<std::string> Find(const PlanKey& key) const;
+  std::optional<std::string> Find(const AlgorithmKey& key) const;
   // Keeps a choice for this process and in the file; creates the file's directory if necessary. A
   // choice must not contain a tab or a newline. Returns an error, for people, if writing fails;
   // later calls then do not write again.
-  absl::Status Keep(const PlanKey& key, const std::string& choice);
+  absl::Status Keep(const AlgorithmKey& key, const std::string& choice);
 
   struct Entry {
-    PlanKey key;
+    AlgorithmKey key;
     std::string choice;
   };
 
@@ -62,6 +62,6 @@ class AlgorithmCache {
 
 // Returns the path of the file by the rules of the XDG base directories. The arguments are the
 // values of XDG_CACHE_HOME and HOME, null if unset. Empty if both are unset.
-std::string PlanCachePath(const char* cache_home, const char* home);
+std::string AlgorithmCachePath(const char* cache_home, const char* home);
 
 }  // namespace shoal::cuda

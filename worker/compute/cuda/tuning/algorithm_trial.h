@@ -15,7 +15,7 @@ struct TrialTensor {
   int64_t elements;
   bool written = false;
 
-  int64_t size_bytes() const { return elements * (type == ComputeDtype::kFloat32 ? 4 : 2); }
+  int64_t size_bytes() const { return elements * SizeOf(type); }
 };
 
 // Number `element` of tensor `tensor`, before rounding to the tensor's type: from -1 to 1, the same

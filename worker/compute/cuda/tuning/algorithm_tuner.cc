@@ -4,7 +4,7 @@
 
 namespace shoal::cuda {
 
-absl::Status NoCorrectPlanError(const std::string& libraries, const std::string& work) {
+absl::Status NoCorrectAlgorithmError(const std::string& libraries, const std::string& work) {
   return absl::UnimplementedError(
       absl::StrCat("every plan of ", libraries, " computes something else: ", work));
 }
@@ -14,7 +14,7 @@ AlgorithmTuner::AlgorithmTuner(Options options)
   if (!cache_.warning().empty()) options_.on_warning(cache_.warning());
 }
 
-void AlgorithmTuner::Keep(const PlanKey& key, const std::string& choice) {
+void AlgorithmTuner::Keep(const AlgorithmKey& key, const std::string& choice) {
   const absl::Status kept = cache_.Keep(key, choice);
   if (kept.ok()) return;
   options_.on_warning(

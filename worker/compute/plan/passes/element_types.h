@@ -5,9 +5,8 @@
 
 namespace shoal {
 
-// Gives float32 to each node that cannot be computed in the compute dtype of its layer: the backend
-// lacks it, or the node computes whole numbers such as ids. These stay exact under every policy:
-// they need more than 8 bits.
+// Gives float32 to each node whose compute dtype the backend lacks, and to nodes that compute whole
+// numbers such as ids. These stay exact under every policy, because they need more than 8 bits.
 void ReplaceUnsupportedDtypes(const Supports& supports, Plan& plan);
 
 // Sets the type of each value (Plan::element_type), after all fusions. The node's compute dtype is

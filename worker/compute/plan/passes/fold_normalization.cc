@@ -20,7 +20,8 @@ std::shared_ptr<Fused> Folded(const Plan& plan, int index,
 
 }  // namespace
 
-// Folds the BatchNormalization that alone reads a convolution's output into the convolution.
+// Folds a BatchNormalization into the convolution before it, in inference. No other node reads the
+// convolution's output.
 std::optional<Fusion> FoldNormalization(const Plan& plan, int index) {
   if (plan.in_training_mode()) return std::nullopt;
   const ValueId convolved = plan.nodes()[index].outputs[0];

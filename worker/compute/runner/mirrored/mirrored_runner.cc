@@ -165,7 +165,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   std::atomic<bool> aborted = false;
   const auto on_done = [&](int variable) { countdown.Done(variable); };
   const auto train = [&](size_t i, GraphRunner& runner) {
-    const SumRank sum = {.sums = devices_sum ? sums_.get() : nullptr,
+    const SumRank sum = {.reducer = devices_sum ? sums_.get() : nullptr,
                          .rank = static_cast<int>(i),
                          .share = static_cast<float>(ShareOf(parts[i], batch))};
     const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {

@@ -180,7 +180,7 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_GT(measured.size(), kWarmUps + 10u);
-  EXPECT_LE(measured.size(), kWarmUps + kMeasuredPlans);
+  EXPECT_LE(measured.size(), kWarmUps + kMeasuredAlgorithms);
   EXPECT_EQ(plan->config(), measured[kWarmUps + 3]);
   const size_t before = measured.size();
   // The next one knows.
@@ -228,7 +228,7 @@ TEST_F(CudnnEnginesTest, AKeptEngineThatIsNotAllowedIsNotTaken) {
   const TemporaryDirectory directory;
   const AlgorithmTuner::Options options = {.cache_path = directory / "plans"};
   for (const std::string& choice : {std::string("9999"), std::string("x"), tf32->choice()}) {
-    const PlanKey key = {.libraries = library_->name(), .work = GraphText(graph)};
+    const AlgorithmKey key = {.libraries = library_->name(), .work = GraphText(graph)};
     ASSERT_TRUE(AlgorithmCache(options.cache_path).Keep(key, choice).ok());
     AlgorithmTuner tuner(options);
     ConvolutionPlanner::Options planning = Options();

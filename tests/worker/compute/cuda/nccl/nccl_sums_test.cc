@@ -67,7 +67,7 @@ class NcclRanks {
   std::unique_ptr<NcclSums> sums_;  // ends before what it adds up
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Nccl, GradientSumsConformance, NcclRanks);
+INSTANTIATE_TYPED_TEST_SUITE_P(Nccl, GradientReducerConformance, NcclRanks);
 
 class NcclSumsTest : public ::testing::Test {
  protected:
@@ -88,7 +88,7 @@ class NcclSumsTest : public ::testing::Test {
                              }});
   }
   absl::Status Reduce(NcclSums& sums, int rank, float share, std::vector<float>& gradients) {
-    return sums.ReduceOn(nullptr, {.sums = &sums, .rank = rank, .share = share},
+    return sums.ReduceOn(nullptr, {.reducer = &sums, .rank = rank, .share = share},
                          reinterpret_cast<char*>(gradients.data()),
                          static_cast<int64_t>(gradients.size() * sizeof(float)));
   }

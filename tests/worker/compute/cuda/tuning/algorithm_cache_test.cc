@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 const std::string kChoice = "62 2=0 13=1 28=-1";
 
-PlanKey Key(const std::string& work = "forward") {
+AlgorithmKey Key(const std::string& work = "forward") {
   return {
       .libraries = "cuDNN 9.19.0", .gpu = "NVIDIA H100 90 132", .work = work, .demands = "tf32=0"};
 }
@@ -39,7 +39,7 @@ std::string FileOf(const std::string& entries) {
 class AlgorithmCacheTest : public ::testing::Test {
  protected:
   void Write(const std::string& content) const { std::ofstream(path_) << content; }
-  void Keep(const PlanKey& key, const std::string& choice) const {
+  void Keep(const AlgorithmKey& key, const std::string& choice) const {
     const absl::Status kept = AlgorithmCache(path_).Keep(key, choice);
     EXPECT_TRUE(kept.ok()) << kept;
   }
@@ -77,14 +77,14 @@ TEST_F(AlgorithmCacheTest, MakesItsDirectoryWhenThereIsSomethingToKeep) {
 TEST_F(AlgorithmCacheTest, AnythingElseOfTheKeyIsAnotherEntry) {
   Keep(Key(), kChoice);
   const AlgorithmCache cache(path_);
-  for (std::string PlanKey::*field :
-       {&PlanKey::libraries, &PlanKey::gpu, &PlanKey::work, &PlanKey::demands}) {
-    PlanKey key = Key();
+  for (std::string AlgorithmKey::*field : {&AlgorithmKey::libraries, &AlgorithmKey::gpu,
+                                           &AlgorithmKey::work, &AlgorithmKey::demands}) {
+    AlgorithmKey key = Key();
     key.*field += "1";
     EXPECT_EQ(cache.Find(key), std::nullopt);
   }
   // Those of other GPUs and versions may be in the same file.
-  PlanKey newer = Key();
+  AlgorithmKey newer = Key();
   newer.libraries = "cuDNN 9.20.0";
   Keep(newer, "1");
   EXPECT_EQ(AlgorithmCache(path_).Find(Key()), kChoice);
@@ -226,14 +226,14 @@ TEST_F(AlgorithmCacheTest, TwoProcessesWriteAtOnce) {
   EXPECT_EQ(std::max(found[0], found[1]), kEntries);
 }
 
-TEST(PlanCachePathTest, IsBelowTheUsersCacheDirectory) {
-  EXPECT_EQ(PlanCachePath("/cache", "/home/me"), "/cache/shoal/plans");
-  EXPECT_EQ(PlanCachePath(nullptr, "/home/me"), "/home/me/.cache/shoal/plans");
+TEST(AlgorithmCachePathTest, IsBelowTheUsersCacheDirectory) {
+  EXPECT_EQ(AlgorithmCachePath("/cache", "/home/me"), "/cache/shoal/plans");
+  EXPECT_EQ(AlgorithmCachePath(nullptr, "/home/me"), "/home/me/.cache/shoal/plans");
   // As the specification has it.
-  EXPECT_EQ(PlanCachePath("", "/home/me"), "/home/me/.cache/shoal/plans");
-  EXPECT_EQ(PlanCachePath("cache", "/home/me"), "/home/me/.cache/shoal/plans");
-  EXPECT_EQ(PlanCachePath(nullptr, nullptr), "");
-  EXPECT_EQ(PlanCachePath(nullptr, "home"), "");
+  EXPECT_EQ(AlgorithmCachePath("", "/home/me"), "/home/me/.cache/shoal/plans");
+  EXPECT_EQ(AlgorithmCachePath("cache", "/home/me"), "/home/me/.cache/shoal/plans");
+  EXPECT_EQ(AlgorithmCachePath(nullptr, nullptr), "");
+  EXPECT_EQ(AlgorithmCachePath(nullptr, "home"), "");
 }
 
 }  // namespace

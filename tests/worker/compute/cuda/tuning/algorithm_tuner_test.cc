@@ -34,8 +34,8 @@ class AlgorithmTunerTest : public ::testing::Test {
             .on_warning = [this](const std::string& text) { warnings_.push_back(text); }};
   }
   // Plans 0, 1, ... with these times; a negative one cannot be measured.
-  PlanOffer<FakePlan> Offer(const std::vector<double>& seconds) {
-    PlanOffer<FakePlan> offer = {.libraries = "cuDNN 9.19.0", .work = "forward"};
+  AlgorithmOffer<FakePlan> Offer(const std::vector<double>& seconds) {
+    AlgorithmOffer<FakePlan> offer = {.libraries = "cuDNN 9.19.0", .work = "forward"};
     offer.make = [this,
                   count = seconds.size()](const std::string& choice) -> absl::StatusOr<FakePlan> {
       ++made_;
@@ -62,8 +62,8 @@ class AlgorithmTunerTest : public ::testing::Test {
     };
     return offer;
   }
-  absl::StatusOr<int64_t> Choose(const PlanOffer<FakePlan>& offer) {
-    const auto plan = ChoosePlan(&tuner_, offer);
+  absl::StatusOr<int64_t> Choose(const AlgorithmOffer<FakePlan>& offer) {
+    const auto plan = ChooseAlgorithm(&tuner_, offer);
     if (!plan.ok()) return plan.status();
     return plan->number;
   }
@@ -87,7 +87,7 @@ TEST_F(AlgorithmTunerTest, MeasuresOnceAndTakesTheFastest) {
   // The next one knows, and so does another process.
   EXPECT_EQ(*Choose(Offer({3, 2, 1, 2})), 2);
   AlgorithmTuner other(Options());
-  EXPECT_EQ(ChoosePlan(&other, Offer({3, 2, 1, 2}))->number, 2);
+  EXPECT_EQ(ChooseAlgorithm(&other, Offer({3, 2, 1, 2}))->number, 2);
   EXPECT_EQ(compared().size(), 4u);
   EXPECT_EQ(made_, 2);
   EXPECT_THAT(warnings_, IsEmpty());
@@ -95,7 +95,7 @@ TEST_F(AlgorithmTunerTest, MeasuresOnceAndTakesTheFastest) {
 
 TEST_F(AlgorithmTunerTest, AnotherQuestionIsAnotherMeasurement) {
   EXPECT_EQ(*Choose(Offer({3, 1})), 1);
-  PlanOffer<FakePlan> other_work = Offer({1, 3}), other_libraries = other_work;
+  AlgorithmOffer<FakePlan> other_work = Offer({1, 3}), other_libraries = other_work;
   other_work.work = "backward";
   other_libraries.libraries = "cuDNN 9.20.0";
   EXPECT_EQ(*Choose(other_work), 0);
@@ -105,7 +105,7 @@ TEST_F(AlgorithmTunerTest, AnotherQuestionIsAnotherMeasurement) {
     AlgorithmTuner::Options options = Options();
     options.*field += "1";
     AlgorithmTuner other(options);
-    EXPECT_EQ(ChoosePlan(&other, Offer({1, 3}))->number, 0);
+    EXPECT_EQ(ChooseAlgorithm(&other, Offer({1, 3}))->number, 0);
   }
   EXPECT_EQ(measured_.size(), 10u + 3 * kWarmUps);
 }
@@ -113,7 +113,7 @@ TEST_F(AlgorithmTunerTest, AnotherQuestionIsAnotherMeasurement) {
 // The first would otherwise be measured at the clocks of a GPU that was idle.
 TEST_F(AlgorithmTunerTest, WarmsUpBeforeTheFirstIsMeasured) {
   int runs = 0;
-  PlanOffer<FakePlan> offer = Offer({1, 2});
+  AlgorithmOffer<FakePlan> offer = Offer({1, 2});
   offer.measure = [&](FakePlan& plan) -> absl::StatusOr<AlgorithmTrial> {
     return AlgorithmTrial{(++runs == 1 ? 10.0 : 1.0) * static_cast<double>(plan.number + 1)};
   };
@@ -122,16 +122,16 @@ TEST_F(AlgorithmTunerTest, WarmsUpBeforeTheFirstIsMeasured) {
 }
 
 TEST_F(AlgorithmTunerTest, MeasuresAFewAlone) {
-  std::vector<double> seconds(2 * kMeasuredPlans, 2);
-  seconds[kMeasuredPlans - 1] = 1;
-  seconds[kMeasuredPlans] = 0;
-  EXPECT_EQ(*Choose(Offer(seconds)), static_cast<int64_t>(kMeasuredPlans) - 1);
-  EXPECT_EQ(compared().size(), kMeasuredPlans);
+  std::vector<double> seconds(2 * kMeasuredAlgorithms, 2);
+  seconds[kMeasuredAlgorithms - 1] = 1;
+  seconds[kMeasuredAlgorithms] = 0;
+  EXPECT_EQ(*Choose(Offer(seconds)), static_cast<int64_t>(kMeasuredAlgorithms) - 1);
+  EXPECT_EQ(compared().size(), kMeasuredAlgorithms);
 }
 
 // However fast it is.
 TEST_F(AlgorithmTunerTest, APlanThatDisagreesWithMostIsNotTaken) {
-  PlanOffer<FakePlan> offer = Offer({3, 1, 2, 4});
+  AlgorithmOffer<FakePlan> offer = Offer({3, 1, 2, 4});
   offer.measure = [measure = offer.measure](FakePlan& plan) {
     absl::StatusOr<AlgorithmTrial> trial = measure(plan);
     trial->tolerance = 0.01;
@@ -143,7 +143,7 @@ TEST_F(AlgorithmTunerTest, APlanThatDisagreesWithMostIsNotTaken) {
 
 TEST_F(AlgorithmTunerTest, APlanWithWrongResultsIsNotTaken) {
   const auto offer_of = [&](const std::vector<int64_t>& wrong, std::vector<double> seconds) {
-    PlanOffer<FakePlan> offer = Offer(seconds);
+    AlgorithmOffer<FakePlan> offer = Offer(seconds);
     offer.measure = [=, measure = offer.measure](FakePlan& plan) -> absl::StatusOr<AlgorithmTrial> {
       if (std::ranges::count(wrong, plan.number) > 0) return absl::DataLossError("wrong");
       return measure(plan);
@@ -151,23 +151,24 @@ TEST_F(AlgorithmTunerTest, APlanWithWrongResultsIsNotTaken) {
     return offer;
   };
   EXPECT_EQ(*Choose(offer_of({1}, {3, 1, 2})), 2);
-  PlanOffer<FakePlan> none = offer_of({0, 1}, {3, 1});
+  AlgorithmOffer<FakePlan> none = offer_of({0, 1}, {3, 1});
   none.work = "backward";
   EXPECT_EQ(Choose(none).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(Choose(none).status().message()),
               AllOf(HasSubstr("cuDNN 9.19.0"), HasSubstr("backward")));
   // The first, where none of the others can be measured, is not one of those.
-  PlanOffer<FakePlan> unmeasured = offer_of({0}, {3, -1, -1});
+  AlgorithmOffer<FakePlan> unmeasured = offer_of({0}, {3, -1, -1});
   unmeasured.work = "forward of another";
   EXPECT_EQ(*Choose(unmeasured), 1);
   // Without a tuner, if it is asked for.
-  PlanOffer<FakePlan> checked = offer_of({0, 1}, {1, 2, 3, 4});
-  EXPECT_EQ(ChoosePlan(nullptr, checked)->number, 0);
+  AlgorithmOffer<FakePlan> checked = offer_of({0, 1}, {1, 2, 3, 4});
+  EXPECT_EQ(ChooseAlgorithm(nullptr, checked)->number, 0);
   checked.checked = true;
-  EXPECT_EQ(ChoosePlan(nullptr, checked)->number, 2);
-  PlanOffer<FakePlan> none_checked = offer_of({0, 1}, {1, 2});
+  EXPECT_EQ(ChooseAlgorithm(nullptr, checked)->number, 2);
+  AlgorithmOffer<FakePlan> none_checked = offer_of({0, 1}, {1, 2});
   none_checked.checked = true;
-  EXPECT_EQ(ChoosePlan(nullptr, none_checked).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(ChooseAlgorithm(nullptr, none_checked).status().code(),
+            absl::StatusCode::kUnimplemented);
 }
 
 TEST_F(AlgorithmTunerTest, TheFirstOfEqualPlansIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }
@@ -188,7 +189,7 @@ TEST_F(AlgorithmTunerTest, TakesTheFirstWhereNothingCanBeMeasuredAndKeepsNothing
 // Nothing that the clock has said before is taken either.
 TEST_F(AlgorithmTunerTest, WithoutATunerItIsTheFirstEachTime) {
   ASSERT_EQ(*Choose(Offer({3, 1})), 1);
-  EXPECT_EQ(ChoosePlan(nullptr, Offer({3, 1}))->number, 0);
+  EXPECT_EQ(ChooseAlgorithm(nullptr, Offer({3, 1}))->number, 0);
   EXPECT_EQ(suggested_, 1u);
   EXPECT_EQ(made_, 0);
   EXPECT_EQ(compared().size(), 2u);
@@ -205,7 +206,7 @@ TEST_F(AlgorithmTunerTest, SaysThatAChoiceCannotBeKept) {
   AlgorithmTuner::Options options = Options();
   options.cache_path = "/proc/nowhere/plans";
   AlgorithmTuner nowhere(options);
-  EXPECT_EQ(ChoosePlan(&nowhere, Offer({3, 1}))->number, 1);
+  EXPECT_EQ(ChooseAlgorithm(&nowhere, Offer({3, 1}))->number, 1);
   EXPECT_THAT(warnings_,
               ElementsAre(AllOf(HasSubstr("/proc/nowhere"), HasSubstr("XDG_CACHE_HOME"))));
 }

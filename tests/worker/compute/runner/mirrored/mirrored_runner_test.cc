@@ -474,7 +474,7 @@ TEST(MirroredGpusTest, AddUpWhatTheHostDoes) {
   ModelRunner::Options options = OptionsOf(Model(/*normalized=*/true));
   options.backend = "cuda:0,cuda:1";
   const auto host = ModelRunner::Create(options);
-  options.freedoms.nondeterministic = true;
+  options.numerics.nondeterministic = true;
   const auto gpu = ModelRunner::Create(options);
   ASSERT_TRUE(host.ok() && gpu.ok()) << host.status() << gpu.status();
   std::mt19937 random(3);
