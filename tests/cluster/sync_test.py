@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 
-from real_cluster import BIN, Process, children_of, finished_steps, shoal, wait_for, write_job
+from real_cluster import BIN, MODEL, Process, children_of, finished_steps, shoal, wait_for, write_job
 
 STEPS = 26  # an epoch, so that its last round is a short one
 KILLS = 6
@@ -48,6 +48,24 @@ def test_any_number_of_workers_ends_with_the_same_file(alone, tmp_path, workers)
     # So do its curves, but for the time that they took.
     for one, other in zip((run / "history.csv").read_text().splitlines(), (tmp_path / "run/history.csv").read_text().splitlines(), strict=True):
         assert one.split(",")[:2] == other.split(",")[:2]
+
+
+def test_bfloat16_ends_with_the_same_file_too(tmp_path):
+    """A network large enough that a CPU with bfloat16 computes in it; it also ends with another file than in float32."""
+    sums = []
+    for policy in ("mixed_bfloat16", "float32"):
+        job = write_job(tmp_path / policy, **{**JOB, "epochs": 5})
+        model = json.loads(json.dumps(MODEL))
+        dense = next(layer["config"] for layer in model["config"]["layers"] if layer["config"]["name"] == "dense")
+        dense |= {"units": 256, "dtype": policy}
+        (tmp_path / policy / "model.json").write_text(json.dumps(model))
+        for workers in (1, 3):
+            train(job, tmp_path / policy / f"run-{workers}", workers)
+            sums.append(checksum(tmp_path / policy / f"run-{workers}"))
+    assert sums[0] == sums[1] and sums[2] == sums[3]
+    if "bfloat16 (" in shoal("validate", tmp_path / "mixed_bfloat16/job.json").stdout:
+        pytest.skip("This CPU has no bfloat16.")
+    assert sums[0] != sums[2]
 
 
 def test_a_ps_beside_each_worker_ends_with_the_same_file(alone, tmp_path):
