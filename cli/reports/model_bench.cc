@@ -22,6 +22,7 @@
 #include "common/loss/keras_loss.h"
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
+#include "common/model/ops/gather.h"
 #include "common/model/training/training_graph.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/program/page_aligned.h"
@@ -78,7 +79,7 @@ struct MadeUpBatches {
     std::uniform_real_distribution<float> uniform;
     // An Embedding has rows only for whole numbers.
     const bool ids = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-      return std::string(node.op->type()) == "Gather";
+      return dynamic_cast<const GatherOp*>(node.op.get()) != nullptr;
     });
     const std::set<size_t> pictures = PicturesOf(graph);
     Batch batch;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/ops/gather.h"
 #include "worker/compute/runner/labels.h"
 #include "worker/job/label_shape.h"
 
@@ -73,7 +74,7 @@ std::vector<Feature> InputsOf(const Graph& model) {
   // The row number of a table is an integer, even if the model's input is float32.
   std::map<ValueId, int64_t> rows;
   for (const Node& node : model.nodes()) {
-    if (std::string_view(node.op->type()) == "Gather") {
+    if (dynamic_cast<const GatherOp*>(node.op.get()) != nullptr) {
       rows[node.inputs[1]] = model.value(node.inputs[0]).shape[0];
     }
   }
