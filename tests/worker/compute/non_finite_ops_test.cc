@@ -111,8 +111,9 @@ struct Compared {
   std::vector<float> expected;
 };
 
-// Expects the class of each number, and sets to 0 what is not finite.
-void ExpectSameClasses(Compared& tensor, bool nan_for_other) {
+// Expects the class of each number, and sets to 0 what is not finite. Adds the finite ones to
+// `finite`.
+void ExpectSameClasses(Compared& tensor, bool nan_for_other, int64_t& finite) {
   ASSERT_EQ(tensor.computed.size(), tensor.expected.size()) << tensor.what;
   for (size_t i = 0; i < tensor.expected.size(); ++i) {
     float &computed = tensor.computed[i], &expected = tensor.expected[i];
@@ -120,6 +121,7 @@ void ExpectSameClasses(Compared& tensor, bool nan_for_other) {
       ASSERT_EQ(ClassOf(computed), ClassOf(expected))
           << tensor.what << "[" << i << "]: " << computed << " for " << expected;
     }
+    finite += std::isfinite(computed);
     if (!std::isfinite(computed)) computed = expected = 0;
   }
 }
@@ -131,18 +133,20 @@ class NonFiniteOpsTest : public ::testing::TestWithParam<std::tuple<std::string,
     return Find(difference, backend, named.name, graph);
   }
   void CompareResults(const CaseResult& computed, const CaseResult& expected, bool nan_for_other,
-                      bool with_gradients) const;
+                      bool with_gradients);
+
+  int64_t finite_ = 0;  // numbers that were compared and finite
 };
 
 void NonFiniteOpsTest::CompareResults(const CaseResult& computed, const CaseResult& expected,
-                                      bool nan_for_other, bool with_gradients) const {
+                                      bool nan_for_other, bool with_gradients) {
   const double bound = std::get<NamedOpCase>(GetParam()).bound;
   Compared prediction = {"prediction", computed.prediction, expected.prediction};
-  ASSERT_NO_FATAL_FAILURE(ExpectSameClasses(prediction, nan_for_other));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameClasses(prediction, nan_for_other, finite_));
   ExpectNear(prediction.computed, prediction.expected, bound, 1e-6, prediction.what);
   Compared loss = {
       "loss", {static_cast<float>(computed.loss_sum)}, {static_cast<float>(expected.loss_sum)}};
-  ASSERT_NO_FATAL_FAILURE(ExpectSameClasses(loss, nan_for_other));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameClasses(loss, nan_for_other, finite_));
   ExpectNear(loss.computed, loss.expected, bound, 1, loss.what);
   if (!with_gradients) return;
   std::vector<Compared> gradients;
@@ -150,7 +154,7 @@ void NonFiniteOpsTest::CompareResults(const CaseResult& computed, const CaseResu
   for (size_t v = 0; v < expected.gradients.size(); ++v) {
     gradients.push_back(
         {absl::StrCat("gradient of variable ", v), computed.gradients[v], expected.gradients[v]});
-    ASSERT_NO_FATAL_FAILURE(ExpectSameClasses(gradients.back(), nan_for_other));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameClasses(gradients.back(), nan_for_other, finite_));
     largest = std::max(largest, Largest(gradients.back().expected));
   }
   for (const auto& [what, actual, wanted] : gradients)
@@ -194,6 +198,7 @@ TEST_P(NonFiniteOpsTest, GivesWhatTheReferenceDoes) {
       ASSERT_NO_FATAL_FAILURE(CompareResults(*computed, *expected, nan_for_other, with_gradients));
     }
   }
+  EXPECT_GT(finite_, 0);
 }
 
 // The suite's backends without the reference itself.

@@ -146,6 +146,7 @@ std::string OpCase::PutNonFinite(int count) {
                                 -std::numeric_limits<float>::infinity()};
   std::string places;
   for (; count > 0; --count) {
+    SHOAL_CHECK(!tensors.empty(), "no tensor may hold any number");
     const auto& [tensor, values] = tensors[random_() % tensors.size()];
     const size_t i = random_() % values->size();
     (*values)[i] = kNumbers[random_() % 3];
