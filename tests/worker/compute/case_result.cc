@@ -15,7 +15,7 @@ absl::StatusOr<CaseResult> ComputeCase(const OpCase& test_case, const TrainingGr
   const int64_t examples = ElementCount(training.graph.value(training.loss_per_example).shape);
   const Plan plan(training, mode, examples);
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, backend.Compile(plan));
-  // What reads before it writes, shows.
+  // A step that reads memory before it writes it shows by this.
   SHOAL_RETURN_IF_ERROR(backend.Poison(executable->memory_bytes()));
   const ModelLayout& layout = plan.layout();
   std::vector<float> parameters(layout.size), gradients(layout.size);

@@ -104,7 +104,7 @@ const Exemption* Find(Difference difference, const std::string& backend, const s
   return nullptr;
 }
 
-// What a backend computes, and what the reference does.
+// A tensor that a backend computed, and the reference's.
 struct Compared {
   std::string what;
   std::vector<float> computed;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,87 +12,12 @@
 #include "common/model/training/training_graph.h"
 #include "tests/worker/compute/models/model_building.h"
 #include "tests/worker/compute/models/sparse_loss.h"
+#include "tests/worker/compute/plan/passes_fixture.h"
 #include "worker/compute/plan/fused_ops.h"
 #include "worker/compute/plan/plain_relu.h"
 
 namespace shoal {
 namespace {
-
-using Build = std::function<void(ModelBuilding& model)>;
-
-// Like the cpu backend: poolings take the gradients of ReLUs, and no normalization takes a sum.
-bool PoolingsTakeGradients(const Node& node) {
-  const auto* backward = dynamic_cast<const BatchNormalizationBackwardFusedOp*>(node.op.get());
-  return dynamic_cast<const BatchNormalizationAddOp*>(node.op.get()) == nullptr &&
-         (backward == nullptr || !(backward->has_total() || backward->has_dbias));
-}
-
-// Like the cuda backend: normalizations take what they can.
-bool NormalizationsTakeSums(const Node& node) {
-  return dynamic_cast<const MaxPool2DBackwardReluOp*>(node.op.get()) == nullptr &&
-         dynamic_cast<const Conv2DBackwardVariablesOp*>(node.op.get()) == nullptr;
-}
-
-class PassesTest : public ::testing::Test {
- protected:
-  // The nodes after all passes, of a model with images of 4 x 4 with 2 channels as input.
-  void Run(const Build& build, const Supports& supports, PlanMode mode = PlanMode::kTrain) {
-    ModelBuilding model({kBatch, 4, 4, 2});
-    build(model);
-    Run(model.Flatten().Dense(3).Build(), supports, mode);
-  }
-  void Run(const Graph& model, const Supports& supports, PlanMode mode = PlanMode::kTrain) {
-    RunTraining(BuildTrainingGraph(model, *kSparse).value(), supports, mode);
-  }
-  void RunTraining(TrainingGraph training, const Supports& supports,
-                   PlanMode mode = PlanMode::kTrain) {
-    training_ = std::make_unique<const TrainingGraph>(std::move(training));
-    plan_ = std::make_unique<Plan>(*training_, mode, /*examples=*/2);
-    before_ = plan_->nodes();
-    RunPasses(supports, *plan_);
-    ExpectEachReadIsComputedBefore();
-  }
-
-  int Count(const std::string& type) const { return CountIn(plan_->nodes(), type); }
-  // How many nodes of this type the passes have removed or replaced.
-  int Gone(const std::string& type) const { return CountIn(before_, type) - Count(type); }
-  int NodesGone() const { return static_cast<int>(before_.size() - plan_->nodes().size()); }
-  // The fused gradients of normalizations, in order.
-  std::vector<BatchNormalizationBackwardFusedOp> FusedGradients() const {
-    std::vector<BatchNormalizationBackwardFusedOp> found;
-    for (const Node& node : plan_->nodes()) {
-      const auto* op = dynamic_cast<const BatchNormalizationBackwardFusedOp*>(node.op.get());
-      if (op != nullptr) found.push_back(*op);
-    }
-    return found;
-  }
-
-  std::unique_ptr<const TrainingGraph> training_;
-  std::unique_ptr<Plan> plan_;
-  std::vector<Node> before_;
-
- private:
-  static int CountIn(const std::vector<Node>& nodes, const std::string& type) {
-    return static_cast<int>(std::count_if(
-        nodes.begin(), nodes.end(), [&](const Node& node) { return node.op->type() == type; }));
-  }
-  // Each input is an input or a variable of the graph, or an output of an earlier node. Each value
-  // for the caller is computed.
-  void ExpectEachReadIsComputedBefore() const {
-    for (int i = 0; i < static_cast<int>(plan_->nodes().size()); ++i) {
-      for (const ValueId input : plan_->nodes()[i].inputs) {
-        EXPECT_LT(plan_->producer(input), i) << plan_->nodes()[i].op->type();
-        const bool is_node = plan_->graph().value(input).kind == Value::Kind::kNode;
-        EXPECT_EQ(plan_->producer(input) >= 0, is_node) << plan_->nodes()[i].op->type();
-      }
-    }
-    for (ValueId value = 0; value < static_cast<int>(plan_->graph().values().size()); ++value) {
-      const bool is_node = plan_->graph().value(value).kind == Value::Kind::kNode;
-      if (!is_node || !plan_->has_loss() || !plan_->wanted_outside(value)) continue;
-      EXPECT_GE(plan_->producer(value), 0) << value;
-    }
-  }
-};
 
 TEST_F(PassesTest, TheFashionCnnHasSevenFusions) {
   Run(FashionCnn(), PoolingsTakeGradients);
@@ -535,91 +459,6 @@ TEST_F(PassesTest, NodesOfTwoDtypesAreNotFused) {
   // A backend without bfloat16 computes both in float32.
   Run(graph, [](const Node& node) { return node.compute_dtype == ComputeDtype::kFloat32; });
   EXPECT_EQ(Count("DenseRelu"), 1);
-}
-
-// The types of values after all passes.
-class ElementTypesTest : public PassesTest {
- protected:
-  static constexpr ComputeDtype kFloat32 = ComputeDtype::kFloat32;
-  static constexpr ComputeDtype kBfloat16 = ComputeDtype::kBfloat16;
-
-  // Convolution, normalization, ReLU and Dense under mixed_bfloat16, then a Dense layer in float32.
-  static void Build(ModelBuilding& model) {
-    model.ComputeIn(kBfloat16).Conv2D(3, {}).BatchNormalization().Relu().Flatten().Dense(4);
-    model.ComputeIn(kFloat32);
-  }
-  // The nodes of this type after the passes.
-  std::vector<Node> NodesOf(const std::string& type) const {
-    std::vector<Node> found;
-    for (const Node& node : plan_->nodes()) {
-      if (node.op->type() == type) found.push_back(node);
-    }
-    return found;
-  }
-};
-
-TEST_F(ElementTypesTest, AValueHasTheComputeDtypeOfItsNode) {
-  Run(Build, NormalizationsTakeSums);
-  ASSERT_EQ(NodesOf("Conv2D").size(), 1u);
-  EXPECT_EQ(plan_->element_type(NodesOf("Conv2D")[0].outputs[0]), kBfloat16);
-  ASSERT_EQ(NodesOf("Dense").size(), 2u);
-  EXPECT_EQ(plan_->element_type(NodesOf("Dense")[0].outputs[0]), kBfloat16);
-  EXPECT_EQ(plan_->element_type(NodesOf("Dense")[1].outputs[0]), kFloat32);
-}
-
-TEST_F(ElementTypesTest, StatisticsAndVariablesAreFloat32) {
-  Run(Build, NormalizationsTakeSums);
-  const std::vector<Node> nodes = NodesOf("BatchNormalizationRelu");
-  ASSERT_EQ(nodes.size(), 1u);
-  EXPECT_EQ(plan_->element_type(nodes[0].outputs[0]), kBfloat16);
-  EXPECT_EQ(plan_->element_type(nodes[0].outputs[1]), kFloat32);
-  EXPECT_EQ(plan_->element_type(nodes[0].outputs[2]), kFloat32);
-  for (const ValueId variable : plan_->graph().variable_values())
-    EXPECT_EQ(plan_->element_type(variable), kFloat32);
-}
-
-TEST_F(ElementTypesTest, TheCallerReadsFloat32) {
-  ModelBuilding model({kBatch, 4, 4, 2});
-  Run(model.ComputeIn(kBfloat16).Conv2D(3, {}).Flatten().Dense(3).Build(), NormalizationsTakeSums);
-  EXPECT_EQ(plan_->element_type(training_->prediction), kFloat32);
-  EXPECT_EQ(plan_->element_type(training_->loss_per_example), kFloat32);
-  for (const ValueId pushed : training_->pushed_values) {
-    EXPECT_EQ(plan_->element_type(pushed), kFloat32);
-  }
-  const std::vector<Node> data_gradients = NodesOf("DenseBackwardData");
-  ASSERT_EQ(data_gradients.size(), 1u);
-  EXPECT_EQ(plan_->element_type(data_gradients[0].outputs[0]), kBfloat16);
-}
-
-TEST_F(ElementTypesTest, ANodeThatTheBackendLacksIsFloat32) {
-  Run(Build, [](const Node& node) {
-    return node.compute_dtype == kFloat32 || std::string(node.op->type()).starts_with("Dense");
-  });
-  ASSERT_EQ(NodesOf("Conv2D").size(), 1u);
-  EXPECT_EQ(NodesOf("Conv2D")[0].compute_dtype, kFloat32);
-  EXPECT_EQ(plan_->element_type(NodesOf("Conv2D")[0].outputs[0]), kFloat32);
-  EXPECT_EQ(plan_->element_type(NodesOf("Dense")[0].outputs[0]), kBfloat16);
-}
-
-// The gradient that a fused normalization passes on is as long as its input.
-TEST_F(ElementTypesTest, AGradientThatIsPassedOnHasTheComputeDtype) {
-  Run(
-      [](ModelBuilding& model) {
-        model.ComputeIn(kBfloat16).Conv2D(3, {}).Relu();
-        const ValueId shortcut = model.current();
-        model.Conv2D(3, {}).BatchNormalization().Add(shortcut).Relu();
-      },
-      NormalizationsTakeSums);
-  int passed_on = 0;
-  for (const Node& node : plan_->nodes()) {
-    const auto* op = dynamic_cast<const BatchNormalizationBackwardFusedOp*>(node.op.get());
-    if (op == nullptr || !op->has_total()) continue;
-    ++passed_on;
-    EXPECT_EQ(plan_->element_type(node.outputs[0]), kBfloat16);
-    EXPECT_EQ(plan_->element_type(node.outputs[1]), kFloat32);
-    EXPECT_EQ(plan_->element_type(node.outputs[op->total()]), kBfloat16);
-  }
-  EXPECT_EQ(passed_on, 1);
 }
 
 }  // namespace
