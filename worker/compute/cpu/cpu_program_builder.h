@@ -105,7 +105,8 @@ class CpuProgramBuilder {
   // Returns the tensor for an image that the next step computes. Its type must be float32 if the
   // caller reads the value.
   TensorId ImageOutput(ValueId value, const dnnl::memory::desc& desc);
-  // Stores an image that a step has computed in `computed`, as row-major elements of this type.
+  // Stores an image that a step has computed in `computed`, as row-major elements of this type. The
+  // value's own shape must be the image's, which an average without its axes does not have.
   void StoreRowMajor(ValueId value, TensorId computed, const dnnl::memory::desc& desc,
                      ComputeDtype type);
 
