@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/model/ops/conv2d.h"
 #include "common/model/ops/dense.h"
 #include "common/model/ops/pool2d.h"
 #include "tests/worker/compute/op_case.h"
@@ -23,6 +24,18 @@ ValueId Behind(OpCase& c, ValueId x) { return Conv2D(c, x, Channels(c), kPixel);
 
 void ReluOfConv2D(OpCase& c) {
   c.SetOutput(Behind(c, SomeRelu(c, Conv2D(c, SomeImage(c), Channels(c), kSame3x3))));
+}
+
+// A bias and a ReLU without a maximum: the one form that cuDNN computes within a convolution.
+void ReluOfConv2DWithBias(OpCase& c) {
+  const ValueId x = SomeImage(c);
+  const int64_t filters = Channels(c);
+  auto op = std::make_shared<Conv2DOp>();
+  op->window = kSame3x3;
+  const Shape kernel = {3, 3, c.shape(x)[3], filters};
+  const ValueId y = c.Add(
+      std::move(op), {x, c.Kernel(kernel, ElementCount(kernel) / filters), c.Tensor({filters})});
+  c.SetOutput(Behind(c, Activation(c, y, {})));
 }
 
 void ReluOfDepthwiseConv2D(OpCase& c) {
@@ -88,6 +101,7 @@ std::vector<NamedOpCase> FusedOpCases() {
   constexpr double kBound = 1e-3;
   return {
       {"Conv2DRelu", ReluOfConv2D, kBound, /*jumps_inside=*/true},
+      {"Conv2DWithBiasRelu", ReluOfConv2DWithBias, kBound, /*jumps_inside=*/true},
       {"DepthwiseConv2DRelu", ReluOfDepthwiseConv2D, kBound, /*jumps_inside=*/true},
       {"Conv2DNormalization", NormalizationOfConv2D<false>, kBound},
       {"Conv2DNormalizationRelu", NormalizationOfConv2D<true>, kBound, /*jumps_inside=*/true},
