@@ -146,12 +146,15 @@ absl::Status Activation(const Node& node, CpuProgramBuilder& program) {
     });
     return absl::OkStatus();
   }
-  AddVectorLoopStep(
-      operands.count, operands.tensors,
-      [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        ActivateLoop(attributes, data[0] + begin, end - begin, data[1] + begin);
-      },
-      program);
+  WithElement(CpuProgramBuilder::DtypeOf(operands.desc), [&]<typename Element>(Element) {
+    AddVectorLoopStep(
+        operands.count, operands.tensors,
+        [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          ActivateLoop(attributes, data.At<Element>(0) + begin, end - begin,
+                       data.At<Element>(1) + begin);
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
@@ -190,18 +193,17 @@ absl::Status ActivationBackward(const Node& node, CpuProgramBuilder& program) {
     return absl::OkStatus();
   }
   const Operands operands = AlignOperands({dy, x, y}, node.outputs[0], true, type, program);
-  AddVectorLoopStep(
-      operands.count, operands.tensors,
-      [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        ActivateBackwardLoop(attributes, data[1] + begin, data[2] + begin, data[0] + begin,
-                             end - begin, data[3] + begin);
-      },
-      program);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddVectorLoopStep(
+        operands.count, operands.tensors,
+        [attributes](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          ActivateBackwardLoop(attributes, data.At<Element>(1) + begin, data.At<Element>(2) + begin,
+                               data.At<Element>(0) + begin, end - begin,
+                               data.At<Element>(3) + begin);
+        },
+        program);
+  });
   return absl::OkStatus();
-}
-
-bool HasBfloat16Loop(const ActivationAttributes& attributes) {
-  return IsPlainRelu(attributes) || FindEltwise(attributes).has_value();
 }
 
 float UpperBound(double max_value) {

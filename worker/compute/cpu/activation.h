@@ -13,9 +13,6 @@ namespace shoal::cpu {
 // 0.
 void AddFusedRelu(const Node& node, TensorId y, int64_t size_bytes, CpuProgramBuilder& program);
 
-// Whether there is a fast loop for the activation in bfloat16: for ReLU, and where oneDNN has it.
-bool HasBfloat16Loop(const ActivationAttributes& attributes);
-
 // The bounds of the fused ReLU's values. Without one, they are not-a-number, which bounds nothing.
 struct ReluBounds {
   float least;

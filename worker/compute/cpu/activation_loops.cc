@@ -93,17 +93,22 @@ SHOAL_INLINE float Derivative(const ActivationNumbers& numbers, float x, float y
   }
 }
 
-template <Kind kind>
-SHOAL_INLINE void ForwardLoop(const ActivationNumbers numbers, const float* x, int64_t count,
-                              float* y) {
+template <Kind kind, typename Element>
+SHOAL_INLINE void ForwardLoop(const ActivationNumbers numbers, const Element* x, int64_t count,
+                              Element* y) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) y[i] = Activated<kind>(numbers, x[i]);
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = FromFloat<Element>(Activated<kind>(numbers, ToFloat(x[i])));
+  }
 }
-template <Kind kind>
-SHOAL_INLINE void BackwardLoop(const ActivationNumbers numbers, const float* x, const float* y,
-                               const float* dy, int64_t count, float* dx) {
+template <Kind kind, typename Element>
+SHOAL_INLINE void BackwardLoop(const ActivationNumbers numbers, const Element* x, const Element* y,
+                               const Element* dy, int64_t count, Element* dx) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * Derivative<kind>(numbers, x[i], y[i]);
+  for (int64_t i = 0; i < count; ++i) {
+    dx[i] = FromFloat<Element>(ToFloat(dy[i]) *
+                               Derivative<kind>(numbers, ToFloat(x[i]), ToFloat(y[i])));
+  }
 }
 
 ActivationNumbers NumbersOf(const ActivationAttributes& attributes) {
@@ -126,8 +131,9 @@ ActivationNumbers NumbersOf(const ActivationAttributes& attributes) {
   KIND(kSparsePlus)
 
 // Return whether there is a loop for the kind.
-SHOAL_VECTORIZED bool RunForwardLoop(Kind kind, const ActivationNumbers& numbers, const float* x,
-                                     int64_t count, float* y) {
+template <typename Element>
+SHOAL_INLINE bool ForwardLoopOf(Kind kind, const ActivationNumbers& numbers, const Element* x,
+                                int64_t count, Element* y) {
   switch (kind) {
 #define KIND(NAME)                                 \
   case Kind::NAME:                                 \
@@ -140,8 +146,18 @@ SHOAL_VECTORIZED bool RunForwardLoop(Kind kind, const ActivationNumbers& numbers
   }
 }
 
-SHOAL_VECTORIZED bool RunBackwardLoop(Kind kind, const ActivationNumbers& numbers, const float* x,
-                                      const float* y, const float* dy, int64_t count, float* dx) {
+SHOAL_VECTORIZED bool RunForwardLoop(Kind kind, const ActivationNumbers& numbers, const float* x,
+                                     int64_t count, float* y) {
+  return ForwardLoopOf(kind, numbers, x, count, y);
+}
+SHOAL_VECTORIZED bool RunForwardLoop(Kind kind, const ActivationNumbers& numbers, const BFloat16* x,
+                                     int64_t count, BFloat16* y) {
+  return ForwardLoopOf(kind, numbers, x, count, y);
+}
+
+template <typename Element>
+SHOAL_INLINE bool BackwardLoopOf(Kind kind, const ActivationNumbers& numbers, const Element* x,
+                                 const Element* y, const Element* dy, int64_t count, Element* dx) {
   switch (kind) {
 #define KIND(NAME)                                          \
   case Kind::NAME:                                          \
@@ -154,21 +170,54 @@ SHOAL_VECTORIZED bool RunBackwardLoop(Kind kind, const ActivationNumbers& number
   }
 }
 
+SHOAL_VECTORIZED bool RunBackwardLoop(Kind kind, const ActivationNumbers& numbers, const float* x,
+                                      const float* y, const float* dy, int64_t count, float* dx) {
+  return BackwardLoopOf(kind, numbers, x, y, dy, count, dx);
+}
+SHOAL_VECTORIZED bool RunBackwardLoop(Kind kind, const ActivationNumbers& numbers,
+                                      const BFloat16* x, const BFloat16* y, const BFloat16* dy,
+                                      int64_t count, BFloat16* dx) {
+  return BackwardLoopOf(kind, numbers, x, y, dy, count, dx);
+}
+
 #undef SHOAL_FOR_EACH_LOOP
+
+template <typename Element>
+void ActivateElements(const ActivationAttributes& attributes, const Element* x, int64_t count,
+                      Element* y) {
+  if (RunForwardLoop(attributes.kind, NumbersOf(attributes), x, count, y)) return;
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = FromFloat<Element>(Activate(attributes, ToFloat(x[i])));
+  }
+}
+
+template <typename Element>
+void ActivateElementsBackward(const ActivationAttributes& attributes, const Element* x,
+                              const Element* y, const Element* dy, int64_t count, Element* dx) {
+  if (RunBackwardLoop(attributes.kind, NumbersOf(attributes), x, y, dy, count, dx)) return;
+  for (int64_t i = 0; i < count; ++i) {
+    dx[i] = FromFloat<Element>(ToFloat(dy[i]) *
+                               ActivationDerivative(attributes, ToFloat(x[i]), ToFloat(y[i])));
+  }
+}
 
 }  // namespace
 
 void ActivateLoop(const ActivationAttributes& attributes, const float* x, int64_t count, float* y) {
-  if (RunForwardLoop(attributes.kind, NumbersOf(attributes), x, count, y)) return;
-  for (int64_t i = 0; i < count; ++i) y[i] = Activate(attributes, x[i]);
+  ActivateElements(attributes, x, count, y);
+}
+void ActivateLoop(const ActivationAttributes& attributes, const BFloat16* x, int64_t count,
+                  BFloat16* y) {
+  ActivateElements(attributes, x, count, y);
 }
 
 void ActivateBackwardLoop(const ActivationAttributes& attributes, const float* x, const float* y,
                           const float* dy, int64_t count, float* dx) {
-  if (RunBackwardLoop(attributes.kind, NumbersOf(attributes), x, y, dy, count, dx)) return;
-  for (int64_t i = 0; i < count; ++i) {
-    dx[i] = dy[i] * ActivationDerivative(attributes, x[i], y[i]);
-  }
+  ActivateElementsBackward(attributes, x, y, dy, count, dx);
+}
+void ActivateBackwardLoop(const ActivationAttributes& attributes, const BFloat16* x,
+                          const BFloat16* y, const BFloat16* dy, int64_t count, BFloat16* dx) {
+  ActivateElementsBackward(attributes, x, y, dy, count, dx);
 }
 
 }  // namespace shoal::cpu

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/backend/host_backend.h"
-#include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program_builder.h"
 #include "worker/compute/plan/fused_ops.h"
 
@@ -41,14 +40,6 @@ bool HasIsa(dnnl::cpu_isa isa) {
   return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
 
-// Whether the op's loops know bfloat16, if its factory is typed.
-bool HasBfloat16Loop(const Op& op) {
-  const auto* activation = dynamic_cast<const ActivationOp*>(&op);
-  if (activation != nullptr) return cpu::HasBfloat16Loop(activation->attributes);
-  const auto* backward = dynamic_cast<const ActivationBackwardOp*>(&op);
-  return backward == nullptr || cpu::HasBfloat16Loop(backward->attributes);
-}
-
 class CpuBackend : public HostBackend {
  public:
   std::string name() const override { return "cpu"; }
@@ -59,8 +50,7 @@ class CpuBackend : public HostBackend {
     const auto found = Factories().find(node.op->type());
     if (found == Factories().end()) return false;
     if (node.compute_dtype == ComputeDtype::kFloat32) return true;
-    return node.compute_dtype == ComputeDtype::kBfloat16 && has_bfloat16_ && found->second.typed &&
-           HasBfloat16Loop(*node.op);
+    return node.compute_dtype == ComputeDtype::kBfloat16 && has_bfloat16_ && found->second.typed;
   }
 
   void UseThreads(int threads) const override { omp_set_num_threads(threads); }
