@@ -97,6 +97,10 @@ class CpuProgramBuilder {
   // Returns the tensor of `value` in the wanted layout. Reorders it if it has another one.
   TensorId ImageIn(ValueId value, const dnnl::memory::desc& wanted);
   TensorId RowMajor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
+  // The same with elements of the type that the value is stored in, for kernels that read both.
+  TensorId RowMajorAsStored(ValueId value) {
+    return RowMajor(value, builder_.tensor_info(builder_.tensor(value)).type);
+  }
   // Returns `tensor` in another layout: itself, or a copy, which is made only once.
   TensorId Reordered(TensorId tensor, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
   // Appends a copy of `from` to `to` in another layout.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "worker/compute/cpu/float_range.h"
 #include "worker/compute/cpu/lane_sums.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
@@ -107,19 +108,24 @@ absl::Status LayerNormalization(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const auto [rows, columns] = CpuProgramBuilder::ExtentsOf(builder.shape(node.inputs[0]));
-  std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
-                                   builder.Output(node.outputs[0])};
+  const ComputeDtype type = program.stored_dtype(node);
+  const TensorId x = program.RowMajorAsStored(node.inputs[0]);
+  std::vector<TensorId> tensors = {x, builder.Output(node.outputs[0], type)};
   for (size_t i = 1; i < node.inputs.size(); ++i)
     tensors.push_back(program.RowMajor(node.inputs[i]));
   AddLoopStep(
       rows, RowGrain(columns), std::move(tensors),
-      [columns = columns, epsilon = op.epsilon, scale = op.scale, center = op.center](
-          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+      [columns = columns, x_type = builder.tensor_info(x).type, type, epsilon = op.epsilon,
+       scale = op.scale,
+       center = op.center](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+        FloatRange x(data, 0, x_type, columns), y(data, 1, type, columns);
         const float* gamma = scale ? data[2] : nullptr;
         const float* beta = center ? data[2 + scale] : nullptr;
         for (int64_t i = begin * columns; i < end * columns; i += columns) {
-          const RowStatistics statistics = StatisticsOf(data[0] + i, columns, epsilon);
-          NormalizeRow(data[0] + i, statistics, gamma, beta, columns, data[1] + i);
+          const float* row = x.Load(i, columns);
+          const RowStatistics statistics = StatisticsOf(row, columns, epsilon);
+          NormalizeRow(row, statistics, gamma, beta, columns, y.To(i));
+          y.Store(i, columns);
         }
       },
       program);
@@ -135,23 +141,29 @@ absl::Status LayerNormalizationBackward(const Node& node, CpuProgramBuilder& pro
   // By part: the terms of its rows in dgamma, then in dbeta.
   const TensorId sums =
       builder.AddTensor(parts * 2 * columns * static_cast<int64_t>(sizeof(float)));
-  std::vector<TensorId> tensors = {program.RowMajor(node.inputs[0]),
-                                   program.RowMajor(node.inputs[1]), sums,
-                                   builder.Output(node.outputs[0])};
+  const ComputeDtype type = program.stored_dtype(node);
+  const TensorId x = program.RowMajorAsStored(node.inputs[0]);
+  const TensorId dy = program.RowMajorAsStored(node.inputs[1]);
+  std::vector<TensorId> tensors = {x, dy, sums, builder.Output(node.outputs[0], type)};
   if (op.scale) tensors.push_back(program.RowMajor(node.inputs[2]));
   AddLoopStep(
       parts, std::max<int64_t>(1, RowGrain(columns) / part_rows), std::move(tensors),
-      [rows = rows, columns = columns, part_rows, epsilon = op.epsilon, scale = op.scale](
-          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+      [rows = rows, columns = columns, part_rows, x_type = builder.tensor_info(x).type,
+       dy_type = builder.tensor_info(dy).type, type, epsilon = op.epsilon,
+       scale = op.scale](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+        FloatRange x(data, 0, x_type, columns), dy(data, 1, dy_type, columns);
+        FloatRange dx(data, 3, type, columns);
         for (int64_t part = begin; part < end; ++part) {
           float* dgamma = data[2] + part * 2 * columns;
           std::fill_n(dgamma, 2 * columns, 0.0f);
           for (int64_t row = part * part_rows; row < std::min(rows, (part + 1) * part_rows);
                ++row) {
             const int64_t i = row * columns;
-            const RowStatistics statistics = StatisticsOf(data[0] + i, columns, epsilon);
-            RowGradient(data[0] + i, data[1] + i, statistics, scale ? data[4] : nullptr, columns,
-                        data[3] + i, dgamma, dgamma + columns);
+            const float* x_row = x.Load(i, columns);
+            const RowStatistics statistics = StatisticsOf(x_row, columns, epsilon);
+            RowGradient(x_row, dy.Load(i, columns), statistics, scale ? data[4] : nullptr, columns,
+                        dx.To(i), dgamma, dgamma + columns);
+            dx.Store(i, columns);
           }
         }
       },
