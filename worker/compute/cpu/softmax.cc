@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "worker/compute/cpu/float_range.h"
 #include "worker/compute/cpu/lane_sums.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/vector_math.h"
@@ -99,6 +100,7 @@ struct RowChunks {
   int64_t count() const { return (rows + chunk_rows - 1) / chunk_rows; }
   // The min number of chunks for another thread.
   int64_t grain() const { return std::max<int64_t>(1, (1 << 12) / (chunk_rows * columns)); }
+  int64_t max_elements() const { return chunk_rows * columns; }
   int64_t rows_of(int64_t chunk) const { return std::min(chunk_rows, rows - chunk * chunk_rows); }
   // Index of its first element.
   int64_t place(int64_t chunk) const { return chunk * chunk_rows * columns; }
@@ -113,14 +115,19 @@ struct RowChunks {
 absl::Status Softmax(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const RowChunks chunks(builder.shape(node.outputs[0]));
+  const ComputeDtype type = program.stored_dtype(node);
+  const TensorId x = program.RowMajorAsStored(node.inputs[0]);
   AddLoopStep(
-      chunks.count(), chunks.grain(),
-      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [kind = static_cast<const SoftmaxOp&>(*node.op).kind, chunks](
-          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+      chunks.count(), chunks.grain(), {x, builder.Output(node.outputs[0], type)},
+      [kind = static_cast<const SoftmaxOp&>(*node.op).kind, x_type = builder.tensor_info(x).type,
+       type, chunks](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+        FloatRange x(data, 0, x_type, chunks.max_elements());
+        FloatRange y(data, 1, type, chunks.max_elements());
         for (int64_t chunk = begin; chunk < end; ++chunk) {
-          const int64_t i = chunks.place(chunk);
-          SoftmaxRows(kind, data[0] + i, chunks.rows_of(chunk), chunks.columns, data[1] + i);
+          const int64_t i = chunks.place(chunk), rows = chunks.rows_of(chunk);
+          const int64_t count = rows * chunks.columns;
+          SoftmaxRows(kind, x.Load(i, count), rows, chunks.columns, y.To(i));
+          y.Store(i, count);
         }
       },
       program);
@@ -130,16 +137,25 @@ absl::Status Softmax(const Node& node, CpuProgramBuilder& program) {
 absl::Status SoftmaxBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const RowChunks chunks(builder.shape(node.outputs[0]));
+  const ComputeDtype type = program.stored_dtype(node);
+  // Those of the model's last layer are float32: of a sure prediction, bfloat16 would lose most of
+  // the gradient.
+  const TensorId y = program.RowMajorAsStored(node.inputs[0]);
+  const TensorId dy = program.RowMajorAsStored(node.inputs[1]);
   AddLoopStep(
-      chunks.count(), chunks.grain(),
-      {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
-       builder.Output(node.outputs[0])},
-      [kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind, chunks](
-          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+      chunks.count(), chunks.grain(), {y, dy, builder.Output(node.outputs[0], type)},
+      [kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind,
+       y_type = builder.tensor_info(y).type, dy_type = builder.tensor_info(dy).type, type,
+       chunks](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+        FloatRange y(data, 0, y_type, chunks.max_elements());
+        FloatRange dy(data, 1, dy_type, chunks.max_elements());
+        FloatRange dx(data, 2, type, chunks.max_elements());
         for (int64_t chunk = begin; chunk < end; ++chunk) {
-          const int64_t i = chunks.place(chunk);
-          SoftmaxRowsGradient(kind, data[0] + i, data[1] + i, chunks.rows_of(chunk), chunks.columns,
-                              data[2] + i);
+          const int64_t i = chunks.place(chunk), rows = chunks.rows_of(chunk);
+          const int64_t count = rows * chunks.columns;
+          SoftmaxRowsGradient(kind, y.Load(i, count), dy.Load(i, count), rows, chunks.columns,
+                              dx.To(i));
+          dx.Store(i, count);
         }
       },
       program);
