@@ -5,6 +5,7 @@
 
 #include "worker/compute/cpu/broadcast_walk.h"
 #include "worker/compute/cpu/channel_rows.h"
+#include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/reduction_parts.h"
@@ -242,22 +243,25 @@ absl::Status MaxTo(const Node& node, CpuProgramBuilder& program) {
 absl::Status BroadcastLike(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const BroadcastWalk repetition(builder.shape(node.outputs[0]), {builder.shape(node.inputs[0])});
-  AddLoopStep(
-      repetition.rows(), std::max<int64_t>(1, kElementGrain / repetition.columns()),
-      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [repetition](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        const int64_t columns = repetition.columns();
-        for (int64_t row = begin; row < end; ++row) {
-          const float* x = data[0] + repetition.RowOffset(0, row);
-          float* y = data[1] + row * columns;
-          if (repetition.column_stride(0) == 1) {
-            std::copy_n(x, columns, y);
-          } else {
-            std::fill_n(y, columns, *x);
+  const ComputeDtype type = program.stored_dtype(node);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        repetition.rows(), std::max<int64_t>(1, kElementGrain / repetition.columns()),
+        {program.RowMajor(node.inputs[0], type), builder.Output(node.outputs[0], type)},
+        [repetition](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          const int64_t columns = repetition.columns();
+          for (int64_t row = begin; row < end; ++row) {
+            const Element* x = data.At<Element>(0) + repetition.RowOffset(0, row);
+            Element* y = data.At<Element>(1) + row * columns;
+            if (repetition.column_stride(0) == 1) {
+              std::copy_n(x, columns, y);
+            } else {
+              std::fill_n(y, columns, *x);
+            }
           }
-        }
-      },
-      program);
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
