@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "worker/compute/cpu/channel_rows.h"
+#include "worker/compute/cpu/element.h"
 #include "worker/compute/cpu/image_blocks.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/op_math/resize_sources.h"
@@ -35,31 +36,32 @@ WeightedPixels SourcesOf(const ResizeSource& row, const ResizeSource& column, in
 }
 
 // to = the weighted sum of the pixels of `from`
-template <int kPixels>
+template <int kPixels, typename Element>
 struct GatherTile {
   const WeightedPixels& pixels;
-  const float* from;
-  float* to;
+  const Element* from;
+  Element* to;
 
   template <int kLanes>
   SHOAL_INLINE void Run(int64_t lane) const {
-    const float* const first = from + lane;
-    float* const result = to + lane;
+    const Element* const first = from + lane;
+    Element* const result = to + lane;
 #pragma omp simd
     for (int i = 0; i < kLanes; ++i) {
-      float sum = pixels.weight[0] * first[pixels.place[0] + i];
-      if constexpr (kPixels > 1) sum += pixels.weight[1] * first[pixels.place[1] + i];
-      if constexpr (kPixels > 2) sum += pixels.weight[2] * first[pixels.place[2] + i];
-      if constexpr (kPixels > 2) sum += pixels.weight[3] * first[pixels.place[3] + i];
-      result[i] = sum;
+      float sum = pixels.weight[0] * ToFloat(first[pixels.place[0] + i]);
+      if constexpr (kPixels > 1) sum += pixels.weight[1] * ToFloat(first[pixels.place[1] + i]);
+      if constexpr (kPixels > 2) sum += pixels.weight[2] * ToFloat(first[pixels.place[2] + i]);
+      if constexpr (kPixels > 2) sum += pixels.weight[3] * ToFloat(first[pixels.place[3] + i]);
+      result[i] = FromFloat<Element>(sum);
     }
   }
 };
 
 // Adds `from` with their weights to the pixels of `to`.
+template <typename Element>
 struct ScatterTile {
   const WeightedPixels& pixels;
-  const float* from;
+  const Element* from;
   float* to;
 
   template <int kLanes>
@@ -68,7 +70,7 @@ struct ScatterTile {
       float* pixel = to + pixels.place[p] + lane;
       const float weight = pixels.weight[p];
 #pragma omp simd
-      for (int i = 0; i < kLanes; ++i) pixel[i] += weight * from[lane + i];
+      for (int i = 0; i < kLanes; ++i) pixel[i] += weight * ToFloat(from[lane + i]);
     }
   }
 };
@@ -85,40 +87,60 @@ std::vector<WeightedPixels> SourcesOfRow(const ResizeSource& row,
   return sources;
 }
 
-SHOAL_INLINE void ResizeRowOf(const std::vector<WeightedPixels>& sources, int64_t channels,
-                              const float* x, float* y) {
+template <typename Element>
+SHOAL_INLINE void ResizePixels(const std::vector<WeightedPixels>& sources, int64_t channels,
+                               const Element* x, Element* y) {
   for (const WeightedPixels& pixels : sources) {
     if (pixels.count == 4) {
-      ForEachTile(channels, GatherTile<4>{pixels, x, y});
+      ForEachTile(channels, GatherTile<4, Element>{pixels, x, y});
     } else if (pixels.count == 2) {
-      ForEachTile(channels, GatherTile<2>{pixels, x, y});
+      ForEachTile(channels, GatherTile<2, Element>{pixels, x, y});
     } else {
-      ForEachTile(channels, GatherTile<1>{pixels, x, y});
+      ForEachTile(channels, GatherTile<1, Element>{pixels, x, y});
     }
     y += channels;
   }
 }
+template <typename Element>
+SHOAL_INLINE void ResizeRowOf(const std::vector<WeightedPixels>& sources, int64_t channels,
+                              const Element* x, Element* y) {
+  // Constant channels make a pixel of a blocked layout one or two vectors.
+  if (channels == 16) return ResizePixels(sources, 16, x, y);
+  if (channels == 8) return ResizePixels(sources, 8, x, y);
+  ResizePixels(sources, channels, x, y);
+}
 // Computes a row `y` from the image x.
 SHOAL_VECTORIZED void ResizeRow(const std::vector<WeightedPixels>& sources, int64_t channels,
                                 const float* x, float* y) {
-  // Constant channels make a pixel of a blocked layout one or two vectors.
-  if (channels == 16) return ResizeRowOf(sources, 16, x, y);
-  if (channels == 8) return ResizeRowOf(sources, 8, x, y);
+  ResizeRowOf(sources, channels, x, y);
+}
+SHOAL_VECTORIZED void ResizeRow(const std::vector<WeightedPixels>& sources, int64_t channels,
+                                const BFloat16* x, BFloat16* y) {
   ResizeRowOf(sources, channels, x, y);
 }
 
-SHOAL_INLINE void ResizeRowGradientOf(const std::vector<WeightedPixels>& sources, int64_t channels,
-                                      const float* dy, float* dx) {
+template <typename Element>
+SHOAL_INLINE void ResizePixelGradients(const std::vector<WeightedPixels>& sources, int64_t channels,
+                                       const Element* dy, float* dx) {
   for (const WeightedPixels& pixels : sources) {
-    ForEachTile(channels, ScatterTile{pixels, dy, dx});
+    ForEachTile(channels, ScatterTile<Element>{pixels, dy, dx});
     dy += channels;
   }
+}
+template <typename Element>
+SHOAL_INLINE void ResizeRowGradientOf(const std::vector<WeightedPixels>& sources, int64_t channels,
+                                      const Element* dy, float* dx) {
+  if (channels == 16) return ResizePixelGradients(sources, 16, dy, dx);
+  if (channels == 8) return ResizePixelGradients(sources, 8, dy, dx);
+  ResizePixelGradients(sources, channels, dy, dx);
 }
 // Adds the gradient `dy` of a row to that of the image.
 SHOAL_VECTORIZED void ResizeRowGradient(const std::vector<WeightedPixels>& sources,
                                         int64_t channels, const float* dy, float* dx) {
-  if (channels == 16) return ResizeRowGradientOf(sources, 16, dy, dx);
-  if (channels == 8) return ResizeRowGradientOf(sources, 8, dy, dx);
+  ResizeRowGradientOf(sources, channels, dy, dx);
+}
+SHOAL_VECTORIZED void ResizeRowGradient(const std::vector<WeightedPixels>& sources,
+                                        int64_t channels, const BFloat16* dy, float* dx) {
   ResizeRowGradientOf(sources, channels, dy, dx);
 }
 
@@ -143,50 +165,59 @@ absl::Status Resize(const Node& node, CpuProgramBuilder& program) {
   const int64_t block = BlockFor(node.inputs, node.outputs[0], program);
   const auto [x, y] =
       ResizeShapes(builder.shape(node.inputs[0]), builder.shape(node.outputs[0]), block);
-  AddLoopStep(
-      y[0] * y[1], std::max<int64_t>(1, kElementGrain / (y[2] * y[3])),
-      {InBlocks(node.inputs[0], block, ComputeDtype::kFloat32, program),
-       OutInBlocks(node.outputs[0], block, ComputeDtype::kFloat32, program)},
-      [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
-       columns = ResizeSources(interpolation, x[2], y[2])](
-          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        // The same row of all images, then the next one: they share its sources.
-        std::vector<WeightedPixels> sources;
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t row = i / y[0], image = i % y[0];
-          if (i == begin || image == 0) sources = SourcesOfRow(rows[row], columns, x[2], x[3]);
-          ResizeRow(sources, y[3], data[0] + image * x[1] * x[2] * x[3],
-                    data[1] + (image * y[1] + row) * y[2] * y[3]);
-        }
-      },
-      program);
+  const ComputeDtype type = program.stored_dtype(node);
+  WithElement(type, [&, x = x, y = y]<typename Element>(Element) {
+    AddLoopStep(
+        y[0] * y[1], std::max<int64_t>(1, kElementGrain / (y[2] * y[3])),
+        {InBlocks(node.inputs[0], block, type, program),
+         OutInBlocks(node.outputs[0], block, type, program)},
+        [x, y, rows = ResizeSources(interpolation, x[1], y[1]),
+         columns = ResizeSources(interpolation, x[2], y[2])](
+            const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          // The same row of all images, then the next one: they share its sources.
+          std::vector<WeightedPixels> sources;
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t row = i / y[0], image = i % y[0];
+            if (i == begin || image == 0) sources = SourcesOfRow(rows[row], columns, x[2], x[3]);
+            ResizeRow(sources, y[3], data.At<Element>(0) + image * x[1] * x[2] * x[3],
+                      data.At<Element>(1) + (image * y[1] + row) * y[2] * y[3]);
+          }
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
+// Reads either type. dx is float32, because many pixels may add to one. Its readers convert it.
 absl::Status ResizeBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const auto interpolation = static_cast<const ResizeBackwardOp&>(*node.op).interpolation;
   const int64_t block = BlockFor({node.inputs[0]}, node.outputs[0], program);
   const auto [x, y] =
       ResizeShapes(builder.shape(node.outputs[0]), builder.shape(node.inputs[0]), block);
-  AddLoopStep(
-      x[0], std::max<int64_t>(1, kElementGrain / (y[1] * y[2] * y[3])),
-      {InBlocks(node.inputs[0], block, ComputeDtype::kFloat32, program),
-       OutInBlocks(node.outputs[0], block, ComputeDtype::kFloat32, program)},
-      [x = x, y = y, rows = ResizeSources(interpolation, x[1], y[1]),
-       columns = ResizeSources(interpolation, x[2], y[2])](
-          const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
-        const int64_t size = x[1] * x[2] * x[3];
-        std::fill(data[1] + begin * size, data[1] + end * size, 0.0f);
-        for (int64_t row = 0; row < y[1]; ++row) {
-          const std::vector<WeightedPixels> sources = SourcesOfRow(rows[row], columns, x[2], x[3]);
-          for (int64_t image = begin; image < end; ++image) {
-            ResizeRowGradient(sources, y[3], data[0] + (image * y[1] + row) * y[2] * y[3],
-                              data[1] + image * size);
+  const ComputeDtype type = program.stored_dtype(node);
+  WithElement(type, [&, x = x, y = y]<typename Element>(Element) {
+    AddLoopStep(
+        x[0], std::max<int64_t>(1, kElementGrain / (y[1] * y[2] * y[3])),
+        {InBlocks(node.inputs[0], block, type, program),
+         OutInBlocks(node.outputs[0], block, ComputeDtype::kFloat32, program)},
+        [x, y, rows = ResizeSources(interpolation, x[1], y[1]),
+         columns = ResizeSources(interpolation, x[2], y[2])](
+            const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          const int64_t size = x[1] * x[2] * x[3];
+          std::fill(data[1] + begin * size, data[1] + end * size, 0.0f);
+          for (int64_t row = 0; row < y[1]; ++row) {
+            const std::vector<WeightedPixels> sources =
+                SourcesOfRow(rows[row], columns, x[2], x[3]);
+            for (int64_t image = begin; image < end; ++image) {
+              ResizeRowGradient(sources, y[3],
+                                data.At<Element>(0) + (image * y[1] + row) * y[2] * y[3],
+                                data[1] + image * size);
+            }
           }
-        }
-      },
-      program);
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
