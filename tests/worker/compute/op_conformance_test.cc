@@ -223,20 +223,28 @@ std::vector<NamedOpCase> ReducedPrecisionCases() {
                                               "Dropout",
                                               "Gelu",
                                               "GlobalAveragePool2D",
+                                              "Glu",
+                                              "HardSilu",
                                               "LayerNormalization",
                                               "LeakyRelu",
+                                              "LogSigmoid",
                                               "LogSoftmax",
                                               "Mish",
                                               "Multiply",
                                               "Pad",
                                               "Rescale",
                                               "Reshape",
+                                              "ResizeBilinearly",
+                                              "ResizeToNearest",
+                                              "Selu",
                                               "Sigmoid",
                                               "Silu",
                                               "Softmax",
                                               "Softplus",
+                                              "Softsign",
                                               "Subtract",
-                                              "Tanh"};
+                                              "Tanh",
+                                              "TanhShrink"};
   std::vector<NamedOpCase> cases = OpCases();
   std::erase_if(cases, [](const NamedOpCase& named) { return !names.contains(named.name); });
   return cases;

@@ -10,6 +10,7 @@
 
 #include "worker/compute/cpu/vector_math.h"
 #include "worker/compute/op_math/activation_functions.h"
+#include "worker/compute/op_math/bfloat16.h"
 
 namespace shoal::cpu {
 namespace {
@@ -79,6 +80,40 @@ TEST_P(ActivationLoopsTest, TheEndOfARangeChangesNoBit) {
       EXPECT_TRUE(part_y[i] == y[i] || std::isnan(y[i])) << "of " << x[i];
       EXPECT_TRUE(part_dx[i] == dx[i] || std::isnan(dx[i])) << "of " << x[i];
     }
+  }
+}
+
+TEST_P(ActivationLoopsTest, Bfloat16IsTheRoundedFloat) {
+  std::vector<BFloat16> x, dy;
+  std::vector<float> float_x;
+  for (const float sample : Samples()) {
+    x.push_back(FromFloat<BFloat16>(sample));
+    dy.push_back(FromFloat<BFloat16>(1.5f));
+    float_x.push_back(ToFloat(x.back()));
+  }
+  const auto count = static_cast<int64_t>(x.size());
+  std::vector<BFloat16> y(x.size()), dx(x.size());
+  ActivateLoop(attributes_, x.data(), count, y.data());
+  ActivateBackwardLoop(attributes_, x.data(), y.data(), dy.data(), count, dx.data());
+  std::vector<float> float_y(x.size()), float_dx(x.size()), stored_y, float_dy(x.size(), 1.5f);
+  ActivateLoop(attributes_, float_x.data(), count, float_y.data());
+  for (const BFloat16 value : y) stored_y.push_back(ToFloat(value));
+  ActivateBackwardLoop(attributes_, float_x.data(), stored_y.data(), float_dy.data(), count,
+                       float_dx.data());
+  // Half of the last of 8 bits, and of the least denormal number.
+  const auto expect_rounded = [&](BFloat16 computed, float expected, float of) {
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(ToFloat(computed))) << "of " << of;
+    } else if (std::isinf(expected)) {
+      EXPECT_EQ(ToFloat(computed), expected) << "of " << of;
+    } else {
+      EXPECT_NEAR(ToFloat(computed), expected, 0x1.01p-8 * std::abs(expected) + 0x1p-133)
+          << "of " << of;
+    }
+  };
+  for (size_t i = 0; i < x.size(); ++i) {
+    expect_rounded(y[i], float_y[i], float_x[i]);
+    expect_rounded(dx[i], float_dx[i], float_x[i]);
   }
 }
 
