@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/text/printable.h"
 #include "common/files/durable_file.h"
 #include "common/run/history.h"
 
@@ -17,7 +18,8 @@ namespace shoal {
 namespace {
 
 constexpr uint64_t kMaxEvaluationsBytes = 64 << 20;
-constexpr double kMax = 1e15;  // doubles below it represent every whole number
+constexpr size_t kMaxQuotedBytes = 200;  // of an invalid line, in the message about it
+constexpr double kMax = 1e15;            // doubles below it represent every whole number
 
 std::optional<uint64_t> Whole(double value) {
   // Also false for NaN.
@@ -52,12 +54,17 @@ bool SetField(absl::string_view column, double value, CheckpointResult* result) 
   return true;
 }
 
+// The text in double quotes, for a message.
+std::string QuotedForMessage(absl::string_view text) {
+  return absl::StrCat("\"", Printable({text.data(), text.size()}, kMaxQuotedBytes), "\"");
+}
+
 absl::StatusOr<CheckpointResult> ParseLine(const std::vector<std::string>& columns,
                                            absl::string_view line) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
   if (fields.size() != columns.size()) {
-    return absl::DataLossError(
-        absl::StrCat("has ", fields.size(), " of the header's ", columns.size(), " fields"));
+    return absl::DataLossError(absl::StrCat(QuotedForMessage(line), " has ", fields.size(),
+                                            " of the header's ", columns.size(), " fields"));
   }
   CheckpointResult result;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -67,11 +74,13 @@ absl::StatusOr<CheckpointResult> ParseLine(const std::vector<std::string>& colum
     }
     double value = 0;
     if (!absl::SimpleAtod(fields[i], &value) || !SetField(columns[i], value, &result)) {
-      return absl::DataLossError(
-          absl::StrCat("column \"", columns[i], "\": \"", fields[i], "\" is not a valid number"));
+      return absl::DataLossError(absl::StrCat("column ", QuotedForMessage(columns[i]), ": ",
+                                              QuotedForMessage(fields[i]),
+                                              " is not a valid number"));
     }
   }
-  if (result.checkpoint.empty()) return absl::DataLossError("names no checkpoint");
+  if (result.checkpoint.empty())
+    return absl::DataLossError(absl::StrCat(QuotedForMessage(line), " names no checkpoint"));
   return result;
 }
 

@@ -42,7 +42,7 @@ std::string FormatEvaluationLine(const std::vector<std::string>& metric_names,
 struct Evaluations {
   std::vector<CheckpointResult> results;  // in the order of the lines
   // kDataLoss: invalid lines were skipped, so their checkpoints count as not evaluated. The message
-  // names the first one, with file and line, in one line.
+  // names the first one, with file, line and value, in one line.
   absl::Status damage;
 };
 

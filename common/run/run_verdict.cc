@@ -130,7 +130,7 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files) {
   const absl::StatusOr<Evaluations> read = ReadEvaluations(run.evaluations(), files);
-  // Unreadable evaluations affect only the choice of the best among them, not that of callbacks.
+  // Unread evaluations affect only the choice of the best among them, not that of callbacks.
   const Evaluations evaluations = read.ok() ? *read : Evaluations();
   if (callbacks.empty() && evaluations.results.empty()) {
     SHOAL_RETURN_IF_ERROR(AsDataLoss(read.ok() ? read->damage : read.status()));
@@ -141,7 +141,7 @@ absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
   RunVerdict verdict = JudgeRun(callbacks, history->epochs, stored, evaluations.results);
-  verdict.unread_evaluations = AsDataLoss(read.status());
+  verdict.unread_evaluations = AsDataLoss(read.ok() ? read->damage : read.status());
   return verdict;
 }
 

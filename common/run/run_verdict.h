@@ -43,7 +43,8 @@ struct RunVerdict {
   // values.
   std::set<uint64_t> evaluated;
 
-  // Not OK: evaluations.csv cannot be read, so the best of an evaluator is unknown. Names the file.
+  // Not OK: evaluations.csv cannot be read, or has invalid lines, so the best of an evaluator is
+  // unknown. Names the file, and the first invalid line.
   absl::Status unread_evaluations;
 };
 
@@ -58,8 +59,9 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
                     const std::vector<StoredCheckpoint>& stored,
                     const std::vector<CheckpointResult>& evaluated = {});
 
-// The same for the files of a run. Returns an error if history or checkpoints cannot be read, or,
-// without callbacks, the evaluations. With callbacks, see RunVerdict::unread_evaluations.
+// The same for the files of a run. Returns an error if history or checkpoints cannot be read, or if
+// there is neither a callback nor a valid evaluation to judge by, because the evaluations cannot be
+// read. Otherwise, see RunVerdict::unread_evaluations.
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files);
 

@@ -76,16 +76,25 @@ TEST_F(EvaluationsTest, ATornLineIsNoneAndADamagedOneIsNamed) {
   Write(EvaluationsHeader(kNames) + line + line.substr(0, line.size() - 3));
   EXPECT_THAT(Read().results, SizeIs(1));
   EXPECT_TRUE(Read().damage.ok());
-  for (const std::string wrong :
-       {"12,2,1,1,1,1,50\n", "12,2,x,1,1,1,50,step-1\n", "-1,2,1,1,1,1,50,step-1\n",
-        "12,0,1,1,1,1,50,step-1\n", "nan,2,1,1,1,1,50,step-1\n", "12,2,1,1,1,1,1e30,step-1\n",
-        "12,2,1,1,1,1,50,\n"}) {
+  struct Case {
+    std::string wrong;
+    std::string named;  // the value that the message names
+  };
+  for (const auto& [wrong, named] :
+       std::vector<Case>{{"12,2,1,1,1,1,50", "\"12,2,1,1,1,1,50\""},
+                         {"12,2,x,1,1,1,50,step-1", "\"val_loss\": \"x\""},
+                         {"-1,2,1,1,1,1,50,step-1", "\"step\": \"-1\""},
+                         {"12,0,1,1,1,1,50,step-1", "\"epoch\": \"0\""},
+                         {"nan,2,1,1,1,1,50,step-1", "\"step\": \"nan\""},
+                         {"12,2,1,1,1,1,1e30,step-1", "\"examples\": \"1e30\""},
+                         {"12,2,1,1,1,1,50,", "\"12,2,1,1,1,1,50,\""},
+                         {"12,2,\x1b[2J,1,1,1,50,step-1", "\"\\x1b[2J\""}}) {
     SCOPED_TRACE(wrong);
-    Write(EvaluationsHeader(kNames) + wrong + line);
+    Write(EvaluationsHeader(kNames) + wrong + "\n" + line);
     EXPECT_THAT(Read().results, SizeIs(1));
     EXPECT_EQ(Read().damage.code(), absl::StatusCode::kDataLoss);
     EXPECT_THAT(std::string(Read().damage.message()),
-                AllOf(HasSubstr(path_ + ":2: "), HasSubstr("left out")));
+                AllOf(HasSubstr(path_ + ":2: "), HasSubstr(named), HasSubstr("left out")));
   }
 }
 

@@ -219,5 +219,25 @@ TEST(RunVerdictTest, UnreadableEvaluationsAreNamedAndHideNoCallback) {
       << "the evaluator's best may not be removed";
 }
 
+TEST(RunVerdictTest, ADamagedEvaluationMayBeTheBestAndIsNamed) {
+  const TemporaryDirectory directory;
+  const RunPaths run{directory.path()};
+  std::ofstream(run.history()) << "epoch,loss,val_loss,seconds,examples_per_second\n1,1,1,1,1\n";
+  const std::string whole = "20,2,0.5,1,50,step-20\n";
+  for (const std::vector<Callback>& callbacks :
+       {std::vector<Callback>(), std::vector<Callback>{EarlyStopping(1)}}) {
+    std::ofstream(run.evaluations()) << EvaluationsHeader({}) << whole;
+    EXPECT_TRUE(ReadBestDirectories(callbacks, run, RealFileSystem()).ok());
+    std::ofstream(run.evaluations()) << EvaluationsHeader({}) << whole << "10,1,0.x,1,50,step-10\n";
+    const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(callbacks, run, RealFileSystem());
+    ASSERT_TRUE(verdict.ok()) << verdict.status();
+    EXPECT_TRUE(absl::IsDataLoss(verdict->unread_evaluations));
+    const absl::Status best = ReadBestDirectories(callbacks, run, RealFileSystem()).status();
+    EXPECT_TRUE(absl::IsDataLoss(best));
+    EXPECT_THAT(std::string(best.message()),
+                AllOf(HasSubstr(run.evaluations() + ":3: "), HasSubstr("\"0.x\"")));
+  }
+}
+
 }  // namespace
 }  // namespace shoal
