@@ -75,7 +75,8 @@ absl::Status ShowStatus(const StatusOptions& options) {
     if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
     return PrintReport("\nTo continue once that is fixed: " + CommandToResume(run_dir) + "\n");
   }
-  const std::optional<proto::StatusReply> finished = ReadFinishedRun(run_dir);
+  SHOAL_ASSIGN_OR_RETURN(const std::optional<proto::StatusReply> finished,
+                         ReadFinishedRun(run_dir));
   return finished.has_value() ? Print(*finished, options) : asked;
 }
 
@@ -95,8 +96,8 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
       "\nIf the job of a run directory has finished or failed, its files tell how.\n"
-      "\nExit codes: 0, 78 no address found, or a wrong one, 138 no coordinator answers, and the "
-      "job\nhas neither finished nor failed.");
+      "\nExit codes: 0, 65 the files of an ended job cannot be read, 78 no address found, or a "
+      "wrong\none, 138 no coordinator answers, and the job has neither finished nor failed.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
 }

@@ -1,9 +1,11 @@
 #include "cli/reports/run_without_coordinator.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/base/text/shell_word.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -79,6 +81,24 @@ std::optional<RunOutcome> FailureOf(const RunPaths& run) {
   return outcome;
 }
 
+struct FinishedRun {
+  StoredCheckpoint newest;
+  Job job;
+};
+// Returns the run if its training is over and has left its model. An error names the file.
+absl::StatusOr<std::optional<FinishedRun>> FinishedRunOf(const RunPaths& run) {
+  if (!HasModel(run, RealFileSystem())) return std::nullopt;
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
+                         CheckpointStore(run.checkpoints()).List(nullptr));
+  if (stored.empty()) return std::nullopt;
+  SHOAL_ASSIGN_OR_RETURN(Job job, JobOf(stored.front()));
+  if (IsToTrainLonger(run, job)) return std::nullopt;
+  SHOAL_ASSIGN_OR_RETURN(const std::optional<RunEnd> end,
+                         ReadEndOfRun(job.callbacks, run, stored.front(), RealFileSystem()));
+  if (!end.has_value()) return std::nullopt;
+  return FinishedRun{stored.front(), std::move(job)};
+}
+
 }  // namespace
 
 std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir) {
@@ -101,23 +121,31 @@ std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir) {
   return status;
 }
 
-std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir) {
+absl::StatusOr<std::optional<proto::StatusReply>> ReadFinishedRun(const std::string& run_dir) {
   const RunPaths run{AbsolutePath(run_dir)};
-  const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
-  if (stored.empty() || !HasModel(run, RealFileSystem())) return std::nullopt;
-  const StoredCheckpoint& newest = stored.front();
-  const absl::StatusOr<Job> job = JobOf(newest);
-  if (!job.ok() || IsToTrainLonger(run, *job)) return std::nullopt;
-  const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(job->callbacks, run, RealFileSystem());
-  if (!verdict.ok() || !EndOfRun(job->callbacks, *verdict, newest).has_value()) return std::nullopt;
-  const Manifest& manifest = newest.manifest;
+  const absl::StatusOr<std::optional<FinishedRun>> finished = FinishedRunOf(run);
+  if (!finished.ok()) {
+    return absl::DataLossError(
+        absl::StrCat("cannot tell whether the training in ", run.directory,
+                     " has ended: ", std::string(finished.status().message()),
+                     "\nCorrect the file, or restore it from a backup."));
+  }
+  if (!finished->has_value()) return std::nullopt;
+  const Job& job = (*finished)->job;
+  const Manifest& manifest = (*finished)->newest.manifest;
   proto::StatusReply status;
-  FillProgress(newest, &status);
+  FillProgress((*finished)->newest, &status);
   status.set_phase("finished");
-  status.set_epochs(job->epochs > 0 ? job->epochs : manifest.epoch + 1);
+  status.set_epochs(job.epochs > 0 ? job.epochs : manifest.epoch + 1);
   status.set_run_dir(run.directory);
   FillHistory(ReadHistory(run.history()).value_or(History()).epochs, &status);
-  FillVerdict(*verdict, &status);
+  const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(job.callbacks, run, RealFileSystem());
+  const absl::Status& unread = verdict.ok() ? verdict->unread_evaluations : verdict.status();
+  if (verdict.ok()) FillVerdict(*verdict, &status);
+  if (!unread.ok()) {
+    status.set_error(
+        absl::StrCat("the best checkpoint is unknown: ", std::string(unread.message())));
+  }
   return status;
 }
 
@@ -136,7 +164,9 @@ std::string DescribeRunWithoutCoordinator(const std::string& run_dir) {
     return absl::StrCat("it failed with exit code ", failure->exit_code, ": ", failure->cause,
                         "; to see its progress: shoal status ", directory);
   }
-  if (ReadFinishedRun(run_dir).has_value())
+  const auto finished = ReadFinishedRun(run_dir);
+  if (!finished.ok()) return std::string(finished.status().message());
+  if (finished->has_value())
     return absl::StrCat("its training is finished: shoal status ", directory);
   const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
   if (stored.empty())

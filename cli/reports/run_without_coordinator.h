@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
@@ -11,12 +12,13 @@ namespace shoal {
 
 // Returns the last status of a run whose training is over and has left its model, as far as the
 // files contain it: phase "finished", no tasks, an uptime of 0. Returns nullopt for any other run,
-// for one that must train longer than its newest checkpoint, and for unreadable files.
-std::optional<proto::StatusReply> ReadFinishedRun(const std::string& run_dir);
+// and for one that must train longer than its newest checkpoint. kDataLoss: there is a model, but
+// the files that tell whether the training is over cannot be read; names them.
+absl::StatusOr<std::optional<proto::StatusReply>> ReadFinishedRun(const std::string& run_dir);
 
-// The same for a run that failed and has had no coordinator since: phase "failed", with the cause
-// and the exit code. Returns nullopt for a run that is finished, was stopped in order, or whose
-// processes were killed.
+// The last status of a run that failed and has had no coordinator since: phase "failed", with the
+// cause and the exit code. Returns nullopt for a run that is finished, was stopped in order, or
+// whose processes were killed, and for unreadable files.
 std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir);
 
 // Returns the command that continues the run, or a text about how to start its coordinator.

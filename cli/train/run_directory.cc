@@ -149,25 +149,32 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
         " now; raise $.", job.steps > 0 ? "steps" : "epochs", ", or choose another --run_dir"));
   }
   // A coordinator may have been stopped between the last checkpoint and the writing of the model.
-  const bool over = HasModel(paths_, RealFileSystem()) && IsOver(job, *newest, &decision);
-  decision.state = over ? State::kFinished : State::kResumed;
+  decision.state = State::kResumed;
+  if (!HasModel(paths_, RealFileSystem())) return decision;
+  SHOAL_ASSIGN_OR_RETURN(const bool over, IsOver(job, *newest, &decision));
+  if (over) decision.state = State::kFinished;
   return decision;
 }
 
 // A job that must now train longer continues, unless its callbacks, unchanged since then, have
 // ended the run.
-bool RunDirectory::IsOver(const Job& job, const StoredCheckpoint& newest,
-                          Decision* decision) const {
-  const auto verdict = ReadRunVerdict(job.callbacks, paths_, RealFileSystem());
-  if (!verdict.ok()) return false;
+absl::StatusOr<bool> RunDirectory::IsOver(const Job& job, const StoredCheckpoint& newest,
+                                          Decision* decision) const {
   StoredCheckpoint of_now = newest;
   if (newest.manifest.job_fingerprint != job.Fingerprint()) {
     const absl::StatusOr<Job> then = JobOf(newest);
     if (!then.ok() || !SameCallbacks(job, *then)) return false;
     of_now.manifest.total_steps = 0;  // its new length in steps is not known here
   }
-  if (!EndOfRun(job.callbacks, *verdict, of_now).has_value()) return false;
-  if (!of_now.manifest.finished()) decision->ended_after = verdict->ended_after;
+  const auto end = ReadEndOfRun(job.callbacks, paths_, of_now, RealFileSystem());
+  if (!end.ok()) {
+    return absl::DataLossError(absl::StrCat(
+        "cannot tell whether the training in ", paths_.directory,
+        " has ended: ", std::string(end.status().message()),
+        "\nCorrect the file, or restore it from a backup; or choose another --run_dir."));
+  }
+  if (!end->has_value()) return false;
+  decision->ended_after = (*end)->ended_after;
   return true;
 }
 

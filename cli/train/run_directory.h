@@ -51,7 +51,8 @@ class RunDirectory {
   // Returns what starting `job` here means. kFailedPrecondition: the directory is another job's
   // (the message lists the fields that differ), the checkpoint has more than the whole job, or a
   // training from step 0 would replace a trained model. kDataLoss: checkpoints exist, but none is
-  // readable. Reads the whole newest checkpoint.
+  // readable; or there is a trained model, and the files that tell whether the run has ended cannot
+  // be read. Reads the whole newest checkpoint.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
   // Resolves the fields of the job that depend on the number of workers (DependsOnWorkerCount). A
@@ -76,7 +77,9 @@ class RunDirectory {
       : paths_{std::move(path)}, lock_(lock), created_(created) {}
   absl::Status CheckSameJob(const Job& job) const;
   // Returns whether the run ends with `newest`. Sets `ended_after` if callbacks ended it early.
-  bool IsOver(const Job& job, const StoredCheckpoint& newest, Decision* decision) const;
+  // kDataLoss: the files that decide it cannot be read; names them.
+  absl::StatusOr<bool> IsOver(const Job& job, const StoredCheckpoint& newest,
+                              Decision* decision) const;
 
   const RunPaths paths_;
   const int lock_;

@@ -155,6 +155,7 @@ std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const Run
   const bool early = verdict.ended_after.has_value() && manifest.epoch >= *verdict.ended_after;
   if (!manifest.finished() && !early) return std::nullopt;
   RunEnd end = {newest, newest};
+  if (!manifest.finished()) end.ended_after = verdict.ended_after;
   for (const Callback& callback : callbacks) {
     if (!callback.restores_best) continue;
     for (const RunVerdict::Best& best : verdict.best) {

@@ -69,6 +69,8 @@ absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks
 struct RunEnd {
   StoredCheckpoint last;    // contains all steps of the training
   StoredCheckpoint result;  // source of the model: `last`, or the best epoch's, if it exists
+  // Set if early stopping ended the training before all steps: after this epoch.
+  std::optional<uint64_t> ended_after = {};
 };
 // Returns the end of the run if no step follows `newest`, else nullopt. It is the end if `newest`
 // contains all steps and, with callbacks, the last epoch was evaluated. It is also the end at the

@@ -11,6 +11,7 @@
 #include "common/job/job.h"
 #include "common/run/run_outcome.h"
 #include "common/run/run_paths.h"
+#include "tests/common/base/fails_with.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/common/job/job_files.h"
 
@@ -64,6 +65,11 @@ class RunWithoutCoordinatorTest : public JobFilesTest {
              "epoch,loss,val_loss,seconds,examples_per_second,examples\n"
              "1,0.5,0.6,1,64,64\n2,0.25,0.7,1,64,64\n");
   }
+  std::optional<proto::StatusReply> Finished() const {
+    const auto finished = ReadFinishedRun(run_.directory);
+    EXPECT_TRUE(finished.ok()) << finished.status();
+    return finished.value_or(std::nullopt);
+  }
   std::string Describe() const { return DescribeRunWithoutCoordinator(run_.directory); }
 
   const RunPaths run_{temporary_ / "run"};
@@ -73,7 +79,7 @@ class RunWithoutCoordinatorTest : public JobFilesTest {
 TEST_F(RunWithoutCoordinatorTest, AFinishedRunIsReportedWithItsEnd) {
   WriteCheckpoint(100, 100);
   WriteModel();
-  const auto status = ReadFinishedRun(run_.directory);
+  const auto status = Finished();
   ASSERT_TRUE(status.has_value());
   EXPECT_THAT(
       FormatStatusReport(*status),
@@ -91,7 +97,7 @@ TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
               {"config", {{"monitor", "val_loss"}, {"patience", 1}}}}}}});
   WriteCheckpoint(100, 250);
   WriteModel();
-  const auto status = ReadFinishedRun(run_.directory);
+  const auto status = Finished();
   ASSERT_TRUE(status.has_value());
   EXPECT_EQ(status->ended_after_epoch(), 1u);
   EXPECT_THAT(FormatStatusReport(*status),
@@ -100,11 +106,11 @@ TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
 }
 
 TEST_F(RunWithoutCoordinatorTest, AnUnfinishedRunIsReportedWithTheResumeCommand) {
-  EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
+  EXPECT_FALSE(Finished().has_value());
   EXPECT_THAT(Describe(), EndsWith(": shoal checkpoint list " + run_.directory));
   WriteCheckpoint(40, 100);
   WriteModel();  // of an earlier end
-  EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
+  EXPECT_FALSE(Finished().has_value());
   EXPECT_THAT(Describe(),
               AllOf(HasSubstr(" 40 of 100 steps"), EndsWith(" --run_dir=" + run_.directory)));
   WriteAll(run_.job(), job_.ResolvedText());
@@ -152,10 +158,42 @@ TEST_F(RunWithoutCoordinatorTest, OneThatIsToTrainLongerIsNotFinished) {
   WriteCheckpoint(100, 100);
   WriteModel();
   WriteAll(run_.job(), job_.ResolvedText());
-  EXPECT_TRUE(ReadFinishedRun(run_.directory).has_value());
+  EXPECT_TRUE(Finished().has_value());
   job_.epochs = 3;
   WriteAll(run_.job(), job_.ResolvedText());
-  EXPECT_FALSE(ReadFinishedRun(run_.directory).has_value());
+  EXPECT_FALSE(Finished().has_value());
+}
+
+TEST_F(RunWithoutCoordinatorTest, AnEndThatCannotBeReadIsAnErrorThatNamesTheFile) {
+  ReadJob({{"epochs", 5},
+           {"callbacks",
+            {{{"class_name", "EarlyStopping"},
+              {"config", {{"monitor", "val_loss"}, {"patience", 1}}}}}}});
+  WriteCheckpoint(100, 250);
+  WriteModel();
+  WriteAll(run_.history(), "epoch,loss,val_loss\n1,0.5,0.6\n2,0.25,0.x\n");
+  const absl::Status status = ReadFinishedRun(run_.directory).status();
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, {run_.history() + ":3: ", "\"0.x\""}));
+  EXPECT_THAT(Describe(),
+              AllOf(HasSubstr(run_.history() + ":3: "), Not(HasSubstr("to continue from it"))));
+  // The job of the newest checkpoint says which callbacks decide.
+  const auto stored = CheckpointStore(run_.checkpoints()).List(nullptr);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const std::string job = stored->front().directory + "/job.json";
+  WriteAll(job, "{");
+  EXPECT_THAT(ReadFinishedRun(run_.directory).status(),
+              FailsWith(absl::StatusCode::kDataLoss, {job}));
+}
+
+TEST_F(RunWithoutCoordinatorTest, AFinishedRunWithADamagedEvaluationIsFinishedAndNamesIt) {
+  WriteCheckpoint(100, 100);
+  WriteModel();
+  WriteAll(run_.evaluations(),
+           "step,epoch,val_loss,seconds,examples,checkpoint\n1,1,x,1,8,step-1\n");
+  const auto status = Finished();
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->phase(), "finished");
+  EXPECT_THAT(status->error(), HasSubstr(run_.evaluations() + ":2: "));
 }
 
 }  // namespace

@@ -203,6 +203,23 @@ TEST_F(RunDirectoryTest, EarlyStoppingEndsAJobHoweverLongItIsToBe) {
   EXPECT_EQ(run->Decide(without)->state, State::kResumed);
 }
 
+TEST_F(RunDirectoryTest, AnEndThatCannotBeReadIsAnErrorThatNamesTheFile) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(StoppingJob("1")).ok());
+  WriteCheckpoint(20, 100, /*training_examples=*/64, StoppingJob("1"));
+  WriteAll(run->paths().history(), "epoch,loss,val_loss\n1,1,0.5\n2,1,0.x\n");
+  // Without a model, the coordinator has an end to write, and evaluates what it needs for that.
+  EXPECT_EQ(run->Decide(StoppingJob("1"))->state, State::kResumed);
+  std::filesystem::create_directories(run->paths().model());
+  WriteAll(run->paths().model() + "/model.safetensors", "");
+  EXPECT_THAT(run->Decide(StoppingJob("1")).status(),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        {run->paths().history() + ":3: ", "\"0.x\"", "--run_dir"}));
+  // Nothing is decided within an epoch.
+  WriteCheckpoint(21, 100, /*training_examples=*/640, StoppingJob("1"));
+  EXPECT_EQ(run->Decide(StoppingJob("1"))->state, State::kResumed);
+}
+
 TEST_F(RunDirectoryTest, RejectsAnotherJobAndNamesTheFields) {
   const auto run = Open();
   ASSERT_TRUE(run->Prepare(SmallJob()).ok());
