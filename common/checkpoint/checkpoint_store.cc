@@ -83,6 +83,13 @@ void DescribeNotFinite(const std::vector<StoredCheckpoint>& all, const StoredChe
   }
 }
 
+std::string DescribeKnownBad(const std::string& directory, const absl::Status& error) {
+  return absl::StrCat(directory,
+                      IsDamage(error) ? " is damaged, as an earlier read found: "
+                                      : " may be whole, but an earlier read of it failed: ",
+                      std::string(error.message()));
+}
+
 absl::Status RemoveDirectory(const std::string& directory, FileSystem* files) {
   // Removes the manifest first: a crash then leaves no checkpoint. Syncs even without a manifest,
   // because the process that removed it may have died before its sync.
@@ -168,7 +175,8 @@ absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
 }
 
 absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
-    const std::set<std::string>& known_bad, std::vector<std::string>* problems) const {
+    const std::map<std::string, absl::Status>& known_bad,
+    std::vector<std::string>* problems) const {
   // Continuing from an older checkpoint would lose the work of a newer Shoal.
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,
                          StepDirectories(root_, files_));
@@ -176,26 +184,25 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
     const absl::Status manifest = Manifest::Read(directory, files_).status();
     if (absl::IsFailedPrecondition(manifest)) return manifest;
   }
-  std::vector<std::string> damaged;
-  SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(&damaged));
+  std::vector<std::string> unusable;
+  SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(&unusable));
   std::stable_partition(checkpoints.begin(), checkpoints.end(),
                         [](const StoredCheckpoint& each) { return each.manifest.finite(); });
   std::optional<StoredCheckpoint> newest;
   for (const StoredCheckpoint& checkpoint : checkpoints) {
-    if (known_bad.count(checkpoint.directory) != 0) {
-      damaged.push_back(
-          absl::StrCat(checkpoint.directory, " is damaged, as an earlier read found"));
+    if (const auto bad = known_bad.find(checkpoint.directory); bad != known_bad.end()) {
+      unusable.push_back(DescribeKnownBad(checkpoint.directory, bad->second));
       continue;
     }
     if (const absl::Status status = Verify(checkpoint); !status.ok()) {
-      damaged.push_back(std::string(status.message()));
+      unusable.push_back(std::string(status.message()));
       continue;
     }
     newest = checkpoint;
     break;
   }
   if (problems == nullptr) return newest;
-  for (const std::string& problem : damaged)
+  for (const std::string& problem : unusable)
     problems->push_back(absl::StrCat(problem, newest.has_value() ? "; skipped" : ""));
   if (newest.has_value()) DescribeNotFinite(checkpoints, *newest, problems);
   return newest;

@@ -37,12 +37,14 @@ class CheckpointStore {
   // checkpoint is durable.
   absl::Status Verify(const StoredCheckpoint& checkpoint) const;
   // Returns the newest checkpoint that verifies and is finite. If there is none, returns the newest
-  // that verifies. Skips the directories in `known_bad`, and describes each skipped one in
-  // `problems`. Also skips one that the disk fails to read (EIO): a bad sector stays bad, and a run
-  // that waited for it would never continue. It stays on disk, for a later search.
+  // that verifies. Skips the directories in `known_bad`, with the error of an earlier read, and
+  // describes each skipped one in `problems`: as damaged only if it is (IsDamage). Also skips one
+  // that the disk fails to read (EIO): a bad sector stays bad, and a run that waited for it would
+  // never continue. It stays on disk, for a later search.
   // kFailedPrecondition: a newer Shoal wrote one.
   absl::StatusOr<std::optional<StoredCheckpoint>> NewestVerified(
-      const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
+      const std::map<std::string, absl::Status>& known_bad,
+      std::vector<std::string>* problems) const;
 
   // Makes an empty directory for a cut, exclusively: "step-000000000500-3-0badcafe" for the cut at
   // step 500 under that term. Appends "-2", "-3", ... if the name exists. Returns its absolute

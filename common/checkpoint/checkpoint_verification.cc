@@ -108,6 +108,12 @@ absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint, FileSystem* fi
   return absl::OkStatus();
 }
 
+// kFailedPrecondition: there is something else in the place of a file.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
 absl::StatusOr<CheckedFile> CheckWrittenFile(const std::string& directory,
                                              const CheckpointLayout::File& file,
                                              std::vector<WrittenPart> parts, FileSystem* files) {

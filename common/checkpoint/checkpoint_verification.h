@@ -21,6 +21,11 @@ absl::Status VerifyFile(const StoredCheckpoint& checkpoint, const Manifest::File
 absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint,
                               FileSystem* files = RealFileSystem());
 
+// Returns whether `status`, an error of reading a checkpoint, means that its content is wrong. All
+// other errors mean that it could not be read: the disk failed, or a file was not there or closed.
+// It may be whole then.
+bool IsDamage(const absl::Status& status);
+
 struct CheckedFile {
   Manifest::File entry;    // for the manifest
   std::string not_finite;  // its first tensor with a value that is not finite; or empty

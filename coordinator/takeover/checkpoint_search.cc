@@ -56,8 +56,9 @@ void CheckpointSearch::Find(uint64_t term, std::function<void(const Found&)> don
       std::move(done));
 }
 
-absl::Status CheckpointSearch::Search(const Options& options, const std::set<std::string>& bad,
-                                      uint64_t term, Found* found) {
+absl::Status CheckpointSearch::Search(const Options& options,
+                                      const std::map<std::string, absl::Status>& bad, uint64_t term,
+                                      Found* found) {
   SHOAL_ASSIGN_OR_RETURN(found->newest, options.store->NewestVerified(bad, &found->problems));
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored, options.store->List(nullptr));
   SHOAL_ASSIGN_OR_RETURN(found->highest_timeline, HighestTimeline(stored));

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,15 +55,16 @@ class CheckpointSearch {
   // first one, under `term`. If another coordinator has led meanwhile, highest_timeline is above
   // `term`: then claim under a higher term and search again.
   void Find(uint64_t term, std::function<void(const Found&)> done);
-  // A ps could not load this checkpoint: Find skips it from now on.
-  void MarkBad(const std::string& directory) { bad_.insert(directory); }
+  // This checkpoint could not be loaded: Find skips it from now on. `why` tells damage from a
+  // checkpoint that was not read (IsDamage).
+  void MarkBad(const std::string& directory, absl::Status why) { bad_[directory] = std::move(why); }
 
  private:
-  static absl::Status Search(const Options& options, const std::set<std::string>& bad,
+  static absl::Status Search(const Options& options, const std::map<std::string, absl::Status>& bad,
                              uint64_t term, Found* found);
 
   const std::shared_ptr<const Options> options_;  // shared with the work in Offload
-  std::set<std::string> bad_;                     // directories
+  std::map<std::string, absl::Status> bad_;       // directory -> why
   const Scope scope_{options_->loop};
 };
 

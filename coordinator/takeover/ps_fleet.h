@@ -207,6 +207,7 @@ class PsFleet {
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
+  absl::Status WhyBad(const proto::LoadFailed& failed, const std::string& reason) const;
   void OnRowsWanted(int ps, const proto::RowsWanted& wanted);
   void Decide();
   // Continues once this coordinator holds the lock of the run directory.
@@ -230,6 +231,7 @@ class PsFleet {
   uint32_t highest_term_number_ = 0;
   std::optional<StoredCheckpoint> loading_;
   std::unique_ptr<CheckpointRows> rows_;  // of loading_, until the timeline opens
+  absl::Status rows_failure_;             // why rows of loading_ were not sent
   std::optional<RunEnd> end_;             // see TakeEnd
   Timer probe_{options_.loop};
   Timer claim_again_{options_.loop};

@@ -44,6 +44,7 @@ void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
   phase_ = Phase::kLoading;
   phase_since_ = options_.loop->Now();
   loading_ = checkpoint;
+  rows_failure_ = absl::OkStatus();
   for (Peer& peer : peers_) peer.rows_wanted = 0;
   if (checkpoint.has_value())
     rows_ = std::make_unique<CheckpointRows>(options_.loop, options_.store, *checkpoint);
@@ -80,6 +81,7 @@ void PsFleet::OnRowsWanted(int ps, const proto::RowsWanted& wanted) {
                 if (values.ok()) {
                   request.mutable_rows()->set_values(*std::move(values));
                 } else {
+                  rows_failure_ = values.status();
                   request.mutable_rows()->set_error(std::string(values.status().message()));
                 }
                 Send(ps, request);
@@ -95,7 +97,7 @@ void PsFleet::OnLoaded(int ps) {
   if (rows_ == nullptr) return OpenTimeline();
   rows_->Verify([this](const absl::Status& whole) {
     if (whole.ok()) return OpenTimeline();
-    checkpoints_.MarkBad(loading_->directory);
+    checkpoints_.MarkBad(loading_->directory, whole);
     StartOver(std::string(whole.message()));
   });
 }
@@ -115,14 +117,20 @@ void PsFleet::OpenTimeline() {
 }
 
 void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
-  if (failed.other_incarnation())
-    return StartOver(PrintableLines(failed.reason(), kMaxReasonBytes));
+  const std::string reason = PrintableLines(failed.reason(), kMaxReasonBytes);
+  if (failed.other_incarnation()) return StartOver(reason);
   if (failed.checkpoint_is_bad() && loading_.has_value()) {
-    checkpoints_.MarkBad(loading_->directory);
-    return StartOver(PrintableLines(failed.reason(), kMaxReasonBytes));
+    checkpoints_.MarkBad(loading_->directory, WhyBad(failed, reason));
+    return StartOver(reason);
   }
-  Fail(absl::FailedPreconditionError("a ps cannot load the job: " +
-                                     PrintableLines(failed.reason(), kMaxReasonBytes)));
+  Fail(absl::FailedPreconditionError("a ps cannot load the job: " + reason));
+}
+
+// A ps that gets its rows from the coordinator only repeats why the coordinator lacks them.
+absl::Status PsFleet::WhyBad(const proto::LoadFailed& failed, const std::string& reason) const {
+  if (!rows_failure_.ok()) return rows_failure_;
+  const std::string why = "a ps: " + reason;
+  return failed.checkpoint_unread() ? absl::UnavailableError(why) : absl::DataLossError(why);
 }
 
 }  // namespace shoal

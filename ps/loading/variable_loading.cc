@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/job.h"
 #include "common/job/job_shard_map.h"
@@ -99,8 +100,10 @@ LoadOutcome Load(const LoadRequest& request) {
                  FillFromCheckpoint(request.checkpoint, request.files, loaded.store.get());
              !read.ok()) {
     // A checkpoint that does not suit this job or this Shoal may still be whole.
-    return {
-        .status = read, .checkpoint_is_bad = !absl::IsFailedPrecondition(read), .variables = {}};
+    return {.status = read,
+            .checkpoint_is_bad = !absl::IsFailedPrecondition(read),
+            .checkpoint_unread = !IsDamage(read),
+            .variables = {}};
   }
   return {.status = absl::OkStatus(), .variables = std::move(loaded)};
 }

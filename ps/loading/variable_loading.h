@@ -39,6 +39,8 @@ struct LoadOutcome {
   absl::Status status;
   // The checkpoint, not the job, is at fault. It must not be tried again.
   bool checkpoint_is_bad = false;
+  // With checkpoint_is_bad: it could not be read, and may be whole.
+  bool checkpoint_unread = false;
   // This machine does not see the checkpoint: `variables` are there, but have no values yet.
   bool not_seen = false;
   LoadedVariables variables;  // when status is OK

@@ -316,6 +316,7 @@ void ControlService::FinishLoad(uint64_t term, LoadOutcome outcome) {
     reply.mutable_load_failed()->set_term(term);
     reply.mutable_load_failed()->set_reason(Text(outcome.status));
     reply.mutable_load_failed()->set_checkpoint_is_bad(outcome.checkpoint_is_bad);
+    reply.mutable_load_failed()->set_checkpoint_unread(outcome.checkpoint_unread);
   } else {
     VariableStore* const store = outcome.variables.store.get();
     if (options_.on_memory_needs) options_.on_memory_needs(outcome.variables.temporary_bytes);

@@ -135,10 +135,24 @@ TEST_F(CheckpointStoreTest, NewestIsOfTheNewestTimeline) {
   EXPECT_THAT(Steps(), ElementsAre(30, 90, 10));
   EXPECT_EQ((*store_.NewestVerified({}, nullptr))->directory, newest.directory);
   std::vector<std::string> problems;
-  const auto second = store_.NewestVerified({newest.directory}, &problems);
+  const auto second =
+      store_.NewestVerified({{newest.directory, absl::DataLossError("a flipped bit")}}, &problems);
   EXPECT_EQ((*second)->manifest.cut_step, 90u);
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_THAT(problems[0], HasSubstr(newest.directory));
+  EXPECT_THAT(problems[0], AllOf(HasSubstr(newest.directory), HasSubstr("a flipped bit")));
+}
+
+TEST_F(CheckpointStoreTest, OneThatWasOnlyNotReadIsNotCalledDamaged) {
+  const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 1, 10);
+  for (const absl::Status& why :
+       {absl::UnknownError("EIO"), absl::NotFoundError("ENOENT"), absl::DataLossError("crc32c")}) {
+    std::vector<std::string> problems;
+    ASSERT_FALSE(store_.NewestVerified({{stored.directory, why}}, &problems)->has_value());
+    ASSERT_EQ(problems.size(), 1u);
+    EXPECT_THAT(problems[0],
+                AllOf(HasSubstr(stored.directory), HasSubstr(std::string(why.message()))));
+    EXPECT_EQ(problems[0].find("damaged") != std::string::npos, absl::IsDataLoss(why)) << why;
+  }
 }
 
 // As where cuts are tried again under new terms.
@@ -355,7 +369,8 @@ TEST_F(CheckpointStoreTest, NewestWholePrefersWhatIsFinite) {
   EXPECT_THAT(problems,
               ElementsAre(AllOf(HasSubstr(bad.directory), HasSubstr("\"dense/kernel\""))));
   problems.clear();
-  const auto best = store_.NewestVerified({(*finite)->directory}, &problems);
+  const auto best =
+      store_.NewestVerified({{(*finite)->directory, absl::DataLossError("torn")}}, &problems);
   EXPECT_EQ((*best)->directory, bad.directory) << "there is no other";
   EXPECT_THAT(problems.back(), HasSubstr(bad.directory));
 }

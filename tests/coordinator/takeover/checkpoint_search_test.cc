@@ -57,14 +57,16 @@ TEST_F(CheckpointSearchTest, FindsTheNewestThatIsNotMarkedBad) {
   EXPECT_EQ(found.newest->directory, newest.directory);
   EXPECT_EQ(found.highest_timeline, MakeTerm(2, 1));
   EXPECT_FALSE(found.end.has_value());
-  search_.MarkBad(newest.directory);
+  search_.MarkBad(newest.directory, absl::UnavailableError("the disk fails"));
   const CheckpointSearch::Found next = Find();
   ASSERT_TRUE(next.newest.has_value());
   EXPECT_EQ(next.newest->directory, older.directory);
+  EXPECT_THAT(next.problems, testing::ElementsAre(testing::HasSubstr("the disk fails")));
 }
 
 TEST_F(CheckpointSearchTest, WithOnlyBadOnesTheRunCannotContinue) {
-  search_.MarkBad(WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40).directory);
+  search_.MarkBad(WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40).directory,
+                  absl::DataLossError("torn"));
   EXPECT_TRUE(absl::IsDataLoss(Find().status));
   // Another coordinator has led meanwhile: a search under a higher term decides.
   const CheckpointSearch::Found found = Find(MakeTerm(1, 1));

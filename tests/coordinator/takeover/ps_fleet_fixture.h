@@ -200,11 +200,13 @@ class PsFleetTest : public testing::Test {
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }
-  void AnswerLoadFailed(int index, bool checkpoint_is_bad, const std::string& reason) {
+  void AnswerLoadFailed(int index, bool checkpoint_is_bad, const std::string& reason,
+                        bool checkpoint_unread = false) {
     proto::ControlReply reply;
     reply.mutable_load_failed()->set_term(fleet_->term());
     reply.mutable_load_failed()->set_reason(reason);
     reply.mutable_load_failed()->set_checkpoint_is_bad(checkpoint_is_bad);
+    reply.mutable_load_failed()->set_checkpoint_unread(checkpoint_unread);
     ps(index).Send(reply);
     loop_.RunUntilIdle();
   }

@@ -20,6 +20,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Files of a directory that this process has open.
 std::vector<std::string> OpenFilesIn(const std::string& directory) {
@@ -234,7 +235,20 @@ TEST_F(PsFleetTest, AllCheckpointsBadIsAFailure) {
   AnswerLoadFailed(0, true, "rotten");
   AnswerClaim(0);
   AnswerClaim(1);
-  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("failed: "), HasSubstr("--run_dir"))));
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("failed: "), HasSubstr("is damaged"),
+                                              HasSubstr("rotten"), HasSubstr("--run_dir"))));
+}
+
+TEST_F(PsFleetTest, ACheckpointThatAPsOnlyDidNotReadIsNotCalledDamaged) {
+  const StoredCheckpoint only = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
+  Start();
+  ClaimAllEmpty();
+  AnswerLoadFailed(0, true, "the shard's disk fails", /*checkpoint_unread=*/true);
+  AnswerClaim(0);
+  AnswerClaim(1);
+  EXPECT_THAT(TakeEvents(),
+              ElementsAre(AllOf(HasSubstr("failed: "), HasSubstr(only.directory),
+                                HasSubstr("the shard's disk fails"), Not(HasSubstr("damaged")))));
 }
 
 TEST_F(PsFleetTest, AJobThatAPsCannotLoadIsAFailure) {

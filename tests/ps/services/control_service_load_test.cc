@@ -1,11 +1,15 @@
 // Loads: rule 3 of the protocol.
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <string>
 
 #include "common/checkpoint/manifest.h"
 #include "common/files/durable_file.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/fakes/passing_file_system.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -17,6 +21,15 @@ using testing::Gt;
 using testing::HasSubstr;
 
 class ControlServiceLoadTest : public ParameterServerTest {};
+
+// A disk that fails to read the files of checkpoints.
+class FailingCheckpointDisk : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (path.find("/checkpoints/") != std::string::npos) return FileError(EIO, "read", path);
+    return PassingFileSystem::Open(path, mode);
+  }
+};
 
 TEST_F(ControlServiceLoadTest, ALoadForAnotherIncarnationIsRejected) {
   Client control = ConnectCoordinator(kTerm);
@@ -125,10 +138,26 @@ TEST_F(ControlServiceLoadTest, AFailedLoadLeavesThePsEmptyAndSaysWhy) {
     EXPECT_EQ(failed.term(), load.term());
     EXPECT_THAT(failed.reason(), HasSubstr(reason));
     EXPECT_EQ(failed.checkpoint_is_bad(), checkpoint_is_bad) << reason;
+    EXPECT_FALSE(failed.checkpoint_unread()) << reason;
     EXPECT_EQ(server_->timeline(), 0u);
   }
   ClaimWith(control, kTerm + 6);
   EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
+}
+
+TEST_F(ControlServiceLoadTest, ACheckpointThatTheDiskFailsToReadMayBeWhole) {
+  FailingCheckpointDisk disk;
+  files_ = &disk;
+  Restart();
+  Client control = ConnectCoordinator(kTerm);
+  const TemporaryDirectory run;
+  const std::string checkpoint = run / "checkpoints/step-1";
+  const proto::LoadFailed failed =
+      Ask(control, Load(kTerm, job_.ResolvedText(), checkpoint)).load_failed();
+  EXPECT_TRUE(failed.checkpoint_is_bad());
+  EXPECT_TRUE(failed.checkpoint_unread());
+  EXPECT_THAT(failed.reason(), HasSubstr(checkpoint));
+  server_.reset();  // it uses the disk
 }
 
 // A path that is too long is dropped, and the directory then counts as not named.
