@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from debian_root import SOURCE, clean_root, reason_against, run
-from real_cluster import wait_for
+from real_cluster import wait_for, with_parent
 
 BASE = "debian:bookworm-slim"
 
@@ -32,8 +32,8 @@ class Engine:
         script = 'ip link set lo up; exec "$@"' if self.isolated else 'exec "$@"'
         with open(self.directory / "dockerd.log", "ab") as log:
             self.process = subprocess.Popen(
-                [*namespaces, "sh", "-c", script, "sh", "dockerd", "--data-root", self.directory / "data", "--exec-root", self.directory / "exec",
-                 "--pidfile", self.directory / "pid", "--host", f"unix://{self.socket}", *network],
+                [*with_parent("TERM"), *namespaces, "sh", "-c", script, "sh", "dockerd", "--data-root", self.directory / "data",
+                 "--exec-root", self.directory / "exec", "--pidfile", self.directory / "pid", "--host", f"unix://{self.socket}", *network],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             wait_for(self._answers, "the Docker engine answers")

@@ -14,7 +14,7 @@ import pytest
 
 from debian_root import SOURCE, clean_root, in_root, reason_against, run
 from document_blocks import commands
-from real_cluster import wait_for
+from real_cluster import wait_for, with_parent
 
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD", SOURCE / "build/release"))
 UNITS = ["shoal-ps", "shoal-worker", "shoal-coordinator"]
@@ -34,8 +34,9 @@ class Machine:
 
     def __enter__(self):
         self.nspawn = subprocess.Popen(
-            ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", "--console=pipe", "--directory", self.root,
-             "--boot"], stdin=subprocess.DEVNULL, stdout=open(self.log, "wb"), stderr=subprocess.STDOUT, start_new_session=True)
+            [*with_parent("TERM"), "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", "--console=pipe",
+             "--directory", self.root, "--boot"],
+            stdin=subprocess.DEVNULL, stdout=open(self.log, "wb"), stderr=subprocess.STDOUT, start_new_session=True)
         try:
             self.leader = wait_for(self._leader, "the machine's first process")
             wait_for(lambda: self.run("systemctl is-system-running --wait || true").strip() in ("running", "degraded"), "the machine is up")

@@ -15,7 +15,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/cluster/fixtures"))
-from real_cluster import BIN, Process, wait_for  # noqa: E402
+from real_cluster import BIN, Process, wait_for, with_parent  # noqa: E402
 
 USER = 65532
 # Folders of every Debian that no process here needs: what a pod's image and the test's files are mounted on.
@@ -128,7 +128,8 @@ class Pod:
                 script += f"mount -o remount,bind,ro {place}\n"
         script += "mount -o remount,bind,ro /\nexec \"$@\"\n"
         prefix = ["ip", "netns", "exec", self.network.namespace(self.task.name), "sh", "-c", script, "sh",
-                  "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--bounding-set=-all",
+                  # Another user loses the mark of Process, so it is set again.
+                  *with_parent(), f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--bounding-set=-all",
                   "env", "-i", f"PATH={IMAGE}:/usr/bin:/bin"]
         variables = [f"{name}={value}" for name, value in self.task.environment.items()]
         self.process = Process([*variables, *self.task.command], self.log, prefix=prefix)

@@ -24,7 +24,7 @@ def growth_below(process, mib):
     yield
     grown = memory_mib(process, "VmHWM") - before
     print(f"grown by {grown:.0f} MiB")
-    assert grown < mib, f"{process.popen.args[0]} has grown by {grown:.0f} MiB"
+    assert grown < mib, f"{process.log.stem} has grown by {grown:.0f} MiB"
 
 
 def wide_model(units):
