@@ -35,7 +35,7 @@ struct JobNeeds {
   std::vector<Ps> ps;  // by index; empty without a cluster spec
   Traffic push;
   Traffic pull;
-  // How the workers' precision differs from the model's (DescribePrecision); empty if it does not.
+  // For which layers the workers lack the model's precision (DescribePrecision); empty: for none.
   std::string precision;
   // For the coordinator, each ps and a worker. Without a cluster spec there is one ps.
   std::vector<MemoryNeeds> memory;

@@ -60,7 +60,8 @@ std::string DescribePrecision(const Backend& backend, const Graph& model) {
   for (const auto& [dtype, layers] : missing) described.push_back(Describe(NameOf(dtype), layers));
   return absl::StrCat("the model's dtype policies ask for ", absl::StrJoin(described, ", "),
                       "; the ", backend.name(),
-                      " backend computes these in float32, which is more exact");
+                      " backend has no kernel in this type for some op of each of these layers, "
+                      "and computes such an op in float32, which is more exact");
 }
 
 }  // namespace shoal

@@ -75,8 +75,10 @@ class Backend {
 // layers that need it.
 absl::Status CheckKernels(const Backend& backend, const Graph& graph);
 
-// Returns a line about the layers of `model` that are computed in float32, against their dtype
-// policy, because `backend` lacks that precision. Empty if there are none.
+// Returns a line about the layers of `model` with an op that is computed in float32, against their
+// dtype policy, because `backend` has no kernel for it in that type. Empty if there are none. Names
+// no layer that has a kernel, although a CPU also computes small Dense layers and convolutions of
+// few channels in float32, where that is faster.
 std::string DescribePrecision(const Backend& backend, const Graph& model);
 
 }  // namespace shoal
