@@ -85,8 +85,9 @@ void DescribeNotFinite(const std::vector<StoredCheckpoint>& all, const StoredChe
 
 std::string DescribeKnownBad(const std::string& directory, const absl::Status& error) {
   return absl::StrCat(directory,
-                      IsDamage(error) ? " is damaged, as an earlier read found: "
-                                      : " may be whole, but an earlier read of it failed: ",
+                      IsCheckpointDamage(error)
+                          ? " is damaged, as an earlier read found: "
+                          : " may be whole, but an earlier read of it failed: ",
                       std::string(error.message()));
 }
 

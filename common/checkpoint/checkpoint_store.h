@@ -38,10 +38,10 @@ class CheckpointStore {
   absl::Status Verify(const StoredCheckpoint& checkpoint) const;
   // Returns the newest checkpoint that verifies and is finite. If there is none, returns the newest
   // that verifies. Skips the directories in `known_bad`, with the error of an earlier read, and
-  // describes each skipped one in `problems`: as damaged only if it is (IsDamage). Also skips one
-  // that the disk fails to read (EIO): a bad sector stays bad, and a run that waited for it would
-  // never continue. It stays on disk, for a later search.
-  // kFailedPrecondition: a newer Shoal wrote one.
+  // describes each skipped one in `problems`: as damaged only if it is (IsCheckpointDamage). Also
+  // skips one that the disk fails to read (EIO): a bad sector stays bad, and a run that waited for
+  // it would never continue. It stays on disk, for a later search. kFailedPrecondition: a newer
+  // Shoal wrote one.
   absl::StatusOr<std::optional<StoredCheckpoint>> NewestVerified(
       const std::map<std::string, absl::Status>& known_bad,
       std::vector<std::string>* problems) const;

@@ -109,7 +109,7 @@ absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint, FileSystem* fi
 }
 
 // kFailedPrecondition: there is something else in the place of a file.
-bool IsDamage(const absl::Status& status) {
+bool IsCheckpointDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
          absl::IsFailedPrecondition(status);
 }

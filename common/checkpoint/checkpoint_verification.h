@@ -24,7 +24,7 @@ absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint,
 // Returns whether `status`, an error of reading a checkpoint, means that its content is wrong. All
 // other errors mean that it could not be read: the disk failed, or a file was not there or closed.
 // It may be whole then.
-bool IsDamage(const absl::Status& status);
+bool IsCheckpointDamage(const absl::Status& status);
 
 struct CheckedFile {
   Manifest::File entry;    // for the manifest

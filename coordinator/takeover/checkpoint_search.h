@@ -56,7 +56,7 @@ class CheckpointSearch {
   // `term`: then claim under a higher term and search again.
   void Find(uint64_t term, std::function<void(const Found&)> done);
   // This checkpoint could not be loaded: Find skips it from now on. `why` tells damage from a
-  // checkpoint that was not read (IsDamage).
+  // checkpoint that was not read (IsCheckpointDamage).
   void MarkBad(const std::string& directory, absl::Status why) { bad_[directory] = std::move(why); }
 
  private:

@@ -102,7 +102,7 @@ LoadOutcome Load(const LoadRequest& request) {
     // A checkpoint that does not suit this job or this Shoal may still be whole.
     return {.status = read,
             .checkpoint_is_bad = !absl::IsFailedPrecondition(read),
-            .checkpoint_unread = !IsDamage(read),
+            .checkpoint_unread = !IsCheckpointDamage(read),
             .variables = {}};
   }
   return {.status = absl::OkStatus(), .variables = std::move(loaded)};
