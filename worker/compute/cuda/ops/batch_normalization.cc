@@ -2,7 +2,6 @@
 
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_normalization.h"
@@ -20,13 +19,15 @@ TensorId AddFactor(const Node& node, ValueId variance, ValueId gamma, double eps
   if (factor >= 0) return factor;
   const int64_t columns = program.count(variance);
   factor = program.Scratch(columns);
-  const bool scale = gamma != kNoValue;
-  std::vector<TensorId> tensors = {program.tensor(variance), factor};
-  if (scale) tensors.push_back(program.tensor(gamma));
+  TensorList tensors;
+  const auto of_variance = tensors.Add(program.tensor(variance)), to_factor = tensors.Add(factor);
+  TensorHandle<float> of_gamma;
+  if (gamma != kNoValue) of_gamma = tensors.Add(program.tensor(gamma));
   AddKernel(
-      node, std::move(tensors),
+      node, std::move(tensors).Take(),
       [=, epsilon = static_cast<float>(epsilon)](const StepTensors& at) {
-        return NormalizationFactorKernel{at[0], at.If(scale, 2), epsilon, columns, at[1]};
+        return NormalizationFactorKernel{at[of_variance], at[of_gamma], epsilon, columns,
+                                         at[to_factor]};
       },
       program);
   return factor;
@@ -45,27 +46,28 @@ void AddStatistics(const Node& node, const MatrixExtents& extents, TensorId x, T
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const ColumnSlices slices = SlicesOf(extents, width, program);
   const TensorId partial = program.Scratch(slices.count * 2 * extents.columns);
+  TensorList tensors;
+  const auto in = tensors.Add<Element>(x);
+  const auto moments = tensors.Add(partial);
   AddKernel(
-      node, {x, partial},
+      node, std::move(tensors).Take(),
       [=](const StepTensors& at) {
-        return ColumnMomentsKernel<Element, width>{at.At<Element>(0), slices, extents.columns,
-                                                   at[1]};
+        return ColumnMomentsKernel<Element, width>{at[in], slices, extents.columns, at[moments]};
       },
       program);
-  std::vector<TensorId> tensors = {x, partial, mean, variance, factor};
-  if (op.scale) tensors.push_back(program.tensor(node.inputs[3]));
+  TensorList last;
+  const auto of_x = last.Add<Element>(x);
+  const auto of_partial = last.Add(partial);
+  const auto to_mean = last.Add(mean), to_variance = last.Add(variance);
+  const auto to_factor = last.Add(factor);
+  TensorHandle<float> gamma;
+  if (op.scale) gamma = last.Add(program.tensor(node.inputs[3]));
   AddKernel(
-      node, std::move(tensors),
-      [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-        return BatchNormalizationStatisticsKernel<Element>{at.At<Element>(0),
-                                                           at[1],
-                                                           slices,
-                                                           extents.columns,
-                                                           at.If(scale, 5),
-                                                           epsilon,
-                                                           at[2],
-                                                           at[3],
-                                                           at[4]};
+      node, std::move(last).Take(),
+      [=, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+        return BatchNormalizationStatisticsKernel<Element>{
+            at[of_x], at[of_partial], slices,          extents.columns, at[gamma],
+            epsilon,  at[to_mean],    at[to_variance], at[to_factor]};
       },
       program);
 }
