@@ -1,6 +1,6 @@
 #include "common/model/ops/layer_normalization.h"
 
-#include <vector>
+#include <utility>
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/layer_normalization.h"
@@ -12,22 +12,19 @@ absl::Status LayerNormalization(const Node& node, CudaProgramBuilder& program) {
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const ComputeDtype kept = program.stored_dtype(node);
-  std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
-                                   program.Output(node.outputs[0], kept)};
-  for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
   WithElement(kept, [&]<typename Element>(Element) {
+    TensorList tensors;
+    const auto x = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto y = tensors.Add<Element>(program.Output(node.outputs[0], kept));
+    TensorHandle<float> gamma, beta;
+    if (op.scale) gamma = tensors.Add(program.tensor(node.inputs[1]));
+    if (op.center) beta = tensors.Add(program.tensor(node.inputs[1 + op.scale]));
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          node, tensors,
-          [=, scale = op.scale, center = op.center,
-           epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-            return LayerNormalizationKernel<Element, group>{at.At<Element>(0),
-                                                            at.If(scale, 2),
-                                                            at.If(center, 2 + scale),
-                                                            at.At<Element>(1),
-                                                            extents.rows,
-                                                            extents.columns,
-                                                            epsilon};
+          node, std::move(tensors).Take(),
+          [=, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+            return LayerNormalizationKernel<Element, group>{
+                at[x], at[gamma], at[beta], at[y], extents.rows, extents.columns, epsilon};
           },
           program);
     });
@@ -43,23 +40,20 @@ absl::Status LayerNormalizationBackward(const Node& node, CudaProgramBuilder& pr
   const TensorId dy = program.tensor(node.inputs[1], kept);
   const TensorId row_mean = program.Scratch(extents.rows),
                  row_factor = program.Scratch(extents.rows);
-  std::vector<TensorId> tensors = {x, dy, program.Output(node.outputs[0], kept), row_mean,
-                                   row_factor};
-  if (op.scale) tensors.push_back(program.tensor(node.inputs[2]));
   WithElement(kept, [&]<typename Element>(Element) {
+    TensorList tensors;
+    const auto in = tensors.Add<Element>(x), of_dy = tensors.Add<Element>(dy);
+    const auto dx = tensors.Add<Element>(program.Output(node.outputs[0], kept));
+    const auto to_mean = tensors.Add(row_mean), to_factor = tensors.Add(row_factor);
+    TensorHandle<float> gamma;
+    if (op.scale) gamma = tensors.Add(program.tensor(node.inputs[2]));
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          node, tensors,
-          [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-            return LayerNormalizationBackwardKernel<Element, group>{at.At<Element>(0),
-                                                                    at.At<Element>(1),
-                                                                    at.If(scale, 5),
-                                                                    at.At<Element>(2),
-                                                                    at[3],
-                                                                    at[4],
-                                                                    extents.rows,
-                                                                    extents.columns,
-                                                                    epsilon};
+          node, std::move(tensors).Take(),
+          [=, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+            return LayerNormalizationBackwardKernel<Element, group>{
+                at[in],        at[of_dy],    at[gamma],       at[dx], at[to_mean],
+                at[to_factor], extents.rows, extents.columns, epsilon};
           },
           program);
     });
@@ -68,17 +62,26 @@ absl::Status LayerNormalizationBackward(const Node& node, CudaProgramBuilder& pr
     using Terms = LayerNormalizationTerms<Element, width>;
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
+    TensorList tensors;
+    const auto in = tensors.Add<Element>(x), of_dy = tensors.Add<Element>(dy);
+    const auto of_mean = tensors.Add(row_mean), of_factor = tensors.Add(row_factor);
+    const auto sums = tensors.Add(partial);
     AddKernel(
-        node, {x, dy, row_mean, row_factor, partial},
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), at.At<Element>(1), at[2], at[3]}, slices, extents.columns, at[4]};
+              {at[in], at[of_dy], at[of_mean], at[of_factor]}, slices, extents.columns, at[sums]};
         },
         program);
+    TensorList last;
+    const auto from = last.Add(partial);
+    const auto dgamma = last.Add(program.Output(node.outputs[1]));
+    const auto dbeta = last.Add(program.Output(node.outputs[2]));
     AddKernel(
-        node, {partial, program.Output(node.outputs[1]), program.Output(node.outputs[2])},
+        node, std::move(last).Take(),
         [=](const StepTensors& at) {
-          return SumOfSlicesKernel<2>{at[0], slices.count, extents.columns, {at[1], at[2]}};
+          return SumOfSlicesKernel<2>{
+              at[from], slices.count, extents.columns, {at[dgamma], at[dbeta]}};
         },
         program);
   };
