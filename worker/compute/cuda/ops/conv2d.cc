@@ -57,11 +57,13 @@ TensorId AddFilter(const Node& node, ValueId kernel, ComputeDtype type,
   const MatrixExtents extents(program.shape(kernel));
   filter = program.ScratchOf(type, program.count(kernel));
   WithElement(type, [&]<typename Element>(Element) {
+    TensorList tensors;
+    const auto from = tensors.Add(program.tensor(kernel));
+    const auto to = tensors.Add<Element>(filter);
     AddKernel(
-        node, {program.tensor(kernel), filter},
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return TransposeKernel<float, Element>{extents.rows, extents.columns, at[0],
-                                                 at.At<Element>(1)};
+          return TransposeKernel<float, Element>{extents.rows, extents.columns, at[from], at[to]};
         },
         program);
   });
@@ -73,11 +75,13 @@ void AddKernelGradient(const Node& node, TensorId dfilter, ComputeDtype type,
                        const Shape& kernel_shape, TensorId dkernel, CudaProgramBuilder& program) {
   const MatrixExtents extents(kernel_shape);
   WithElement(type, [&]<typename Element>(Element) {
+    TensorList tensors;
+    const auto from = tensors.Add<Element>(dfilter);
+    const auto to = tensors.Add(dkernel);
     AddKernel(
-        node, {dfilter, dkernel},
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return TransposeKernel<Element, float>{extents.columns, extents.rows, at.At<Element>(0),
-                                                 at[1]};
+          return TransposeKernel<Element, float>{extents.columns, extents.rows, at[from], at[to]};
         },
         program);
   });
@@ -101,30 +105,35 @@ absl::Status Conv2D(const Node& node, CudaProgramBuilder& program) {
                                   {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept,
                                   ending),
               program));
-  std::vector<TensorId> tensors;
   if (pieces.kernel != nullptr) {
-    tensors = {program.tensor(node.inputs[0], kept),
-               AddFilter(node, node.inputs[1], kept, program)};
+    std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
+                                     AddFilter(node, node.inputs[1], kept, program)};
     if (bias) tensors.push_back(program.tensor(node.inputs[2], kept));
     tensors.push_back(program.Output(node.outputs[0], kept));
     AddConvolution(std::move(pieces), std::move(tensors), program);
     return absl::OkStatus();
   }
-  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
+  TensorList tensors;
+  const auto in = tensors.Add(program.tensor(node.inputs[0]));
+  const auto kernel = tensors.Add(program.tensor(node.inputs[1]));
+  TensorHandle<float> of_bias;
+  if (bias) of_bias = tensors.Add(program.tensor(node.inputs[2]));
   const int64_t count = ElementCount(y);
   const TensorId sums = relu ? program.Scratch(count) : program.Output(node.outputs[0]);
-  tensors.push_back(sums);
+  const auto out = tensors.Add(sums);
   AddKernel(
-      node, std::move(tensors),
+      node, std::move(tensors).Take(),
       [=, extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
-        return Conv2DKernel{extents, at[0], at[1], at.If(bias, 2), at[2 + bias]};
+        return Conv2DKernel{extents, at[in], at[kernel], at[of_bias], at[out]};
       },
       program);
   if (!relu) return absl::OkStatus();
+  TensorList last;
+  const auto before = last.Add(sums), after = last.Add(program.Output(node.outputs[0]));
   AddKernel(
-      node, {sums, program.Output(node.outputs[0])},
+      node, std::move(last).Take(),
       [=](const StepTensors& at) {
-        return ActivationKernel<float, 1>{at[0], at[1], count, ActivationAttributes()};
+        return ActivationKernel<float, 1>{at[before], at[after], count, ActivationAttributes()};
       },
       program);
   return absl::OkStatus();
@@ -146,12 +155,14 @@ absl::Status Conv2DBackwardData(const Node& node, CudaProgramBuilder& program) {
     AddConvolution(std::move(pieces), {program.Output(node.outputs[0], kept), filter, dy}, program);
     return absl::OkStatus();
   }
+  TensorList tensors;
+  const auto dy = tensors.Add(program.tensor(node.inputs[0]));
+  const auto kernel = tensors.Add(program.tensor(node.inputs[1]));
+  const auto dx = tensors.Add(program.Output(node.outputs[0]));
   AddKernel(
-      node,
-      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-       program.Output(node.outputs[0])},
-      [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
-        return Conv2DBackwardDataKernel{extents, at[0], at[1], at[2]};
+      node, std::move(tensors).Take(),
+      [=, extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
+        return Conv2DBackwardDataKernel{extents, at[dy], at[kernel], at[dx]};
       },
       program);
   return absl::OkStatus();
@@ -176,10 +187,14 @@ absl::Status Conv2DBackwardWeights(const Node& node, CudaProgramBuilder& program
     AddKernelGradient(node, dfilter, type, op.kernel_shape, dkernel, program);
     return absl::OkStatus();
   }
+  TensorList tensors;
+  const auto in = tensors.Add(program.tensor(node.inputs[0]));
+  const auto of_dy = tensors.Add(program.tensor(node.inputs[1]));
+  const auto out = tensors.Add(dkernel);
   AddKernel(
-      node, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), dkernel},
-      [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
-        return Conv2DBackwardWeightsKernel{extents, at[0], at[1], at[2]};
+      node, std::move(tensors).Take(),
+      [=, extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
+        return Conv2DBackwardWeightsKernel{extents, at[in], at[of_dy], at[out]};
       },
       program);
   return absl::OkStatus();
