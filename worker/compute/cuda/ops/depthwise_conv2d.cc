@@ -1,7 +1,7 @@
 #include "common/model/ops/depthwise_conv2d.h"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/depthwise_conv2d.h"
@@ -32,35 +32,26 @@ absl::Status DepthwiseConv2D(const Node& node, CudaProgramBuilder& program) {
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DOp&>(*node.op).window,
                                  program.shape(node.inputs[0]), program.shape(node.outputs[0])[3]);
   const ComputeDtype kept = program.stored_dtype(node);
-  std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept)};
-  for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
-  tensors.push_back(program.Output(node.outputs[0], kept));
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto x = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto kernel = tensors.Add(program.tensor(node.inputs[1]));
+    TensorHandle<float> bias;
+    if (node.inputs.size() == 3) bias = tensors.Add(program.tensor(node.inputs[2]));
+    const auto y = tensors.Add<Element>(program.Output(node.outputs[0], kept));
     WithLines(extents.window, extents.multiplier,
               [&]<int stride>(std::integral_constant<int, stride>) {
                 AddKernel(
-                    node, tensors,
-                    [=, bias = node.inputs.size() == 3](const StepTensors& at) {
-                      const Element* const x = at.At<Element>(0);
-                      Element* const y = at.At<Element>(2 + bias);
+                    node, std::move(tensors).Take(),
+                    [=](const StepTensors& at) {
                       if constexpr (stride > 0) {
-                        return DepthwiseLinesKernel<Element, width, stride>{extents.window,
-                                                                            extents.batch,
-                                                                            extents.channels,
-                                                                            false,
-                                                                            x,
-                                                                            at[1],
-                                                                            at.If(bias, 2),
-                                                                            y};
+                        return DepthwiseLinesKernel<Element, width, stride>{
+                            extents.window, extents.batch, extents.channels, false,
+                            at[x],          at[kernel],    at[bias],         at[y]};
                       } else {
-                        return DepthwiseConv2DKernel<Element, width>{extents.window,
-                                                                     extents.batch,
-                                                                     extents.channels,
-                                                                     extents.multiplier,
-                                                                     x,
-                                                                     at[1],
-                                                                     at.If(bias, 2),
-                                                                     y};
+                        return DepthwiseConv2DKernel<Element, width>{
+                            extents.window, extents.batch, extents.channels, extents.multiplier,
+                            at[x],          at[kernel],    at[bias],         at[y]};
                       }
                     },
                     program);
@@ -75,26 +66,32 @@ absl::Status DepthwiseConv2DBackwardData(const Node& node, CudaProgramBuilder& p
                                  program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
-                                           program.tensor(node.inputs[1]),
-                                           program.Output(node.outputs[0], kept)};
+    TensorList tensors;
+    const auto dy = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto kernel = tensors.Add(program.tensor(node.inputs[1]));
+    const auto dx = tensors.Add<Element>(program.Output(node.outputs[0], kept));
     if (LinesSupportInputGradient(extents.window, extents.multiplier)) {
       AddKernel(
-          node, tensors,
+          node, std::move(tensors).Take(),
           [=](const StepTensors& at) {
-            return DepthwiseLinesKernel<Element, width, 1>{
-                extents.window.Transposed(), extents.batch, extents.channels, true,
-                at.At<Element>(0),           at[1],         nullptr,          at.At<Element>(2)};
+            return DepthwiseLinesKernel<Element, width, 1>{extents.window.Transposed(),
+                                                           extents.batch,
+                                                           extents.channels,
+                                                           true,
+                                                           at[dy],
+                                                           at[kernel],
+                                                           nullptr,
+                                                           at[dx]};
           },
           program);
       return;
     }
     AddKernel(
-        node, tensors,
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
           return DepthwiseConv2DBackwardDataKernel<Element, width>{
-              extents.window,    extents.batch, extents.channels, extents.multiplier,
-              at.At<Element>(0), at[1],         at.At<Element>(2)};
+              extents.window, extents.batch, extents.channels, extents.multiplier, at[dy],
+              at[kernel],     at[dx]};
         },
         program);
   };
@@ -119,22 +116,27 @@ absl::Status DepthwiseConv2DBackwardWeights(const Node& node, CudaProgramBuilder
     const ColumnSlices slices(rows, columns / width, program.target().few_blocks());
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
     for (int32_t first = 0; first < taps; first += Terms::kTaps) {
+      TensorList tensors;
+      const auto in = tensors.Add<Element>(x), of_dy = tensors.Add<Element>(dy);
+      const auto sums = tensors.Add(partial);
       AddKernel(
-          node, {x, dy, partial},
+          node, std::move(tensors).Take(),
           [=](const StepTensors& at) {
-            return ColumnSumsKernel<Terms>{{extents.window, extents.channels, extents.multiplier,
-                                            at.At<Element>(0), at.At<Element>(1), first},
-                                           slices,
-                                           columns,
-                                           at[2]};
+            return ColumnSumsKernel<Terms>{
+                {extents.window, extents.channels, extents.multiplier, at[in], at[of_dy], first},
+                slices,
+                columns,
+                at[sums]};
           },
           program);
+      TensorList last;
+      const auto from = last.Add(partial), to = last.Add(dkernel);
       AddKernel(
-          node, {partial, dkernel},
+          node, std::move(last).Take(),
           [=](const StepTensors& at) {
-            SumOfSlicesKernel<Terms::kTaps> sum = {at[0], slices.count, columns, {}};
+            SumOfSlicesKernel<Terms::kTaps> sum = {at[from], slices.count, columns, {}};
             for (int32_t tap = first; tap < std::min(taps, first + Terms::kTaps); ++tap) {
-              sum.to[tap - first] = at[1] + tap * columns;
+              sum.to[tap - first] = at[to] + tap * columns;
             }
             return sum;
           },
