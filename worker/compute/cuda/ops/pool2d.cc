@@ -1,6 +1,7 @@
 #include "common/model/ops/pool2d.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "worker/compute/cuda/kernel_step.h"
@@ -31,27 +32,26 @@ bool HasPoolGradient(ValueId pooled, CudaProgramBuilder& program) {
   });
 }
 
-// (x, y)
+struct PoolTensors {
+  TensorId x, y;
+};
 void AddMaxPool2D(const Node& node, const PoolExtents& extents, ComputeDtype type,
-                  std::vector<TensorId> tensors, CudaProgramBuilder& program) {
+                  const PoolTensors& pool, CudaProgramBuilder& program) {
   const ValueId pooled = node.outputs[0];
   const bool keeps_taps = HasPoolGradient(pooled, program);
   WithTap(extents.window, [&]<typename Tap>(Tap) {
-    if (keeps_taps) {
-      tensors.push_back(program.Scratch<Tap>(program.count(pooled)));
-      program.SetTapsOf(pooled, tensors.back());
-    }
+    const TensorId kept_taps = keeps_taps ? program.Scratch<Tap>(program.count(pooled)) : -1;
+    if (keeps_taps) program.SetTapsOf(pooled, kept_taps);
     const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+      TensorList tensors;
+      const auto x = tensors.Add<Element>(pool.x), y = tensors.Add<Element>(pool.y);
+      TensorHandle<Tap> taps;
+      if (keeps_taps) taps = tensors.Add<Tap>(kept_taps);
       AddKernel(
-          node, tensors,
+          node, std::move(tensors).Take(),
           [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
-            return MaxPool2DKernel<Element, Tap, width>{extents.window,
-                                                        extents.batch,
-                                                        extents.channels,
-                                                        by_packs,
-                                                        at.At<Element>(0),
-                                                        at.At<Element>(1),
-                                                        keeps_taps ? at.At<Tap>(2) : nullptr};
+            return MaxPool2DKernel<Element, Tap, width>{
+                extents.window, extents.batch, extents.channels, by_packs, at[x], at[y], at[taps]};
           },
           program);
     };
@@ -59,17 +59,22 @@ void AddMaxPool2D(const Node& node, const PoolExtents& extents, ComputeDtype typ
   });
 }
 
-// (taps, dy, dx)
+struct PoolGradientTensors {
+  TensorId taps, dy, dx;
+};
 void AddMaxPool2DBackward(const Node& node, const PoolExtents& extents, ComputeDtype type,
-                          const std::vector<TensorId>& tensors, CudaProgramBuilder& program) {
+                          const PoolGradientTensors& pool, CudaProgramBuilder& program) {
   WithTap(extents.window, [&]<typename Tap>(Tap) {
     const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+      TensorList tensors;
+      const auto taps = tensors.Add<Tap>(pool.taps);
+      const auto dy = tensors.Add<Element>(pool.dy), dx = tensors.Add<Element>(pool.dx);
       AddKernel(
-          node, tensors,
+          node, std::move(tensors).Take(),
           [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
             return MaxPool2DBackwardKernel<Element, Tap, width>{
-                extents.window, extents.batch,     extents.channels, by_packs,
-                at.At<Tap>(0),  at.At<Element>(1), at.At<Element>(2)};
+                extents.window, extents.batch, extents.channels, by_packs, at[taps],
+                at[dy],         at[dx]};
           },
           program);
     };
@@ -84,19 +89,20 @@ absl::Status Pool2D(const Node& node, CudaProgramBuilder& program) {
   const Shape x = program.shape(node.inputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
   const PoolExtents extents(op.window, x);
-  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
-                                         program.Output(node.outputs[0], kept)};
+  const PoolTensors pool = {.x = program.tensor(node.inputs[0], kept),
+                            .y = program.Output(node.outputs[0], kept)};
   if (op.kind == Pool2DOp::Kind::kMax) {
-    AddMaxPool2D(node, extents, kept, tensors, program);
+    AddMaxPool2D(node, extents, kept, pool, program);
     return absl::OkStatus();
   }
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto in = tensors.Add<Element>(pool.x), out = tensors.Add<Element>(pool.y);
     AddKernel(
-        node, tensors,
+        node, std::move(tensors).Take(),
         [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
-          return AveragePool2DKernel<Element, width>{extents.window,    extents.batch,
-                                                     extents.channels,  by_packs,
-                                                     at.At<Element>(0), at.At<Element>(1)};
+          return AveragePool2DKernel<Element, width>{
+              extents.window, extents.batch, extents.channels, by_packs, at[in], at[out]};
         },
         program);
   };
@@ -112,16 +118,18 @@ absl::Status Pool2DBackward(const Node& node, CudaProgramBuilder& program) {
   const TensorId dy = program.tensor(node.inputs[2], kept);
   const TensorId dx = program.Output(node.outputs[0], kept);
   if (op.kind == Pool2DOp::Kind::kMax) {
-    AddMaxPool2DBackward(node, extents, kept, {program.taps_of(node.inputs[1]), dy, dx}, program);
+    AddMaxPool2DBackward(node, extents, kept,
+                         {.taps = program.taps_of(node.inputs[1]), .dy = dy, .dx = dx}, program);
     return absl::OkStatus();
   }
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto of_dy = tensors.Add<Element>(dy), out = tensors.Add<Element>(dx);
     AddKernel(
-        node, {dy, dx},
+        node, std::move(tensors).Take(),
         [=, by_packs = extents.by_packs(width)](const StepTensors& at) {
-          return AveragePool2DBackwardKernel<Element, width>{extents.window,    extents.batch,
-                                                             extents.channels,  by_packs,
-                                                             at.At<Element>(0), at.At<Element>(1)};
+          return AveragePool2DBackwardKernel<Element, width>{
+              extents.window, extents.batch, extents.channels, by_packs, at[of_dy], at[out]};
         },
         program);
   };
@@ -133,12 +141,15 @@ absl::Status GlobalAveragePool2D(const Node& node, CudaProgramBuilder& program) 
   const Shape x = program.shape(node.inputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto in = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto out = tensors.Add<Element>(program.Output(node.outputs[0], kept));
     AddKernel(
-        node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
-        [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
+        node, std::move(tensors).Take(),
+        [=, batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
-          return GlobalAveragePool2DKernel<Element, width>{batch, pixels, channels,
-                                                           at.At<Element>(0), at.At<Element>(1)};
+          return GlobalAveragePool2DKernel<Element, width>{batch, pixels, channels, at[in],
+                                                           at[out]};
         },
         program);
   };
@@ -150,12 +161,15 @@ absl::Status GlobalAveragePool2DBackward(const Node& node, CudaProgramBuilder& p
   const Shape x = program.shape(node.outputs[0]);
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto dy = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto dx = tensors.Add<Element>(program.Output(node.outputs[0], kept));
     AddKernel(
-        node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
-        [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
+        node, std::move(tensors).Take(),
+        [=, batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
-          return GlobalAveragePool2DBackwardKernel<Element, width>{
-              batch, pixels, channels, at.At<Element>(0), at.At<Element>(1)};
+          return GlobalAveragePool2DBackwardKernel<Element, width>{batch, pixels, channels, at[dy],
+                                                                   at[dx]};
         },
         program);
   };
