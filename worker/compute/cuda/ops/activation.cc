@@ -1,5 +1,7 @@
 #include "common/model/ops/activation.h"
 
+#include <utility>
+
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/activation.h"
 
@@ -10,11 +12,13 @@ absl::Status Activation(const Node& node, CudaProgramBuilder& program) {
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto x = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto y = tensors.Add<Element>(program.Output(node.outputs[0], kept));
     AddKernel(
-        node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return ActivationKernel<Element, width>{at.At<Element>(0), at.At<Element>(1), count,
-                                                  attributes};
+          return ActivationKernel<Element, width>{at[x], at[y], count, attributes};
         },
         program);
   };
@@ -27,14 +31,16 @@ absl::Status ActivationBackward(const Node& node, CudaProgramBuilder& program) {
   const auto attributes = static_cast<const ActivationBackwardOp&>(*node.op).attributes;
   const ComputeDtype kept = program.stored_dtype(node);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto x = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+    const auto y = tensors.Add<Element>(program.tensor(node.inputs[1], kept));
+    const auto dy = tensors.Add<Element>(program.tensor(node.inputs[2], kept));
+    const auto dx = tensors.Add<Element>(program.Output(node.outputs[0], kept));
     AddKernel(
-        node,
-        {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
-         program.tensor(node.inputs[2], kept), program.Output(node.outputs[0], kept)},
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return ActivationBackwardKernel<Element, width>{
-              at.At<Element>(0), at.At<Element>(1), at.At<Element>(2), at.At<Element>(3), count,
-              attributes};
+          return ActivationBackwardKernel<Element, width>{at[x],  at[y], at[dy],
+                                                          at[dx], count, attributes};
         },
         program);
   };
