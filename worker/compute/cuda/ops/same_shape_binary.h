@@ -1,6 +1,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/binary.h"
@@ -12,11 +13,13 @@ template <BinaryOp::Kind kind, typename Element>
 void AddBinary(const Node& node, TensorId a, TensorId b, TensorId y, int64_t count,
                CudaProgramBuilder& program) {
   WithWidth<Element>(count, [&]<int width>(std::integral_constant<int, width>) {
+    TensorList tensors;
+    const auto of_a = tensors.Add<Element>(a), of_b = tensors.Add<Element>(b);
+    const auto out = tensors.Add<Element>(y);
     AddKernel(
-        node, {a, b, y},
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return BinaryKernel<kind, Element, width>{at.At<Element>(0), at.At<Element>(1), count,
-                                                    at.At<Element>(2)};
+          return BinaryKernel<kind, Element, width>{at[of_a], at[of_b], count, at[out]};
         },
         program);
   });
