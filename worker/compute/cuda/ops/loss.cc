@@ -1,6 +1,6 @@
 #include "common/model/ops/loss.h"
 
-#include <vector>
+#include <utility>
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/loss.h"
@@ -22,31 +22,37 @@ absl::Status Loss(const Node& node, CudaProgramBuilder& program) {
   const int64_t examples = program.count(node.outputs[0]), inner = extents.rows / examples;
   const TensorId loss = program.Output(node.outputs[0]);
   const TensorId of_rows = inner == 1 ? loss : program.Scratch(extents.rows);
-  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0]),
-                                         program.tensor(node.inputs[1]), of_rows};
+  TensorList tensors;
+  const auto prediction = tensors.Add(program.tensor(node.inputs[0]));
+  const auto target = tensors.Add(program.tensor(node.inputs[1]));
+  const auto row_loss = tensors.Add(of_rows);
   if (attributes.kind == LossAttributes::Kind::kMeanSquaredError) {
     AddKernel(
-        node, tensors,
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return SquaredErrorKernel{at[0], at[1], at[2], extents.rows, extents.columns};
+          return SquaredErrorKernel{at[prediction], at[target], at[row_loss], extents.rows,
+                                    extents.columns};
         },
         program);
   } else {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
       AddKernel(
-          node, tensors,
+          node, std::move(tensors).Take(),
           [=](const StepTensors& at) {
             return CrossEntropyKernel<float, group>{
-                attributes, at[0], at[1], at[2], nullptr, extents.rows, extents.columns, 1};
+                attributes, at[prediction], at[target],      at[row_loss],
+                nullptr,    extents.rows,   extents.columns, 1};
           },
           program);
     });
   }
   if (inner == 1) return absl::OkStatus();
+  TensorList last;
+  const auto from_rows = last.Add(of_rows), to_loss = last.Add(loss);
   AddKernel(
-      node, {of_rows, loss},
+      node, std::move(last).Take(),
       [=](const StepTensors& at) {
-        return ExampleLossKernel{at[0], examples, inner, at[1]};
+        return ExampleLossKernel{at[from_rows], examples, inner, at[to_loss]};
       },
       program);
   return absl::OkStatus();
@@ -59,26 +65,27 @@ absl::Status LossBackward(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents = PredictionExtents(shape);
   const double scale =
       (op.of_sum ? static_cast<double>(shape[0]) : 1.0) / static_cast<double>(extents.rows);
-  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0]),
-                                         program.tensor(node.inputs[1]),
-                                         program.Output(node.outputs[0])};
+  TensorList tensors;
+  const auto prediction = tensors.Add(program.tensor(node.inputs[0]));
+  const auto target = tensors.Add(program.tensor(node.inputs[1]));
+  const auto gradient = tensors.Add(program.Output(node.outputs[0]));
   if (attributes.kind == LossAttributes::Kind::kMeanSquaredError) {
     AddKernel(
-        node, tensors,
+        node, std::move(tensors).Take(),
         [=, by = scale * 2 / static_cast<double>(extents.columns),
          count = ElementCount(shape)](const StepTensors& at) {
-          return SquaredErrorBackwardKernel{at[0], at[1], at[2], by, count};
+          return SquaredErrorBackwardKernel{at[prediction], at[target], at[gradient], by, count};
         },
         program);
     return absl::OkStatus();
   }
   WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
     AddKernel(
-        node, tensors,
+        node, std::move(tensors).Take(),
         [=](const StepTensors& at) {
           return CrossEntropyKernel<float, group>{
-              attributes, at[0],        at[1],           nullptr,
-              at[2],      extents.rows, extents.columns, static_cast<float>(scale)};
+              attributes,   at[prediction], at[target],      nullptr,
+              at[gradient], extents.rows,   extents.columns, static_cast<float>(scale)};
         },
         program);
   });
