@@ -1,5 +1,7 @@
 #include "common/model/ops/softmax.h"
 
+#include <utility>
+
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/softmax.h"
 
@@ -10,11 +12,13 @@ absl::Status Softmax(const Node& node, CudaProgramBuilder& program) {
   const ComputeDtype kept = program.stored_dtype(node);
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      TensorList tensors;
+      const auto x = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+      const auto y = tensors.Add<Element>(program.Output(node.outputs[0], kept));
       AddKernel(
-          node, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+          node, std::move(tensors).Take(),
           [=, kind = static_cast<const SoftmaxOp&>(*node.op).kind](const StepTensors& at) {
-            return SoftmaxKernel<Element, group>{kind, at.At<Element>(0), at.At<Element>(1),
-                                                 extents.rows, extents.columns};
+            return SoftmaxKernel<Element, group>{kind, at[x], at[y], extents.rows, extents.columns};
           },
           program);
     });
@@ -27,14 +31,15 @@ absl::Status SoftmaxBackward(const Node& node, CudaProgramBuilder& program) {
   const ComputeDtype kept = program.stored_dtype(node);
   WithElement(kept, [&]<typename Element>(Element) {
     WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      TensorList tensors;
+      const auto y = tensors.Add<Element>(program.tensor(node.inputs[0], kept));
+      const auto dy = tensors.Add<Element>(program.tensor(node.inputs[1], kept));
+      const auto dx = tensors.Add<Element>(program.Output(node.outputs[0], kept));
       AddKernel(
-          node,
-          {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
-           program.Output(node.outputs[0], kept)},
+          node, std::move(tensors).Take(),
           [=, kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind](const StepTensors& at) {
-            return SoftmaxBackwardKernel<Element, group>{
-                kind,         at.At<Element>(0), at.At<Element>(1), at.At<Element>(2),
-                extents.rows, extents.columns};
+            return SoftmaxBackwardKernel<Element, group>{kind,   at[y],        at[dy],
+                                                         at[dx], extents.rows, extents.columns};
           },
           program);
     });
