@@ -1,5 +1,7 @@
 #include "common/model/ops/sparsemax.h"
 
+#include <utility>
+
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/sparsemax.h"
 
@@ -17,17 +19,23 @@ RowOrders AddRowOrders(const Node& node, TensorId x, const MatrixExtents& extent
   const TensorId ranks = program.Scratch<int32_t>(rows * columns);
   const TensorId places = program.Scratch<int32_t>(rows * columns);
   const TensorId thresholds = program.Scratch<SparsemaxThreshold>(rows);
+  TensorList of_ranks;
+  const auto ranked = of_ranks.Add(x);
+  const auto to_ranks = of_ranks.Add<int32_t>(ranks), to_places = of_ranks.Add<int32_t>(places);
   AddKernel(
-      node, {x, ranks, places},
+      node, std::move(of_ranks).Take(),
       [=](const StepTensors& at) {
-        return SparsemaxRanksKernel{at[0], rows, columns, at.At<int32_t>(1), at.At<int32_t>(2)};
+        return SparsemaxRanksKernel{at[ranked], rows, columns, at[to_ranks], at[to_places]};
       },
       program);
+  TensorList of_thresholds;
+  const auto in = of_thresholds.Add(x);
+  const auto from_places = of_thresholds.Add<int32_t>(places);
+  const auto to_thresholds = of_thresholds.Add<SparsemaxThreshold>(thresholds);
   AddKernel(
-      node, {x, places, thresholds},
+      node, std::move(of_thresholds).Take(),
       [=](const StepTensors& at) {
-        return SparsemaxThresholdsKernel{at[0], at.At<int32_t>(1), rows, columns,
-                                         at.At<SparsemaxThreshold>(2)};
+        return SparsemaxThresholdsKernel{at[in], at[from_places], rows, columns, at[to_thresholds]};
       },
       program);
   return {.ranks = ranks, .thresholds = thresholds};
@@ -39,11 +47,15 @@ absl::Status Sparsemax(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.outputs[0]));
   const TensorId x = program.tensor(node.inputs[0]);
   const RowOrders orders = AddRowOrders(node, x, extents, program);
+  TensorList tensors;
+  const auto in = tensors.Add(x);
+  const auto thresholds = tensors.Add<SparsemaxThreshold>(orders.thresholds);
+  const auto y = tensors.Add(program.Output(node.outputs[0]));
   AddKernel(
-      node, {x, orders.thresholds, program.Output(node.outputs[0])},
+      node, std::move(tensors).Take(),
       [=](const StepTensors& at) {
-        return SparsemaxKernel{at[0], at.At<SparsemaxThreshold>(1), extents.rows,
-                               static_cast<int32_t>(extents.columns), at[2]};
+        return SparsemaxKernel{at[in], at[thresholds], extents.rows,
+                               static_cast<int32_t>(extents.columns), at[y]};
       },
       program);
   return absl::OkStatus();
@@ -53,18 +65,18 @@ absl::Status SparsemaxBackward(const Node& node, CudaProgramBuilder& program) {
   const MatrixExtents extents(program.shape(node.outputs[0]));
   const TensorId x = program.tensor(node.inputs[0]);
   const RowOrders orders = AddRowOrders(node, x, extents, program);
+  TensorList tensors;
+  const auto in = tensors.Add(x), dy = tensors.Add(program.tensor(node.inputs[1]));
+  const auto ranks = tensors.Add<int32_t>(orders.ranks);
+  const auto thresholds = tensors.Add<SparsemaxThreshold>(orders.thresholds);
+  const auto dx = tensors.Add(program.Output(node.outputs[0]));
   AddKernel(
-      node,
-      {x, program.tensor(node.inputs[1]), orders.ranks, orders.thresholds,
-       program.Output(node.outputs[0])},
+      node, std::move(tensors).Take(),
       [=](const StepTensors& at) {
-        return SparsemaxBackwardKernel{at[0],
-                                       at[1],
-                                       at.At<int32_t>(2),
-                                       at.At<SparsemaxThreshold>(3),
-                                       extents.rows,
-                                       static_cast<int32_t>(extents.columns),
-                                       at[4]};
+        return SparsemaxBackwardKernel{at[in],       at[dy],
+                                       at[ranks],    at[thresholds],
+                                       extents.rows, static_cast<int32_t>(extents.columns),
+                                       at[dx]};
       },
       program);
   return absl::OkStatus();
