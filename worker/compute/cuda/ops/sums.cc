@@ -3,6 +3,7 @@
 #include "worker/compute/cuda/ops/sums.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_sums.h"
@@ -20,25 +21,33 @@ void AddSum(TensorId numbers, int64_t count, double divisor, TensorId sums, int6
   const int64_t grid =
       std::clamp<int64_t>(count / (32 * SumKernel<Number>::kThreads), 1, program.target().blocks);
   if (grid == 1) {
+    TensorList tensors;
+    const auto from = tensors.Add<Number>(numbers);
+    const auto to = tensors.Add<double>(sums);
     AddKernel(
-        kName, {numbers, sums},
+        kName, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return SumKernel<Number>{at.At<Number>(0), count, 1, divisor, at.At<double>(1) + place};
+          return SumKernel<Number>{at[from], count, 1, divisor, at[to] + place};
         },
         program);
     return;
   }
   const TensorId partial = program.Scratch<double>(grid);
+  TensorList tensors;
+  const auto from = tensors.Add<Number>(numbers);
+  const auto to_partial = tensors.Add<double>(partial);
   AddKernel(
-      kName, {numbers, partial},
+      kName, std::move(tensors).Take(),
       [=](const StepTensors& at) {
-        return SumKernel<Number>{at.At<Number>(0), count, grid, 1, at.At<double>(1)};
+        return SumKernel<Number>{at[from], count, grid, 1, at[to_partial]};
       },
       program);
+  TensorList last;
+  const auto from_partial = last.Add<double>(partial), to = last.Add<double>(sums);
   AddKernel(
-      kName, {partial, sums},
+      kName, std::move(last).Take(),
       [=](const StepTensors& at) {
-        return SumKernel<double>{at.At<double>(0), grid, 1, divisor, at.At<double>(1) + place};
+        return SumKernel<double>{at[from_partial], grid, 1, divisor, at[to] + place};
       },
       program);
 }
@@ -54,16 +63,19 @@ Scores AddScores(const RowScore& score, bool weighted, CudaProgramBuilder& progr
   const int64_t columns = shape.size() > 1 ? shape.back() : 1;
   const int64_t rows = ElementCount(shape) / columns, rows_of_example = rows / shape[0];
   const TensorId scores = program.Scratch<double>(rows);
-  std::vector<TensorId> tensors = {program.tensor(training.prediction),
-                                   program.tensor(training.target), scores};
-  if (weighted) tensors.push_back(program.tensor(training.weights));
+  TensorList tensors;
+  const auto prediction = tensors.Add(program.tensor(training.prediction));
+  const auto target = tensors.Add(program.tensor(training.target));
+  const auto to_scores = tensors.Add<double>(scores);
+  TensorHandle<float> weights;
+  if (weighted) weights = tensors.Add(program.tensor(training.weights));
   WithGroup(columns, [&]<int group>(std::integral_constant<int, group>) {
     AddKernel(
-        kName, tensors,
+        kName, std::move(tensors).Take(),
         [=](const StepTensors& at) {
-          return RowScoreKernel<group>{score,   score.of_class(),   at[0],
-                                       at[1],   at.If(weighted, 3), rows,
-                                       columns, rows_of_example,    at.At<double>(2)};
+          return RowScoreKernel<group>{score,      score.of_class(), at[prediction],
+                                       at[target], at[weights],      rows,
+                                       columns,    rows_of_example,  at[to_scores]};
         },
         program);
   });
