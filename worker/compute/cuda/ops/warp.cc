@@ -1,5 +1,7 @@
 #include "common/model/ops/warp.h"
 
+#include <utility>
+
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/warp.h"
 
@@ -25,12 +27,14 @@ absl::Status Warp(const Node& node, CudaProgramBuilder& program) {
   const WarpExtents extents =
       ExtentsOf(static_cast<const WarpOp&>(*node.op).attributes, program.shape(node.inputs[0]),
                 program.shape(node.outputs[0]), program.shape(node.inputs[1]));
+  TensorList tensors;
+  const auto x = tensors.Add(program.tensor(node.inputs[0]));
+  const auto numbers = tensors.Add(program.tensor(node.inputs[1]));
+  const auto y = tensors.Add(program.Output(node.outputs[0]));
   AddKernel(
-      node,
-      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-       program.Output(node.outputs[0])},
+      node, std::move(tensors).Take(),
       [=](const StepTensors& at) {
-        return WarpKernel{extents, at[0], at[1], at[2]};
+        return WarpKernel{extents, at[x], at[numbers], at[y]};
       },
       program);
   return absl::OkStatus();
@@ -40,12 +44,14 @@ absl::Status WarpBackward(const Node& node, CudaProgramBuilder& program) {
   const WarpExtents extents = ExtentsOf(
       static_cast<const WarpBackwardOp&>(*node.op).attributes, program.shape(node.outputs[0]),
       program.shape(node.inputs[0]), program.shape(node.inputs[1]));
+  TensorList tensors;
+  const auto dy = tensors.Add(program.tensor(node.inputs[0]));
+  const auto numbers = tensors.Add(program.tensor(node.inputs[1]));
+  const auto dx = tensors.Add(program.Output(node.outputs[0]));
   AddKernel(
-      node,
-      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-       program.Output(node.outputs[0])},
+      node, std::move(tensors).Take(),
       [=](const StepTensors& at) {
-        return WarpBackwardKernel{extents, at[0], at[1], at[2]};
+        return WarpBackwardKernel{extents, at[dy], at[numbers], at[dx]};
       },
       program);
   return absl::OkStatus();
