@@ -40,21 +40,26 @@ void AddGradientCheck(CudaProgramBuilder& program) {
   const TensorId partial =
       program.Scratch<GradientCheck>(grid * static_cast<int64_t>(parts.size()));
   for (size_t i = 0; i < parts.size(); ++i) {
-    std::vector<TensorId> tensors = {loss_scale, partial};
-    tensors.insert(tensors.end(), gradients.begin(), gradients.end());
+    TensorList tensors;
+    const auto of_scale = tensors.Add(loss_scale);
+    const auto to_partial = tensors.Add<GradientCheck>(partial);
+    const auto first_gradient = tensors.Add(gradients[0]);
+    for (size_t j = 1; j < gradients.size(); ++j) tensors.Add(gradients[j]);
     AddStep(
-        std::move(tensors),
+        std::move(tensors).Take(),
         [=, ranges = parts[i], offset = grid * static_cast<int64_t>(i)](const StepTensors& at) {
-          return GradientCheckKernel{at[2] - first, ranges, at[0], grid,
-                                     at.At<GradientCheck>(1) + offset};
+          return GradientCheckKernel{at[first_gradient] - first, ranges, at[of_scale], grid,
+                                     at[to_partial] + offset};
         },
         program);
   }
   const TensorId result = program.Scratch<GradientCheck>(1);
+  TensorList last;
+  const auto from = last.Add<GradientCheck>(partial), to = last.Add<GradientCheck>(result);
   AddStep(
-      {partial, result},
-      [blocks = grid * static_cast<int64_t>(parts.size())](const StepTensors& at) {
-        return GradientCheckSumKernel{at.At<GradientCheck>(0), blocks, at.At<GradientCheck>(1)};
+      std::move(last).Take(),
+      [=, blocks = grid * static_cast<int64_t>(parts.size())](const StepTensors& at) {
+        return GradientCheckSumKernel{at[from], blocks, at[to]};
       },
       program);
   builder.SetGradientCheck(result);
