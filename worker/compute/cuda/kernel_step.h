@@ -51,9 +51,9 @@ class StepTensors {
   Element* operator[](TensorHandle<Element> handle) const {
     return handle.place < 0 ? nullptr : At<Element>(handle.place);
   }
+  // Tensor i, for steps with one input and one output or fewer. All others take handles, whose
+  // types the compiler checks.
   float* operator[](int i) const { return At<float>(i); }
-  // Returns tensor i, or null if `there` is false.
-  float* If(bool there, int i) const { return there ? At<float>(i) : nullptr; }
   template <typename Element>
   Element* At(int i) const {
     return static_cast<Element*>(tensors_[i]);
