@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "worker/compute/cuda/cublaslt/matrix_products.h"
+#include "worker/compute/cuda/cudnn/convolutions.h"
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/kernels/with_element.h"
-#include "worker/compute/cuda/ops/convolutions.h"
-#include "worker/compute/cuda/ops/matrix_products.h"
 #include "worker/compute/plan/fused_ops.h"
 #include "worker/compute/program/program_builder.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "worker/compute/cuda/ops/matrix_products.h"
+#include "worker/compute/cuda/cublaslt/matrix_products.h"
 
 namespace shoal::cuda {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/cuda/ops/matrix_products.h"
+#include "worker/compute/cuda/cublaslt/matrix_products.h"
 #include "worker/compute/cuda/runtime/stream.h"
 #include "worker/compute/cuda/tuning/algorithm_tuner.h"
 

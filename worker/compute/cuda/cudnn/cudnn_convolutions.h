@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "worker/compute/cuda/cudnn/convolutions.h"
 #include "worker/compute/cuda/cudnn/engine_config.h"
-#include "worker/compute/cuda/ops/convolutions.h"
 #include "worker/compute/cuda/runtime/stream.h"
 #include "worker/compute/cuda/tuning/algorithm_tuner.h"
 

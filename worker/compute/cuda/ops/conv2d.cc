@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/cudnn/convolutions.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/activation.h"
 #include "worker/compute/cuda/kernels/conv2d.h"
 #include "worker/compute/cuda/kernels/transpose.h"
-#include "worker/compute/cuda/ops/convolutions.h"
 #include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {

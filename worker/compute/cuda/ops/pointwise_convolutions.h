@@ -7,8 +7,8 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/cuda/ops/convolutions.h"
-#include "worker/compute/cuda/ops/matrix_products.h"
+#include "worker/compute/cuda/cublaslt/matrix_products.h"
+#include "worker/compute/cuda/cudnn/convolutions.h"
 #include "worker/compute/cuda/tuning/algorithm_tuner.h"
 
 namespace shoal::cuda {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "worker/compute/cuda/ops/convolutions.h"
+#include "worker/compute/cuda/cudnn/convolutions.h"
 
 namespace shoal::cuda {
 

@@ -1,7 +1,7 @@
 // Convolutions as they are asked of cuDNN, against the reference: computed on the CPU as the graph
 // says, and in the cuda preset by cuDNN where there is a GPU.
 
-#include "worker/compute/cuda/ops/convolutions.h"
+#include "worker/compute/cuda/cudnn/convolutions.h"
 
 #include "common/model/ops/conv2d.h"
 #include "tests/worker/compute/cuda/cudnn/convolutions_on_cpu.h"
