@@ -10,7 +10,20 @@
 #include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {
+
+// The factories of the listed ops, which ops/ defines.
+#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CudaProgramBuilder& program);
+#define TYPED(TYPE) KERNEL(TYPE)
+#define FUSED(TYPE, FACTORY)
+#include "worker/compute/cuda/kernel_list.inc"
+#undef FUSED
+#undef TYPED
+#undef KERNEL
+
 namespace {
+
+// Adds the steps of a node.
+using StepFactory = absl::Status (*)(const Node& node, CudaProgramBuilder& program);
 
 struct ListedFactory {
   StepFactory add_steps;

@@ -121,15 +121,4 @@ struct MatrixExtents {
   int64_t rows, columns;
 };
 
-// Adds the steps of a node.
-using StepFactory = absl::Status (*)(const Node& node, CudaProgramBuilder& program);
-
-#define KERNEL(TYPE) absl::Status TYPE(const Node& node, CudaProgramBuilder& program);
-#define TYPED(TYPE) KERNEL(TYPE)
-#define FUSED(TYPE, FACTORY)
-#include "worker/compute/cuda/kernel_list.inc"
-#undef FUSED
-#undef TYPED
-#undef KERNEL
-
 }  // namespace shoal::cuda
