@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 #include "worker/compute/cuda/tuning/algorithm_tuner.h"
 #include "worker/compute/device/device_backend.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/gradient_check.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

@@ -3,9 +3,9 @@
 #include <random>
 #include <span>
 
-#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 namespace {

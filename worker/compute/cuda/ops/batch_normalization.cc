@@ -3,10 +3,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_normalization.h"
 #include "worker/compute/cuda/kernels/column_moments.h"
 #include "worker/compute/cuda/ops/column_slices.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 #include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {

@@ -1,8 +1,8 @@
 #include "common/model/ops/bias.h"
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/bias.h"
 #include "worker/compute/cuda/ops/column_slices.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

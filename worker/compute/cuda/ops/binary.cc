@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/binary.h"
 #include "worker/compute/cuda/kernels/strided.h"
 #include "worker/compute/cuda/ops/same_shape_binary.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

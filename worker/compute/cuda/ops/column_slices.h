@@ -1,7 +1,7 @@
 #pragma once
 
-#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/column_sums.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 

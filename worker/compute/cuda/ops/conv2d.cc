@@ -8,10 +8,10 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cudnn/convolutions.h"
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/activation.h"
 #include "worker/compute/cuda/kernels/conv2d.h"
 #include "worker/compute/cuda/kernels/transpose.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 #include "worker/compute/plan/fused_ops.h"
 
 namespace shoal::cuda {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 namespace {

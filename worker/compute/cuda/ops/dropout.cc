@@ -1,7 +1,7 @@
 #include "common/model/ops/dropout.h"
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/dropout.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

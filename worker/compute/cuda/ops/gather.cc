@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/gather.h"
 #include "worker/compute/cuda/kernels/strided.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/layer_normalization.h"
 #include "worker/compute/cuda/ops/column_slices.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

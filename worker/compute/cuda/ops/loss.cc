@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/loss.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 #include "worker/compute/op_math/loss_functions.h"
 
 namespace shoal::cuda {

@@ -1,8 +1,8 @@
 #include "worker/compute/cuda/ops/moves.h"
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/add_part.h"
 #include "worker/compute/cuda/kernels/strided.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 #include "worker/compute/device/device_move_kernels.h"
 
 namespace shoal::cuda {

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/pad.h"
 #include "worker/compute/cuda/kernels/strided.h"
 #include "worker/compute/cuda/ops/strided_move.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/pool2d.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 #include "worker/compute/plan/fusion.h"
 
 namespace shoal::cuda {

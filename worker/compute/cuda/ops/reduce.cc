@@ -1,10 +1,10 @@
 #include "common/model/ops/reduce.h"
 
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/reduce.h"
 #include "worker/compute/cuda/kernels/strided.h"
 #include "worker/compute/cuda/ops/strided_move.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

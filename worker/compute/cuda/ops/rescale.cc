@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/rescale.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

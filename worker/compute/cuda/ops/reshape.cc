@@ -1,4 +1,4 @@
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 

@@ -1,7 +1,7 @@
 #include "common/model/ops/resize.h"
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/resize.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

@@ -3,8 +3,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/binary.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

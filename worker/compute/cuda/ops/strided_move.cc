@@ -1,6 +1,6 @@
 #include "worker/compute/cuda/ops/strided_move.h"
 
-#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/strided.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 

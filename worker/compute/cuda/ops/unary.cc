@@ -1,7 +1,7 @@
 #include "common/model/ops/unary.h"
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/unary.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 

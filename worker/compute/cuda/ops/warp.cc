@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/warp.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 namespace shoal::cuda {
 namespace {

@@ -20,7 +20,7 @@
 #include "worker/compute/reference/kernels.h"
 
 #ifdef __CUDACC__
-#include "worker/compute/cuda/launch.h"
+#include "worker/compute/cuda/program/launch.h"
 #include "worker/compute/cuda/runtime/device_survey.h"
 #endif
 

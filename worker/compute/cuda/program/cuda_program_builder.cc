@@ -1,11 +1,11 @@
 // The conversions between element types.
 
-#include "worker/compute/cuda/cuda_program_builder.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 #include <type_traits>
 
-#include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/cast.h"
+#include "worker/compute/cuda/program/kernel_step.h"
 
 namespace shoal::cuda {
 TensorId CudaProgramBuilder::tensor(ValueId value, ComputeDtype type) {

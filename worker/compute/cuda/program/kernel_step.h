@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "worker/compute/cuda/cuda_program_builder.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
+#include "worker/compute/cuda/program/cuda_program_builder.h"
 
 #ifdef __CUDACC__
-#include "worker/compute/cuda/launch.h"
+#include "worker/compute/cuda/program/launch.h"
 #endif
 
 // For files that nvcc compiles in the cuda preset, and the host's compiler in all others. This lets
