@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "common/security/identity.h"
+
+namespace shoal {
+
+// A set of roles.
+class RoleSet {
+ public:
+  constexpr RoleSet(std::initializer_list<Role> roles) {
+    for (const Role role : roles) bits_ |= Bit(role);
+  }
+  constexpr bool Contains(Role role) const { return (bits_ & Bit(role)) != 0; }
+  // Returns "operator or viewer".
+  std::string ToString() const;
+
+ private:
+  static constexpr uint32_t Bit(Role role) { return uint32_t{1} << static_cast<int>(role); }
+  uint32_t bits_ = 0;
+};
+
+// What a client may ask of a daemon: each kind of message of each stream, each call of an operator,
+// and the pages of the HTTP port that show something about the job. /healthz and /readyz are open
+// to everyone and are not listed.
+enum class Request {
+  // Coordinator.Work
+  kWorkerHello,
+  kWorkerReady,
+  kStepsDone,
+  kEvaluationDone,
+  kLeaving,
+  kTimelineLost,
+  kDraining,
+  kWaiting,
+  kHalted,
+  // Evaluation.Evaluate
+  kEvaluatorHello,
+  kEvaluatorReady,
+  kValuesWanted,
+  kEvaluationProgress,
+  kCheckpointEvaluated,
+  kEvaluatorLeaving,
+  // ParameterServer.Exchange
+  kExchangeHello,
+  kPush,
+  kPull,
+  // ParameterServer.Control
+  kClaim,
+  kLoad,
+  kFence,
+  kRelease,
+  kStop,
+  kReadCut,
+  kRows,
+  kResign,
+  // Cluster
+  kStatus,
+  kDrain,
+  kCheckpoint,
+  // HTTP
+  kMetrics,
+};
+
+// A row of the table: who may make a request, and of which daemon.
+struct Permission {
+  Request request;
+  // The method (common/rpc/methods.h) whose stream carries the request, or the HTTP path.
+  std::string_view method;
+  // The field of the method's message that holds the request ("claim"); empty if the method has one
+  // kind of message only.
+  std::string_view message;
+  RoleSet servers;
+  RoleSet clients;
+};
+
+// kMetricsPath is the only "method" that is not of gRPC.
+inline constexpr char kMetricsPath[] = "/metrics";
+
+// Returns the whole table, in the order of Request.
+std::span<const Permission> Permissions();
+const Permission& PermissionOf(Request request);
+
+// The functions below answer from the table. Each returns OK or kPermissionDenied; the message
+// names the peer's identity, the request, and who may make it, and can be shown to the peer. All
+// are stateless: any thread may call them.
+
+// A daemon calls this when `peer` opens a stream or calls `method`, before it reads a message. OK
+// if both are of the same trust domain and job, a daemon like `own` serves the method, and the
+// peer's role may make at least one of its requests. kUnimplemented if `own` does not serve the
+// method.
+absl::Status CheckMethodPermitted(const Identity& own, const Identity& peer,
+                                  std::string_view method);
+
+// A daemon calls this for a request of `peer`. The same as above, but for this request.
+absl::Status CheckPermitted(const Identity& own, const Identity& peer, Request request);
+
+// A daemon calls this when `peer` says which index it has, in a WorkerHello or an ExchangeHello. OK
+// if its certificate has the same index, or none: then it is an elastic worker, which may take any
+// free index.
+absl::Status CheckClaimedIndex(const Identity& peer, int claimed_index);
+
+// A client calls this after the handshake, before it sends anything. OK if the server's certificate
+// is of the same trust domain and job, has a role that serves `method`, and has `index`, and if the
+// table lets `own` use the method. `index` is that of the ps it wants to reach, or nullopt for a
+// daemon of which there is one.
+absl::Status CheckServer(const Identity& own, const Identity& server, std::string_view method,
+                         std::optional<int> index);
+
+}  // namespace shoal
