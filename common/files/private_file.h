@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,8 +31,30 @@ struct OwnedFile {
   uint32_t mode = 0;   // the nine bits of the permissions
   uint32_t owner = 0;  // the user's id
 };
-// Reads a file and its permissions from one descriptor. Follows links. Returns kDataLoss if it is
-// larger than `limit_bytes`.
-absl::StatusOr<OwnedFile> ReadOwnedFile(const std::string& path, uint64_t limit_bytes);
+// An open directory. Its name may point elsewhere meanwhile; all files are read from the same one.
+// Any thread may call the methods.
+class HeldDirectory {
+ public:
+  // Follows links. Returns kNotFound, or another error of the system.
+  static absl::StatusOr<HeldDirectory> Open(const std::string& path);
+  ~HeldDirectory();
+  HeldDirectory(HeldDirectory&& other) noexcept;
+  HeldDirectory& operator=(HeldDirectory&&) = delete;
+
+  // Returns the path of an entry, for messages.
+  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
+  // Returns whether there is an entry with this name, be it a link that leads nowhere.
+  bool Has(const std::string& name) const;
+  // Reads a file and its permissions. Follows links. Returns kNotFound, kFailedPrecondition if it
+  // is not a regular file, kDataLoss if it is larger than `limit_bytes`.
+  absl::StatusOr<OwnedFile> Read(const std::string& name, uint64_t limit_bytes) const;
+
+ private:
+  HeldDirectory(int descriptor, std::string path)
+      : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_;
+  const std::string path_;
+};
 
 }  // namespace shoal
