@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
       "  shoal dataset inspect flowers/                           examples, and which are damaged\n"
       "  shoal bench model examples/fashion_mnist/model.json      how fast it trains here\n"
       "  shoal metrics                                            what /metrics of a daemon has\n"
+      "  shoal cert ca ca --job fashion_mnist                     who may take part in a job\n"
       "\n`shoal help COMMAND`, or `shoal COMMAND --help`, says more about each.");
   shoal::Command chosen;
   shoal::AddTrainCommand(&app, &chosen);
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
   shoal::AddDatasetCommand(&app, &chosen);
   shoal::AddBenchCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);
+  shoal::AddCertCommand(&app, &chosen);
   shoal::RejectEmptyValues(&app);
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (!arguments.empty() && arguments.front() == "help") {

@@ -28,6 +28,7 @@ void AddDatasetCommand(CLI::App* app, Command* chosen);
 void AddModelCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
 void AddMetricsCommand(CLI::App* app, Command* chosen);
+void AddCertCommand(CLI::App* app, Command* chosen);
 
 // Prints a report on standard output. Escapes terminal control characters, because names come from
 // files and peers. Returns an error if the output fails: the command has failed then.

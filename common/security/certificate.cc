@@ -120,18 +120,18 @@ absl::Status CheckDates(const Certificate& certificate, absl::Time now, const st
   if (now < certificate.not_before) {
     return absl::UnauthenticatedError(
         absl::StrCat(name, ": the certificate of ", certificate.identity.ToUri(),
-                     " is not valid before ", DateText(certificate.not_before), ", and it is ",
-                     DateText(now), "; set the clock of this machine, or wait"));
+                     " is not valid before ", UtcText(certificate.not_before), ", and it is ",
+                     UtcText(now), "; set the clock of this machine, or wait"));
   }
   if (now > certificate.not_after) {
     return absl::UnauthenticatedError(absl::StrCat(
         name, ": the certificate of ", certificate.identity.ToUri(), " has expired on ",
-        DateText(certificate.not_after), ", and it is ", DateText(now), "; issue a new one"));
+        UtcText(certificate.not_after), ", and it is ", UtcText(now), "; issue a new one"));
   }
   return absl::OkStatus();
 }
 
-std::string DateText(absl::Time time) {
+std::string UtcText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
 }
 

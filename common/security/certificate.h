@@ -41,7 +41,7 @@ absl::StatusOr<Identity> IdentityOfCertificate(std::string_view pem_or_der);
 absl::Status CheckDates(const Certificate& certificate, absl::Time now, const std::string& name);
 
 // "2026-03-01 12:00:00 UTC".
-std::string DateText(absl::Time time);
+std::string UtcText(absl::Time time);
 
 // A certificate for people, a CA's too.
 struct CertificateDescription {

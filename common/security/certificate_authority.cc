@@ -155,13 +155,17 @@ bool IsHostName(const std::string& host) {
   return true;
 }
 
+absl::Status WrongAddress(const std::string& address) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the address \"", Printable(address, kMaxNameBytes),
+      "\" must be an IP address or a host name, without a port; for example 10.0.0.1 or ps0.lan"));
+}
+
 absl::Status AddAddress(GENERAL_NAMES* names, const std::string& address) {
   if (const std::optional<std::string> ip = IpBytes(address))
     return AddAlternativeName(names, GEN_IPADD, *ip);
   if (IsHostName(address)) return AddAlternativeName(names, GEN_DNS, address);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the address \"", Printable(address, kMaxNameBytes),
-      "\" must be an IP address or a host name, without a port; for example 10.0.0.1 or ps0.lan"));
+  return WrongAddress(address);
 }
 
 absl::Status AddNames(X509* certificate, const std::string& uri,
@@ -209,6 +213,11 @@ absl::Status NoAuthority(const HeldDirectory& directory, const std::string& why)
 }
 
 }  // namespace
+
+absl::Status CheckCertificateAddress(const std::string& address) {
+  if (IpBytes(address) || IsHostName(address)) return absl::OkStatus();
+  return WrongAddress(address);
+}
 
 absl::Status CertificateAuthority::Create(const std::string& directory,
                                           const CreateOptions& options) {
@@ -297,8 +306,8 @@ absl::StatusOr<CertificateAuthority::Issued> CertificateAuthority::Issue(
   const absl::Time not_after = options.now + absl::Hours(24) * options.days;
   if (not_after > not_after_) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the certificate would be valid until ", DateText(not_after), ", but its CA only until ",
-        DateText(not_after_), "; give fewer --days, or make a new CA with `shoal cert ca`"));
+        "the certificate would be valid until ", UtcText(not_after), ", but its CA only until ",
+        UtcText(not_after_), "; give fewer --days, or make a new CA with `shoal cert ca`"));
   }
   SHOAL_ASSIGN_OR_RETURN(const std::vector<X509Ptr> authority, ParseCertificates(certificate_pem_));
   SHOAL_ASSIGN_OR_RETURN(const KeyPtr authority_key, ParsePrivateKey(key_pem_));

@@ -18,6 +18,9 @@ inline constexpr int kAuthorityDays = 3650;
 inline constexpr int kCertificateDays = 365;
 inline constexpr int kMaxCertificateDays = 36500;
 
+// Returns kInvalidArgument if `address` is neither an IP address nor a host name.
+absl::Status CheckCertificateAddress(const std::string& address);
+
 // A certificate authority of one job, for those without a PKI of their own. Keys are ECDSA P-256.
 // Immutable after Open(); any thread may call Issue().
 class CertificateAuthority {

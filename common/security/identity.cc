@@ -14,9 +14,7 @@ namespace shoal {
 namespace {
 
 constexpr char kScheme[] = "spiffe://";
-constexpr char kForm[] =
-    "spiffe://TRUST_DOMAIN/job/JOB/ROLE with the role coordinator, ps/N, worker/N, worker, "
-    "evaluator, operator or viewer";
+constexpr char kRoles[] = "coordinator, ps/N, worker/N, worker, evaluator, operator or viewer";
 
 bool IsDomainCharacter(char c) {
   return absl::ascii_islower(static_cast<unsigned char>(c)) ||
@@ -28,8 +26,9 @@ bool IsSegmentCharacter(char c) {
 }
 
 absl::Status WrongIdentity(std::string_view uri, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat("the identity \"", Printable(uri, kMaxNameBytes),
-                                                 "\" ", why, "; it must be ", kForm));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the identity \"", Printable(uri, kMaxNameBytes), "\" ", why,
+                   "; it must be spiffe://TRUST_DOMAIN/job/JOB/ROLE with the role ", kRoles));
 }
 
 // Canonical numbers only, so that one identity has one text.
@@ -88,6 +87,14 @@ absl::Status CheckIdentityJob(std::string_view job) {
   return absl::InvalidArgumentError(
       absl::StrCat("the job \"", Printable(job, kMaxNameBytes),
                    "\" must be letters, digits, '.', '-' and '_', and neither \".\" nor \"..\""));
+}
+
+absl::Status CheckRoleText(std::string_view role) {
+  if (ParseIdentity(absl::StrCat(kScheme, "domain/job/job/", std::string(role))).ok())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the role \"", Printable(role, kMaxNameBytes),
+                                                 "\" must be ", kRoles, " with N from 0 to ",
+                                                 kMaxIdentityIndex));
 }
 
 absl::StatusOr<Identity> ParseIdentity(std::string_view uri) {

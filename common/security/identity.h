@@ -60,5 +60,6 @@ absl::StatusOr<Identity> ParseIdentity(std::string_view uri);
 // Return kInvalidArgument if the text cannot be that part of an identity.
 absl::Status CheckTrustDomain(std::string_view trust_domain);
 absl::Status CheckIdentityJob(std::string_view job);
+absl::Status CheckRoleText(std::string_view role);
 
 }  // namespace shoal

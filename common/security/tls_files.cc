@@ -98,8 +98,8 @@ absl::Status ChainError(X509_STORE_CTX* context, const HeldDirectory& directory)
   X509* at = X509_STORE_CTX_get_current_cert(context);
   if (at != nullptr && depth > 0) {
     absl::StrAppend(&text, " (", NameText(X509_get_subject_name(at)), ", valid from ",
-                    DateText(TimeOf(X509_get0_notBefore(at))), " to ",
-                    DateText(TimeOf(X509_get0_notAfter(at))), ")");
+                    UtcText(TimeOf(X509_get0_notBefore(at))), " to ",
+                    UtcText(TimeOf(X509_get0_notAfter(at))), ")");
   }
   return absl::UnauthenticatedError(
       absl::StrCat(text, "; ", kCaFile, " needs the root that has issued the certificate, and ",
