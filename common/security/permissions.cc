@@ -21,41 +21,44 @@ constexpr RoleSet kEveryDaemon = {Role::kCoordinator, Role::kPs, Role::kWorker, 
 
 // The one place that says who may do what. docs/security.md shows it to people.
 constexpr Permission kPermissions[] = {
-    {Request::kWorkerHello, kWorkMethod, "hello", kCoordinatorOnly, kWorkerOnly},
-    {Request::kWorkerReady, kWorkMethod, "ready", kCoordinatorOnly, kWorkerOnly},
-    {Request::kStepsDone, kWorkMethod, "steps_done", kCoordinatorOnly, kWorkerOnly},
-    {Request::kEvaluationDone, kWorkMethod, "evaluation_done", kCoordinatorOnly, kWorkerOnly},
-    {Request::kLeaving, kWorkMethod, "leaving", kCoordinatorOnly, kWorkerOnly},
-    {Request::kTimelineLost, kWorkMethod, "timeline_lost", kCoordinatorOnly, kWorkerOnly},
-    {Request::kDraining, kWorkMethod, "draining", kCoordinatorOnly, kWorkerOnly},
-    {Request::kWaiting, kWorkMethod, "waiting", kCoordinatorOnly, kWorkerOnly},
-    {Request::kHalted, kWorkMethod, "halted", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kWorkerHello, kWorkMethod, "hello", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kWorkerReady, kWorkMethod, "ready", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kStepsDone, kWorkMethod, "steps_done", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kEvaluationDone, kWorkMethod, "evaluation_done", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kLeaving, kWorkMethod, "leaving", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kTimelineLost, kWorkMethod, "timeline_lost", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kDraining, kWorkMethod, "draining", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kWaiting, kWorkMethod, "waiting", kCoordinatorOnly, kWorkerOnly},
+    {PeerRequest::kHalted, kWorkMethod, "halted", kCoordinatorOnly, kWorkerOnly},
 
-    {Request::kEvaluatorHello, kEvaluateMethod, "hello", kCoordinatorOnly, kEvaluatorOnly},
-    {Request::kEvaluatorReady, kEvaluateMethod, "ready", kCoordinatorOnly, kEvaluatorOnly},
-    {Request::kValuesWanted, kEvaluateMethod, "values_wanted", kCoordinatorOnly, kEvaluatorOnly},
-    {Request::kEvaluationProgress, kEvaluateMethod, "progress", kCoordinatorOnly, kEvaluatorOnly},
-    {Request::kCheckpointEvaluated, kEvaluateMethod, "evaluated", kCoordinatorOnly, kEvaluatorOnly},
-    {Request::kEvaluatorLeaving, kEvaluateMethod, "leaving", kCoordinatorOnly, kEvaluatorOnly},
+    {PeerRequest::kEvaluatorHello, kEvaluateMethod, "hello", kCoordinatorOnly, kEvaluatorOnly},
+    {PeerRequest::kEvaluatorReady, kEvaluateMethod, "ready", kCoordinatorOnly, kEvaluatorOnly},
+    {PeerRequest::kValuesWanted, kEvaluateMethod, "values_wanted", kCoordinatorOnly,
+     kEvaluatorOnly},
+    {PeerRequest::kEvaluationProgress, kEvaluateMethod, "progress", kCoordinatorOnly,
+     kEvaluatorOnly},
+    {PeerRequest::kCheckpointEvaluated, kEvaluateMethod, "evaluated", kCoordinatorOnly,
+     kEvaluatorOnly},
+    {PeerRequest::kEvaluatorLeaving, kEvaluateMethod, "leaving", kCoordinatorOnly, kEvaluatorOnly},
 
-    {Request::kExchangeHello, kExchangeMethod, "hello", kPsOnly, kWorkerOnly},
-    {Request::kPush, kExchangeMethod, "push", kPsOnly, kWorkerOnly},
-    {Request::kPull, kExchangeMethod, "pull", kPsOnly, kWorkerOnly},
+    {PeerRequest::kExchangeHello, kExchangeMethod, "hello", kPsOnly, kWorkerOnly},
+    {PeerRequest::kPush, kExchangeMethod, "push", kPsOnly, kWorkerOnly},
+    {PeerRequest::kPull, kExchangeMethod, "pull", kPsOnly, kWorkerOnly},
 
-    {Request::kClaim, kControlMethod, "claim", kPsOnly, kCoordinatorOnly},
-    {Request::kLoad, kControlMethod, "load", kPsOnly, kCoordinatorOnly},
-    {Request::kFence, kControlMethod, "fence", kPsOnly, kCoordinatorOnly},
-    {Request::kRelease, kControlMethod, "release", kPsOnly, kCoordinatorOnly},
-    {Request::kStop, kControlMethod, "stop", kPsOnly, kCoordinatorOnly},
-    {Request::kReadCut, kControlMethod, "read_cut", kPsOnly, kCoordinatorOnly},
-    {Request::kRows, kControlMethod, "rows", kPsOnly, kCoordinatorOnly},
-    {Request::kResign, kControlMethod, "resign", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kClaim, kControlMethod, "claim", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kLoad, kControlMethod, "load", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kFence, kControlMethod, "fence", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kRelease, kControlMethod, "release", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kStop, kControlMethod, "stop", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kReadCut, kControlMethod, "read_cut", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kRows, kControlMethod, "rows", kPsOnly, kCoordinatorOnly},
+    {PeerRequest::kResign, kControlMethod, "resign", kPsOnly, kCoordinatorOnly},
 
-    {Request::kStatus, kStatusMethod, "", kCoordinatorOnly, kWhoWatches},
-    {Request::kDrain, kDrainMethod, "", kCoordinatorOnly, kOperatorOnly},
-    {Request::kCheckpoint, kCheckpointMethod, "", kCoordinatorOnly, kOperatorOnly},
+    {PeerRequest::kStatus, kStatusMethod, "", kCoordinatorOnly, kWhoWatches},
+    {PeerRequest::kDrain, kDrainMethod, "", kCoordinatorOnly, kOperatorOnly},
+    {PeerRequest::kCheckpoint, kCheckpointMethod, "", kCoordinatorOnly, kOperatorOnly},
 
-    {Request::kMetrics, kMetricsPath, "", kEveryDaemon, kWhoWatches},
+    {PeerRequest::kMetrics, kMetricsPath, "", kEveryDaemon, kWhoWatches},
 };
 
 // PermissionOf() takes a request for the number of its row.
@@ -134,7 +137,7 @@ std::string RoleSet::ToString() const {
 
 std::span<const Permission> Permissions() { return kPermissions; }
 
-const Permission& PermissionOf(Request request) {
+const Permission& PermissionOf(PeerRequest request) {
   return kPermissions[static_cast<size_t>(request)];
 }
 
@@ -146,7 +149,7 @@ absl::Status CheckMethodPermitted(const Identity& own, const Identity& peer,
   return CheckMayUse(peer, rows);
 }
 
-absl::Status CheckPermitted(const Identity& own, const Identity& peer, Request request) {
+absl::Status CheckPermitted(const Identity& own, const Identity& peer, PeerRequest request) {
   const Permission& row = PermissionOf(request);
   if (!row.servers.Contains(own.role)) return NotServed(own, row.method);
   SHOAL_RETURN_IF_ERROR(CheckSameJob(own, peer));

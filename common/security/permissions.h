@@ -30,7 +30,7 @@ class RoleSet {
 // What a client may ask of a daemon: each kind of message of each stream, each call of an operator,
 // and the pages of the HTTP port that show something about the job. /healthz and /readyz are open
 // to everyone and are not listed.
-enum class Request {
+enum class PeerRequest {
   // Coordinator.Work
   kWorkerHello,
   kWorkerReady,
@@ -71,7 +71,7 @@ enum class Request {
 
 // A row of the table: who may make a request, and of which daemon.
 struct Permission {
-  Request request;
+  PeerRequest request;
   // The method (common/rpc/methods.h) whose stream carries the request, or the HTTP path.
   std::string_view method;
   // The field of the method's message that holds the request ("claim"); empty if the method has one
@@ -84,9 +84,9 @@ struct Permission {
 // kMetricsPath is the only "method" that is not of gRPC.
 inline constexpr char kMetricsPath[] = "/metrics";
 
-// Returns the whole table, in the order of Request.
+// Returns the whole table, in the order of PeerRequest.
 std::span<const Permission> Permissions();
-const Permission& PermissionOf(Request request);
+const Permission& PermissionOf(PeerRequest request);
 
 // The functions below answer from the table. Each returns OK or kPermissionDenied; the message
 // names the peer's identity, the request, and who may make it, and can be shown to the peer. All
@@ -100,7 +100,7 @@ absl::Status CheckMethodPermitted(const Identity& own, const Identity& peer,
                                   std::string_view method);
 
 // A daemon calls this for a request of `peer`. The same as above, but for this request.
-absl::Status CheckPermitted(const Identity& own, const Identity& peer, Request request);
+absl::Status CheckPermitted(const Identity& own, const Identity& peer, PeerRequest request);
 
 // A daemon calls this when `peer` says which index it has, in a WorkerHello or an ExchangeHello. OK
 // if its certificate has the same index, or none: then it is an elastic worker, which may take any
