@@ -152,7 +152,9 @@ bool IsHostName(const std::string& host) {
       if (!absl::ascii_isalnum(c) && c != '-' && c != '_') return false;
     }
   }
-  return true;
+  // A number in the last place is that of an IP address with a mistake.
+  const std::string& last = labels.back();
+  return last.find_first_not_of("0123456789") != std::string::npos;
 }
 
 absl::Status WrongAddress(const std::string& address) {
