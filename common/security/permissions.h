@@ -104,7 +104,7 @@ absl::Status CheckPermitted(const Identity& own, const Identity& peer, PeerReque
 
 // A daemon calls this when `peer` says which index it has, in a WorkerHello or an ExchangeHello. OK
 // if its certificate has the same index, or none: then it is an elastic worker, which may take any
-// free index.
+// free index. The coordinator knows which are free; a ps believes it.
 absl::Status CheckClaimedIndex(const Identity& peer, int claimed_index);
 
 // A client calls this after the handshake, before it sends anything. OK if the server's certificate

@@ -182,6 +182,17 @@ def test_check_says_what_a_daemon_would(authority, tls, tmp_path):
     assert mismatch.returncode == 78 and str(tls / "tls.key") in mismatch.stderr
 
 
+def test_the_commands_of_the_document(tmp_path):
+    page = (SOURCE / "docs/security.md").read_text()
+    block = page.split("<!-- cert_command_test.py runs this block. -->\n```\n")[1].split("```")[0]
+    renewal = page.split("To renew a certificate")[1].split("```\n")[1]
+    move = "mv tls/ps-0 tls/ps-0.2026 && ln -s ps-0.2026 tls/ps-0\n"
+    result = subprocess.run(["bash", "-euc", block + move + renewal + "shoal cert check tls/ps-0\n"], cwd=tmp_path, capture_output=True,
+                            text=True, check=False, env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert os.readlink(tmp_path / "tls/ps-0") == "ps-0.2027"
+
+
 def test_certificates_of_openssl_are_taken(tmp_path):
     """As another PKI issues them: RSA, an intermediate CA, no subject."""
     tls = tmp_path / "tls"
