@@ -7,9 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/base/text/printable.h"
 #include "common/security/openssl_handles.h"
 
 namespace shoal {

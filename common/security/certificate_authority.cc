@@ -6,8 +6,8 @@
 #include <openssl/rand.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -45,7 +45,7 @@ absl::StatusOr<KeyPtr> NewKey() {
 
 std::string TakeText(BIO* bio) {
   char* text = nullptr;
-  const long size = BIO_get_mem_data(bio, &text);  // NOLINT(google-runtime-int): OpenSSL's type
+  const long size = BIO_get_mem_data(bio, &text);
   return size > 0 ? std::string(text, static_cast<size_t>(size)) : "";
 }
 

@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/status_macros.h"
 #include "common/base/text/printable.h"
 
 namespace shoal {

@@ -4,7 +4,6 @@
 #include <openssl/pem.h>
 
 #include <ctime>
-#include <limits>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
@@ -26,7 +25,7 @@ absl::Status DamagedCertificate(size_t number, const std::string& why) {
 }  // namespace
 
 std::string TakeOpenSslError() {
-  const unsigned long first = ERR_get_error();  // NOLINT(google-runtime-int): OpenSSL's type
+  const unsigned long first = ERR_get_error();
   ERR_clear_error();
   const char* reason = first == 0 ? nullptr : ERR_reason_error_string(first);
   return reason == nullptr ? "unknown error" : reason;
@@ -106,7 +105,7 @@ std::string NameText(const X509_NAME* name) {
   const BioPtr bio(BIO_new(BIO_s_mem()));
   if (!bio || X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253) < 0) return "";
   char* text = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &text);  // NOLINT(google-runtime-int)
+  const long size = BIO_get_mem_data(bio.get(), &text);
   return size > 0 ? std::string(text, static_cast<size_t>(size)) : "";
 }
 

@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 
 #include "tests/common/base/fails_with.h"
@@ -73,15 +72,14 @@ TEST_F(TlsFilesTest, AMissingFileIsNamed) {
 TEST_F(TlsFilesTest, AFileIsRegularAndSmall) {
   for (const char* name : {kCaFile, kCertificateFile, kKeyFile, kRevocationsFile}) {
     const std::string path = directory_ / name;
-    const bool existed = std::filesystem::exists(path);
-    if (existed) ASSERT_EQ(rename(path.c_str(), (path + ".away").c_str()), 0);
+    const bool existed = rename(path.c_str(), (path + ".away").c_str()) == 0;
     Write(name, std::string(kMaxPemBytes + 1, '\n'));
     EXPECT_THAT(Read(), FailsWith(absl::StatusCode::kFailedPrecondition, {path, "65536"}));
     ASSERT_EQ(unlink(path.c_str()), 0);
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
     EXPECT_THAT(Read(), FailsWith(absl::StatusCode::kFailedPrecondition, {path}));
     ASSERT_EQ(unlink(path.c_str()), 0);
-    if (existed) ASSERT_EQ(rename((path + ".away").c_str(), path.c_str()), 0);
+    ASSERT_EQ(rename((path + ".away").c_str(), path.c_str()) == 0, existed);
   }
 }
 
