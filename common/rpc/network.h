@@ -16,6 +16,7 @@
 namespace shoal {
 
 class SharedMemory;
+struct Certificate;
 
 // Makes messages one at a time, each when the stream can write it. Returns nothing if there are no
 // more. Called on the loop; must not touch the stream that calls it.
@@ -61,6 +62,8 @@ class Stream {
   virtual void TrustClient() {}
   // Returns the address of the other end, for texts.
   virtual std::string peer() const = 0;
+  // Server: returns the client's certificate, which may use the method. Null without TLS.
+  virtual const Certificate* client() const { return nullptr; }
 };
 
 // The events of a stream. Called on the loop, after the call that created the stream has returned.

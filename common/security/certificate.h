@@ -25,6 +25,8 @@ struct Certificate {
   std::string serial;  // lower-case hex digits without leading zeros
   absl::Time not_before;
   absl::Time not_after;
+
+  bool operator==(const Certificate&) const = default;
 };
 
 // Reads the certificate of a peer or of this process: the first one in a PEM text (gRPC's property

@@ -32,6 +32,8 @@ class Revocations {
   // Returns kPermissionDenied if the certificate is revoked; the message names the entry.
   absl::Status Check(const Certificate& certificate) const;
 
+  bool operator==(const Revocations&) const = default;
+
   size_t size() const { return serials_.size() + identities_.size(); }
 
  private:

@@ -23,6 +23,8 @@ struct TlsFiles {
   std::string key_pem;  // secret: never log it
   Certificate own;      // identity, serial, dates
   Revocations revoked;
+
+  bool operator==(const TlsFiles&) const = default;
 };
 
 // Reads and checks the files in `directory`:

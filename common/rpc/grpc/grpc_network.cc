@@ -22,6 +22,8 @@ namespace shoal {
 namespace {
 
 constexpr Time kTrimPeriod = std::chrono::seconds(10);
+// The period of looks at the TLS directory, and at the certificates of open streams.
+constexpr Time kTlsPeriod = std::chrono::seconds(1);
 
 size_t CopyingThreads(const GrpcNetwork::Options& options) {
   if (options.copying_threads > 0) return options.copying_threads;
@@ -52,6 +54,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
 
  private:
   void TrimMemory();
+  void CheckCertificates();
   void End(Time grace);
   void WindDown(Time deadline);
   bool has_streams() const {
@@ -71,7 +74,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
   MemoryTrim trim_{MemoryTrim::Options()};
   GrpcChannels channels_;
   std::shared_ptr<const SharedMemory> lent_;
-  std::map<GrpcCall*, std::unique_ptr<GrpcCall>> client_calls_;
+  std::map<GrpcCall*, std::unique_ptr<GrpcClientCall>> client_calls_;
   std::unique_ptr<GrpcServer> server_;  // once it listens
 };
 
@@ -88,10 +91,14 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
               &sharing_,
               options.max_shared_streams,
               room_},
-      channels_(options.max_message_bytes, options.keepalive) {}
+      channels_({.max_message_bytes = options.max_message_bytes,
+                 .keepalive = options.keepalive,
+                 .tls = options.tls,
+                 .ps_at = options.ps_at}) {}
 
 void GrpcNetworkImpl::Run(Time grace) {
   loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
+  if (options_.tls != nullptr) loop_.CallAfter(kTlsPeriod, [this] { CheckCertificates(); });
   loop_.Run();
   End(grace);
 }
@@ -99,6 +106,18 @@ void GrpcNetworkImpl::Run(Time grace) {
 void GrpcNetworkImpl::TrimMemory() {
   trim_.Check();
   loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
+}
+
+void GrpcNetworkImpl::CheckCertificates() {
+  if (options_.tls->Refresh()) channels_.ForgetAll();
+  for (const auto& [key, call] : client_calls_) {
+    const std::optional<Certificate> server = call->server();
+    const absl::Status valid =
+        server.has_value() ? options_.tls->CheckValid(*server) : absl::OkStatus();
+    if (!valid.ok()) call->Break(valid);
+  }
+  if (server_ != nullptr) server_->CheckCertificates();
+  loop_.CallAfter(kTlsPeriod, [this] { CheckCertificates(); });
 }
 
 std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const std::string& method,
@@ -130,6 +149,7 @@ GrpcNetwork::Stats GrpcNetworkImpl::stats() const {
   for (const auto& [key, call] : client_calls_) add(*call);
   if (server_ == nullptr) return stats;
   for (const auto& [number, call] : server_->calls()) add(*call);
+  stats.unauthorized_streams = server_->unauthorized_streams();
   return stats;
 }
 

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/rpc/event_loop.h"
 #include "common/rpc/grpc/call/keepalive.h"
 #include "common/rpc/network.h"
+#include "common/rpc/tls/tls_session.h"
 #include "common/rpc/transport_limits.h"
 
 namespace shoal {
@@ -46,6 +48,12 @@ class GrpcNetwork : public Network {
     // Further connections wait. The server ends silent ones for them (client_connections.h).
     size_t max_connections = 8192;
     Keepalive keepalive;
+    // Both ends of every stream show certificates, and must be permitted to use its method
+    // (common/security/permissions.h). Null: plain; any program that reaches the port is a peer.
+    std::shared_ptr<TlsSession> tls;
+    // Returns the index of the ps at an address, which the certificate there must have; nothing if
+    // there is no ps. Null: there is none anywhere.
+    std::function<std::optional<int>(const std::string& address)> ps_at;
     // Called when clients can no longer connect, when they can again, and when the server ends
     // silent clients for others; on any thread. May be null.
     std::function<void(const std::string&)> warn;
@@ -68,6 +76,7 @@ class GrpcNetwork : public Network {
     size_t shared_streams = 0;  // streams with payloads in shared memory
     size_t queued_messages = 0;
     size_t queued_bytes = 0;
+    uint64_t unauthorized_streams = 0;  // of clients whose certificate does not permit them; in all
   };
   virtual Stats stats() const = 0;
 

@@ -8,12 +8,14 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/admission/receiving_limit.h"
 #include "common/rpc/grpc/health_service.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -85,19 +87,23 @@ GrpcServer::GrpcServer(Options options)
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(const std::string& address,
                                                                Options options) {
   SHOAL_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(address));
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+  if (options.network.tls != nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(credentials, options.network.tls->ForServer());
+  }
   std::unique_ptr<GrpcServer> server(new GrpcServer(std::move(options)));
-  if (!server->Start(std::move(socket))) {
+  if (!server->Start(std::move(socket), credentials)) {
     return absl::InternalError(
         absl::StrCat("cannot listen at ", address, ": gRPC did not start; its log says why"));
   }
   return server;
 }
 
-bool GrpcServer::Start(ListeningSocket socket) {
+bool GrpcServer::Start(ListeningSocket socket,
+                       const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::ServerBuilder& builder = *options_.builder;
   accepted_ = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   builder.RegisterAsyncGenericService(&service_);
   Configure(options_.network, &builder);
   server_ = builder.BuildAndStart();
@@ -124,6 +130,14 @@ void GrpcServer::OnConnection(int fd) {
   const auto lost_after_ms = static_cast<unsigned>(options_.network.keepalive.answer_ms);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
+  // Under TLS, this end cannot read the frames, and only clients of the job get to send them.
+  if (options_.network.tls == nullptr) LimitFrames(fd);
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = fd;
+  accepted_->HandleNewConnection(&connection);
+}
+
+void GrpcServer::LimitFrames(int fd) {
   // The callbacks use no member of this object, because gRPC's threads may read after its end.
   ReceivingLimits limits = {.on_flood = [warn = options_.network.warn] {
     if (warn) warn("ended a connection: its client sends headers, or a message, without end");
@@ -134,9 +148,6 @@ void GrpcServer::OnConnection(int fd) {
     limits.max_message_bytes = kMaxFirstMessageBytes;
   }
   LimitReceiving(fd, std::move(limits));
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-  connection.fd = fd;
-  accepted_->HandleNewConnection(&connection);
 }
 
 // Tells all streams of the connection. The stream of the message is not known, because gRPC does
@@ -185,7 +196,39 @@ void GrpcServer::OnClient(GrpcServerCall* call) {
   }
 }
 
+absl::Status GrpcServer::Authorize(GrpcServerCall* call) {
+  const TlsSession& tls = *options_.network.tls;
+  SHOAL_ASSIGN_OR_RETURN(Certificate client, tls.ClientOf(*call->auth_context()));
+  SHOAL_RETURN_IF_ERROR(tls.CheckValid(client));
+  if (!IsHealthMethod(call->method())) {
+    SHOAL_RETURN_IF_ERROR(CheckMethodPermitted(tls.own(), client.identity, call->method()));
+  }
+  call->set_client(std::move(client));
+  return absl::OkStatus();
+}
+
+void GrpcServer::CheckCertificates() {
+  std::vector<std::pair<GrpcServerCall*, absl::Status>> ended;
+  for (const auto& [number, call] : calls_) {
+    if (call->client() == nullptr) continue;
+    absl::Status valid = options_.network.tls->CheckValid(*call->client());
+    if (!valid.ok()) ended.emplace_back(call.get(), std::move(valid));
+  }
+  for (const auto& [call, reason] : ended) call->Revoke(reason);
+}
+
 absl::Status GrpcServer::Admit(GrpcServerCall* call) {
+  if (options_.network.tls != nullptr) {
+    absl::Status authorized = Authorize(call);
+    if (!authorized.ok()) {
+      ++unauthorized_streams_;
+      if (options_.network.warn) {
+        options_.network.warn(absl::StrCat("rejected ", call->peer(), " at ", call->method(), ": ",
+                                           authorized.message()));
+      }
+      return authorized;
+    }
+  }
   call->set_connection(connections_.Find(call->peer()));
   // The server always answers a health check.
   return admission_->Admit(

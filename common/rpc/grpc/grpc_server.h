@@ -1,6 +1,7 @@
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -50,6 +51,10 @@ class GrpcServer {
 
   // Accepts no more connections. New streams may still come on the open ones.
   void StopListening();
+  // Ends the streams of clients whose certificate has expired or was revoked. With TLS only.
+  void CheckCertificates();
+  // The number of streams that were rejected for their client's certificate.
+  uint64_t unauthorized_streams() const { return unauthorized_streams_; }
   // Stops all callbacks of the open streams.
   void Silence();
   // Ends all streams when their queues are sent, and rejects new ones.
@@ -64,9 +69,11 @@ class GrpcServer {
 
   explicit GrpcServer(Options options);
   // Returns false if gRPC does not start.
-  bool Start(ListeningSocket socket);
+  bool Start(ListeningSocket socket, const std::shared_ptr<grpc::ServerCredentials>& credentials);
   // Passes a client's connection to gRPC. On the acceptor's thread.
   void OnConnection(int fd);
+  // Makes gRPC stop reading a connection whose frames or messages are too long (ReceivingLimits).
+  void LimitFrames(int fd);
   // A message of this size begins that no stream of the connection accepts. On any thread, even the
   // loop's thread while it waits for events.
   void RejectTooLong(int fd, uint64_t bytes);
@@ -74,6 +81,8 @@ class GrpcServer {
   void AwaitClient();
   void OnClient(GrpcServerCall* call);
   absl::Status Admit(GrpcServerCall* call);
+  // Returns OK if the client's certificate permits the call. Sets the certificate of the call.
+  absl::Status Authorize(GrpcServerCall* call);
   void OnTalk(GrpcServerCall* call);
   // Lets the call's connection send messages of the size that the call accepts.
   void AllowMessagesOf(const GrpcServerCall* call);
@@ -90,6 +99,7 @@ class GrpcServer {
   Calls calls_;
   std::unique_ptr<GrpcServerCall> awaiting_;  // the call that awaits a client
   uint64_t next_number_ = 0;
+  uint64_t unauthorized_streams_ = 0;
   bool winding_down_ = false;  // streams end after their queues
   bool cancelling_ = false;    // streams are cancelled
 };

@@ -41,6 +41,9 @@ class GrpcCall::Handle : public Stream {
     if (call_ != nullptr) call_->TrustClient();
   }
   std::string peer() const override { return peer_; }
+  const Certificate* client() const override {
+    return call_ == nullptr ? nullptr : call_->client();
+  }
 
  private:
   friend class GrpcCall;

@@ -105,6 +105,8 @@ class GrpcCall {
   virtual void OnDropped() = 0;
   // Raises the max size of the peer's messages, like Stream::TrustClient().
   virtual void TrustClient() {}
+  // Returns the certificate of the client, like Stream::client().
+  virtual const Certificate* client() const { return nullptr; }
   // Ends a call that cannot continue. Sends the peer the reason if possible.
   virtual void Fail(absl::Status error) = 0;
 

@@ -4,6 +4,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <optional>
+
 namespace shoal {
 namespace {
 
@@ -37,18 +39,29 @@ grpc::ChannelArguments Arguments(int max_message_bytes, const Keepalive& keepali
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> GrpcChannels::Get(const std::string& address) {
-  std::shared_ptr<grpc::Channel>& channel = channels_[address];
-  if (channel == nullptr) {
-    channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                        Arguments(max_message_bytes_, keepalive_));
+GrpcChannels::Channel GrpcChannels::Get(const std::string& address, const std::string& method) {
+  Channel& channel = channels_[address];
+  if (channel.channel == nullptr) {
+    const auto credentials = Credentials(address, method, &channel);
+    channel.channel = grpc::CreateCustomChannel(
+        address, credentials, Arguments(options_.max_message_bytes, options_.keepalive));
   }
   return channel;
 }
 
+std::shared_ptr<grpc::ChannelCredentials> GrpcChannels::Credentials(const std::string& address,
+                                                                    const std::string& method,
+                                                                    Channel* channel) const {
+  if (options_.tls == nullptr) return grpc::InsecureChannelCredentials();
+  const std::optional<int> index = options_.ps_at ? options_.ps_at(address) : std::nullopt;
+  auto server = std::make_shared<TlsSession::Server>();
+  channel->server = server;
+  return options_.tls->ForChannel(method, index, std::move(server));
+}
+
 void GrpcChannels::Forget(const std::string& address, const grpc::Channel* channel) {
   const auto it = channels_.find(address);
-  if (it != channels_.end() && it->second.get() == channel) channels_.erase(it);
+  if (it != channels_.end() && it->second.channel.get() == channel) channels_.erase(it);
 }
 
 }  // namespace shoal

@@ -2,31 +2,52 @@
 
 #include <grpcpp/channel.h>
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "common/rpc/grpc/call/keepalive.h"
+#include "common/rpc/tls/tls_session.h"
 
 namespace shoal {
 
 // The channels of one network: one for each address, kept for later streams. Not thread-safe.
 class GrpcChannels {
  public:
-  GrpcChannels(int max_message_bytes, const Keepalive& keepalive)
-      : max_message_bytes_(max_message_bytes), keepalive_(keepalive) {}
+  struct Options {
+    int max_message_bytes = 0;
+    Keepalive keepalive;
+    std::shared_ptr<TlsSession> tls;  // null: plain
+    // GrpcNetwork::Options says what it returns; may be null.
+    std::function<std::optional<int>(const std::string& address)> ps_at;
+  };
+  explicit GrpcChannels(Options options) : options_(std::move(options)) {}
 
-  // Returns the channel of an address. Does not connect yet.
-  std::shared_ptr<grpc::Channel> Get(const std::string& address);
+  // A way to the server at an address.
+  struct Channel {
+    std::shared_ptr<grpc::Channel> channel;
+    std::shared_ptr<const TlsSession::Server> server;  // null: plain
+  };
+  // Returns the channel of an address, to whose server streams of `method` go. Does not connect
+  // yet. All methods of an address belong to servers of one role.
+  Channel Get(const std::string& address, const std::string& method);
   // Drops a channel whose stream could not reach the address. The next stream then tries at once,
   // including the name lookup, and does not wait for gRPC's own backoff. No effect if the address
   // has another channel by now.
   void Forget(const std::string& address, const grpc::Channel* channel);
+  // Drops all channels, because their credentials are old. Open streams keep theirs.
+  void ForgetAll() { channels_.clear(); }
 
  private:
-  const int max_message_bytes_;
-  const Keepalive keepalive_;
-  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+  std::shared_ptr<grpc::ChannelCredentials> Credentials(const std::string& address,
+                                                        const std::string& method,
+                                                        Channel* channel) const;
+
+  const Options options_;
+  std::map<std::string, Channel> channels_;
 };
 
 }  // namespace shoal

@@ -39,7 +39,6 @@ GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels
     : GrpcCall(limits, std::move(remove)),
       channels_(channels),
       address_(address),
-      channel_(channels->Get(address)),
       start_(this, [this](bool ok) { OnStarted(ok); }),
       writes_done_(this, [](bool) {}),
       status_read_(this, [this](bool) { OnStatus(); }) {}
@@ -48,13 +47,20 @@ std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCa
                                              grpc::CompletionQueue* queue,
                                              std::shared_ptr<const SharedMemory> lent) {
   set_callbacks(std::move(callbacks));
+  channel_ = channels_->Get(address_, method);
   if (TraitsOf(method).shares_payloads) {
     set_shared(SharedPayloads::Create(std::move(lent), limits().room));
     if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
   }
-  call_ = grpc::GenericStub(channel_).PrepareCall(&context_, method, queue);
+  call_ = grpc::GenericStub(channel_.channel).PrepareCall(&context_, method, queue);
   call_->StartCall(start_.Start());
   return MakeHandle(address_);
+}
+
+std::optional<Certificate> GrpcClientCall::server() const {
+  if (channel_.server == nullptr) return std::nullopt;
+  MutexLock lock(&channel_.server->mutex);
+  return channel_.server->certificate;
 }
 
 void GrpcClientCall::OnStarted(bool ok) {
@@ -94,7 +100,7 @@ void GrpcClientCall::OnFirstMessage() {
 void GrpcClientCall::OnStatus() {
   if (broken()) return Close(*broken());
   const auto code = static_cast<absl::StatusCode>(status_.error_code());
-  if (code == absl::StatusCode::kUnavailable) channels_->Forget(address_, channel_.get());
+  if (code == absl::StatusCode::kUnavailable) channels_->Forget(address_, channel_.channel.get());
   if (code == absl::StatusCode::kCancelled) {
     // This end has not cancelled, so the server has dropped the stream.
     return Close(absl::UnavailableError(absl::StrCat(address_, ": the stream was dropped there")));

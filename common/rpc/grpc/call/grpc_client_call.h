@@ -4,6 +4,7 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/rpc/grpc/call/grpc_call.h"
@@ -23,6 +24,8 @@ class GrpcClientCall : public GrpcCall {
   std::unique_ptr<Stream> Open(const std::string& method, StreamCallbacks callbacks,
                                grpc::CompletionQueue* queue,
                                std::shared_ptr<const SharedMemory> lent);
+  // Returns the certificate of the server. Nothing before the handshake, and without TLS.
+  std::optional<Certificate> server() const;
 
  private:
   void StartRead(grpc::ByteBuffer* buffer, void* tag) override;
@@ -39,7 +42,7 @@ class GrpcClientCall : public GrpcCall {
 
   GrpcChannels* const channels_;
   const std::string address_;
-  const std::shared_ptr<grpc::Channel> channel_;
+  GrpcChannels::Channel channel_;  // from Open() on
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   grpc::Status status_;

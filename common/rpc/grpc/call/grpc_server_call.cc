@@ -130,6 +130,8 @@ void GrpcServerCall::Reject(const absl::Status& reason) {
   StartMessages();
 }
 
+void GrpcServerCall::Revoke(const absl::Status& reason) { Fail(reason); }
+
 void GrpcServerCall::StartRead(grpc::ByteBuffer* buffer, void* tag) { call_.Read(buffer, tag); }
 
 void GrpcServerCall::StartWrite(const grpc::ByteBuffer& buffer, void* tag) {

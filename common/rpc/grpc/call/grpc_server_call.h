@@ -5,9 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "common/rpc/grpc/call/grpc_call.h"
+#include "common/security/certificate.h"
 
 namespace shoal {
 
@@ -34,6 +38,11 @@ class GrpcServerCall : public GrpcCall {
   // The network's number for the client's connection; 0: not known.
   uint64_t connection() const { return connection_; }
   void set_connection(uint64_t connection) { connection_ = connection; }
+  // The client's certificate, once it is checked. Null without TLS.
+  const Certificate* client() const override { return client_.has_value() ? &*client_ : nullptr; }
+  void set_client(Certificate client) { client_ = std::move(client); }
+  // What gRPC knows of the client. From the request on.
+  std::shared_ptr<const grpc::AuthContext> auth_context() const { return context_.auth_context(); }
   // Whether the client has sent a message, and neither the client nor the owner has ended the
   // stream.
   bool talks() const { return talks_; }
@@ -44,6 +53,8 @@ class GrpcServerCall : public GrpcCall {
   void RejectTooLong(uint64_t bytes);
   void Accept(const Network::Acceptor& acceptor);
   void Reject(const absl::Status& reason);
+  // Ends an accepted call, and tells the client why. The owner gets `reason`, too.
+  void Revoke(const absl::Status& reason);
 
  private:
   void StartRead(grpc::ByteBuffer* buffer, void* tag) override;
@@ -77,6 +88,7 @@ class GrpcServerCall : public GrpcCall {
   std::string peer_;
   size_t max_request_bytes_ = 0;  // from the client's request on
   uint64_t connection_ = 0;
+  std::optional<Certificate> client_;
   bool deciding_ = false;  // the acceptor is running
   bool talks_ = false;
   Operation request_;

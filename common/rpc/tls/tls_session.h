@@ -1,0 +1,82 @@
+#pragma once
+
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "common/rpc/tls/replaceable_file.h"
+#include "common/security/certificate.h"
+#include "common/security/tls_files.h"
+
+namespace shoal {
+
+// The TLS of one process: the checked files of its TLS directory, and gRPC's credentials made of
+// them. TLS 1.3 only; both ends show a certificate. New files are taken as a whole or not at all:
+// after an error the old ones stay, and a warning says why. Lives as long as gRPC's handshakes do
+// (shared_ptr). Thread-safe, except that Refresh() and the makers of credentials are called on one
+// thread.
+class TlsSession : public std::enable_shared_from_this<TlsSession> {
+ public:
+  // Reads `directory`. Errors are ReadTlsFiles()'s. `warn` gets lines about new files, on the
+  // thread of Refresh(); may be null. Call it before the process uses gRPC.
+  static absl::StatusOr<std::shared_ptr<TlsSession>> Open(
+      std::string directory, std::function<void(const std::string&)> warn);
+
+  const Identity& own() const { return own_; }
+  std::shared_ptr<const TlsFiles> files() const;
+
+  // Reads the directory again. Returns whether the files in use are others now. Takes only a
+  // certificate with the same identity.
+  bool Refresh();
+
+  // Returns credentials of a server that go on with new files by themselves, within two seconds.
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer();
+
+  // The server that a channel has reached.
+  struct Server {
+    mutable Mutex mutex;
+    std::optional<Certificate> certificate ABSL_GUARDED_BY(mutex);  // once shaken hands
+  };
+  // Returns credentials, with today's files, of a channel to a server of `method`. The handshake
+  // fails unless CheckServer() permits the server. Fills `server`.
+  std::shared_ptr<grpc::ChannelCredentials> ForChannel(std::string method, std::optional<int> index,
+                                                       std::shared_ptr<Server> server);
+
+  // Returns the certificate of a call's client. kUnauthenticated: it breaks a rule of identities.
+  absl::StatusOr<Certificate> ClientOf(const grpc::AuthContext& context) const;
+  // Returns OK if the certificate is valid today and not revoked.
+  absl::Status CheckValid(const Certificate& peer) const;
+
+ private:
+  TlsSession(std::string directory, std::function<void(const std::string&)> warn, TlsFiles files);
+  absl::Status Take(TlsFiles files);
+
+  const std::string directory_;
+  const std::function<void(const std::string&)> warn_;
+  const Identity own_;
+  std::string warned_of_;  // the last warning, so that it is not repeated each second
+  // What gRPC's server reads; from ForServer() on.
+  struct ServedFiles {
+    ReplaceableFile key;
+    ReplaceableFile certificate;
+    ReplaceableFile ca;
+  };
+  std::unique_ptr<ServedFiles> served_;
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
+
+  mutable Mutex mutex_;
+  std::shared_ptr<const TlsFiles> files_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace shoal
