@@ -54,7 +54,8 @@ TEST_F(CertificateAuthorityTest, ADaemonTakesWhatItIssues) {
     const std::string output = directory_ / "tls/" + role;
     ASSERT_TRUE(WriteTlsDirectory(output, *issued).ok());
     for (const absl::Time now :
-         {kTestNow, kTestNow - absl::Minutes(4), kTestNow + absl::Hours(24) * kCertificateDays}) {
+         {kTestNow, kTestNow - absl::Minutes(4),
+          kTestNow + absl::Hours(24) * kCertificateDays - absl::Minutes(1)}) {
       const absl::StatusOr<TlsFiles> files = ReadTlsFiles(output, now);
       ASSERT_TRUE(files.ok()) << files.status();
       EXPECT_EQ(files->own.identity.ToUri(), std::string("spiffe://lab.example/job/mnist/") + role);

@@ -228,7 +228,7 @@ TEST_F(TlsFilesTest, OnlyPemIsTaken) {
 }
 
 TEST_F(TlsFilesTest, AWrongLineOfRevokedIsAnError) {
-  Write(kRevocationsFile, "# fine\nada\n");
+  Write(kRevocationsFile, "# fine\nbob\n");
   const std::string line = directory_ / kRevocationsFile + ":2";
   EXPECT_THAT(Read(), FailsWith(absl::StatusCode::kFailedPrecondition, {line}));
   EXPECT_THAT(ReadRevocations(directory_.path()).status(),
