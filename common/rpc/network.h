@@ -78,15 +78,25 @@ struct StreamCallbacks {
   std::function<void(absl::Status)> on_closed;
 };
 
+// The server that a stream goes to.
+struct ServerAddress {
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  ServerAddress(std::string text, std::optional<int> index = std::nullopt)
+      : address(std::move(text)), ps(index) {}
+
+  std::string address;    // "127.0.0.1:2222"
+  std::optional<int> ps;  // the index of the ps there, for TLS; nothing: it is no ps
+};
+
 // Streams between tasks. One implementation uses gRPC, another connects tasks of one process.
 // Loop thread only.
 class Network {
  public:
   virtual ~Network() = default;
 
-  // Opens a stream for `method` ("/shoal.proto.ParameterServer/Exchange") at `address`. Returns at
+  // Opens a stream for `method` ("/shoal.proto.ParameterServer/Exchange") to `server`. Returns at
   // once; on_closed reports errors. The stream queues messages at once.
-  virtual std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+  virtual std::unique_ptr<Stream> Open(const ServerAddress& server, const std::string& method,
                                        StreamCallbacks callbacks) = 0;
   // Whether the system is still looking up the host of `address`.
   virtual bool IsLookingUp(const std::string& /*address*/) const { return false; }

@@ -18,7 +18,7 @@ ReconnectingStream::ReconnectingStream(Options options)
 
 void ReconnectingStream::Open() {
   stream_ =
-      options_.network->Open(options_.address, options_.method,
+      options_.network->Open(options_.server, options_.method,
                              {.on_message = options_.on_message,
                               .on_closed = [this](absl::Status status) { OnClosed(status); }});
   if (options_.on_open != nullptr) options_.on_open();

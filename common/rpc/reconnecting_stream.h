@@ -28,7 +28,7 @@ class ReconnectingStream {
   struct Options {
     EventLoop* loop = nullptr;  // both outlive this
     Network* network = nullptr;
-    std::string address;
+    ServerAddress server = std::string();
     std::string method;
     uint64_t seed = 0;  // for the random pauses between tries
     // Called when a stream is opened, for the hello. Null if the peer speaks first.

@@ -13,7 +13,7 @@ PsLink::PsLink(Options options)
       since_(options_.loop->Now()),
       stream_({.loop = options_.loop,
                .network = options_.network,
-               .address = options_.address,
+               .server = {options_.address, options_.index},
                .method = kControlMethod,
                .seed = options_.seed,
                .on_message = [this](const Message& message) { OnMessage(message); },

@@ -129,9 +129,9 @@ class FakeNetwork : public Network {
  public:
   explicit FakeNetwork(EventLoop* loop) : loop_(loop) {}
 
-  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+  std::unique_ptr<Stream> Open(const ServerAddress& server, const std::string& method,
                                StreamCallbacks callbacks) override {
-    auto far = std::make_shared<FarEnd>(loop_, address, method);
+    auto far = std::make_shared<FarEnd>(loop_, server.address, method);
     far->set_callbacks(std::move(callbacks));
     opened_.push_back(far);
     if (on_open != nullptr) on_open(*far);

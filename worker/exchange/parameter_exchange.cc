@@ -51,7 +51,7 @@ ParameterExchange::ParameterExchange(Options options)
     peers_[ps].stream = std::make_unique<ReconnectingStream>(ReconnectingStream::Options{
         .loop = options_.loop,
         .network = options_.network,
-        .address = options_.addresses[ps],
+        .server = {options_.addresses[ps], ps},
         .method = kExchangeMethod,
         .seed = options_.worker * uint64_t{7919} + ps,
         .on_open = [this, ps] { SendHello(ps); },

@@ -23,7 +23,7 @@ CoordinatorLink::CoordinatorLink(Options options)
     : options_(std::move(options)),
       stream_({.loop = options_.loop,
                .network = options_.network,
-               .address = options_.coordinator,
+               .server = options_.coordinator,
                .method = options_.method,
                .seed = options_.seed,
                .on_open = options_.on_open,

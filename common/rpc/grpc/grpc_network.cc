@@ -43,7 +43,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
     return server_ == nullptr ? absl::OkStatus() : server_->CheckAccepting();
   }
 
-  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+  std::unique_ptr<Stream> Open(const ServerAddress& server, const std::string& method,
                                StreamCallbacks callbacks) override;
   void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
   bool IsLookingUp(const std::string& address) const override {
@@ -93,8 +93,7 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
               room_},
       channels_({.max_message_bytes = options.max_message_bytes,
                  .keepalive = options.keepalive,
-                 .tls = options.tls,
-                 .ps_at = options.ps_at}) {}
+                 .tls = options.tls}) {}
 
 void GrpcNetworkImpl::Run(Time grace) {
   loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
@@ -120,10 +119,11 @@ void GrpcNetworkImpl::CheckCertificates() {
   loop_.CallAfter(kTlsPeriod, [this] { CheckCertificates(); });
 }
 
-std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const std::string& method,
+std::unique_ptr<Stream> GrpcNetworkImpl::Open(const ServerAddress& server,
+                                              const std::string& method,
                                               StreamCallbacks callbacks) {
   auto call = std::make_unique<GrpcClientCall>(
-      limits_, [this](GrpcCall* call) { client_calls_.erase(call); }, &channels_, address);
+      limits_, [this](GrpcCall* call) { client_calls_.erase(call); }, &channels_, server);
   GrpcClientCall* const opened = call.get();
   client_calls_.emplace(opened, std::move(call));
   return opened->Open(method, std::move(callbacks), loop_.queue(), lent_);

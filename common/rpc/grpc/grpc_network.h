@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "common/rpc/event_loop.h"
@@ -51,9 +50,6 @@ class GrpcNetwork : public Network {
     // Both ends of every stream show certificates, and must be permitted to use its method
     // (common/security/permissions.h). Null: plain; any program that reaches the port is a peer.
     std::shared_ptr<TlsSession> tls;
-    // Returns the index of the ps at an address, which the certificate there must have; nothing if
-    // there is no ps. Null: there is none anywhere.
-    std::function<std::optional<int>(const std::string& address)> ps_at;
     // Called when clients can no longer connect, when they can again, and when the server ends
     // silent clients for others; on any thread. May be null.
     std::function<void(const std::string&)> warn;

@@ -4,6 +4,7 @@
 #include <grpc/support/log.h>
 
 #include <atomic>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,7 +13,12 @@ namespace {
 
 std::atomic<void (*)(const std::string&)> library_log = nullptr;
 
+// gRPC logs this as an error in each handshake with an address of numbers, although no name is
+// checked (TlsSession::ForChannel).
+constexpr char kNoName[] = "No match found for server name";
+
 void LogOfGrpc(gpr_log_func_args* event) {
+  if (std::string_view(event->message).starts_with(kNoName)) return;
   library_log.load()(absl::StrCat("grpc: ", event->message));
 }
 

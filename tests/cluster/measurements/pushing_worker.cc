@@ -54,7 +54,7 @@ constexpr uint64_t kExamples = 8;
 class StoppingNetwork : public Network {
  public:
   StoppingNetwork(Network* network, int stop_at) : network_(network), stop_at_(stop_at) {}
-  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+  std::unique_ptr<Stream> Open(const ServerAddress& server, const std::string& method,
                                StreamCallbacks callbacks) override {
     if (method == kExchangeMethod) {
       callbacks.on_message = [this, on_message = std::move(callbacks.on_message)](Message message) {
@@ -62,7 +62,7 @@ class StoppingNetwork : public Network {
         on_message(std::move(message));
       };
     }
-    return network_->Open(address, method, std::move(callbacks));
+    return network_->Open(server, method, std::move(callbacks));
   }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override {
     return network_->Listen(address, std::move(acceptor));

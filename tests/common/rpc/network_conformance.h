@@ -209,7 +209,8 @@ TYPED_TEST_P(NetworkConformance, AcceptorRejects) {
     StreamLog& log = this->NewLog();
     std::unique_ptr<Stream> stream;
     this->client_->OnLoop([&] {
-      stream = this->client_->network()->Open(this->address_, kExchangeMethod, log.Callbacks());
+      stream =
+          this->client_->network()->Open({this->address_, 0}, kExchangeMethod, log.Callbacks());
       stream->Send(NumberedMessage(1));
     });
     EXPECT_EQ(log.WaitForClose(),
@@ -335,7 +336,7 @@ TYPED_TEST_P(NetworkConformance, StreamMayBeDestroyedInItsCallbacks) {
   Event closed;
   std::unique_ptr<Stream> stream;
   this->client_->OnLoop([&] {
-    stream = this->client_->network()->Open(this->address_, kExchangeMethod,
+    stream = this->client_->network()->Open({this->address_, 0}, kExchangeMethod,
                                             {.on_message = {}, .on_closed = [&](absl::Status) {
                                                stream.reset();
                                                closed.Set();
@@ -360,7 +361,7 @@ TYPED_TEST_P(NetworkConformance, CallbacksThatOwnTheirStreamAreFreed) {
     auto session = std::make_shared<Session>();
     session->freed = &freed;
     session->stream = this->client_->network()->Open(
-        this->address_, kExchangeMethod,
+        {this->address_, 0}, kExchangeMethod,
         {.on_message = [session](Message) {}, .on_closed = [session](absl::Status) {}});
     session->stream->Finish(absl::OkStatus());
   });

@@ -111,7 +111,8 @@ class NetworkConformance : public ::testing::Test {
   Stream* Open(const std::string& address, StreamCallbacks callbacks) {
     Stream* opened = nullptr;
     client_->OnLoop([&] {
-      streams_.push_back(client_->network()->Open(address, kExchangeMethod, std::move(callbacks)));
+      streams_.push_back(
+          client_->network()->Open({address, 0}, kExchangeMethod, std::move(callbacks)));
       opened = streams_.back().get();
     });
     return opened;

@@ -29,7 +29,7 @@ class ReconnectingStreamTest : public testing::Test {
     stream_ = std::make_unique<ReconnectingStream>(ReconnectingStream::Options{
         .loop = &loop_,
         .network = &network_,
-        .address = "ps-0:1",
+        .server = std::string("ps-0:1"),
         .method = kControlMethod,
         .seed = 5,
         .on_open =

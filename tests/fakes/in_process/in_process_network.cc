@@ -67,7 +67,7 @@ class NodeImpl : public InProcessHub::Node {
   EventLoop* loop() override { return &loop_; }
   void Run() override;
 
-  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+  std::unique_ptr<Stream> Open(const ServerAddress& to, const std::string& method,
                                StreamCallbacks callbacks) override;
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 
@@ -90,8 +90,9 @@ void NodeImpl::Run() {
   End();
 }
 
-std::unique_ptr<Stream> NodeImpl::Open(const std::string& address, const std::string& method,
+std::unique_ptr<Stream> NodeImpl::Open(const ServerAddress& to, const std::string& method,
                                        StreamCallbacks callbacks) {
+  const std::string& address = to.address;
   const auto client = std::make_shared<InProcessEnd>(InProcessEnd::Side::kClient, options_,
                                                      loop_.mailbox(), address, remove_);
   client->set_callbacks(std::move(callbacks));

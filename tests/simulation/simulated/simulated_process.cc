@@ -120,10 +120,10 @@ bool SimulatedProcess::BeginFileOperation() {
   return alive_;
 }
 
-std::unique_ptr<Stream> SimulatedProcess::Open(const std::string& address,
+std::unique_ptr<Stream> SimulatedProcess::Open(const ServerAddress& server,
                                                const std::string& method,
                                                StreamCallbacks callbacks) {
-  return options_.network->Open(this, address, method, std::move(callbacks));
+  return options_.network->Open(this, server.address, method, std::move(callbacks));
 }
 
 absl::StatusOr<std::string> SimulatedProcess::Listen(const std::string& address,

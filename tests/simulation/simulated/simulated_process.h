@@ -70,7 +70,7 @@ class SimulatedProcess : public EventLoop, public Network {
   void Stop() override {}
 
   // Network.
-  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+  std::unique_ptr<Stream> Open(const ServerAddress& server, const std::string& method,
                                StreamCallbacks callbacks) override;
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 

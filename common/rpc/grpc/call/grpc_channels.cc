@@ -4,8 +4,6 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <optional>
-
 namespace shoal {
 namespace {
 
@@ -39,24 +37,23 @@ grpc::ChannelArguments Arguments(int max_message_bytes, const Keepalive& keepali
 
 }  // namespace
 
-GrpcChannels::Channel GrpcChannels::Get(const std::string& address, const std::string& method) {
-  Channel& channel = channels_[address];
+GrpcChannels::Channel GrpcChannels::Get(const ServerAddress& server, const std::string& method) {
+  Channel& channel = channels_[server.address];
   if (channel.channel == nullptr) {
-    const auto credentials = Credentials(address, method, &channel);
+    const auto credentials = Credentials(server.ps, method, &channel);
     channel.channel = grpc::CreateCustomChannel(
-        address, credentials, Arguments(options_.max_message_bytes, options_.keepalive));
+        server.address, credentials, Arguments(options_.max_message_bytes, options_.keepalive));
   }
   return channel;
 }
 
-std::shared_ptr<grpc::ChannelCredentials> GrpcChannels::Credentials(const std::string& address,
+std::shared_ptr<grpc::ChannelCredentials> GrpcChannels::Credentials(std::optional<int> ps,
                                                                     const std::string& method,
                                                                     Channel* channel) const {
   if (options_.tls == nullptr) return grpc::InsecureChannelCredentials();
-  const std::optional<int> index = options_.ps_at ? options_.ps_at(address) : std::nullopt;
   auto server = std::make_shared<TlsSession::Server>();
   channel->server = server;
-  return options_.tls->ForChannel(method, index, std::move(server));
+  return options_.tls->ForChannel(method, ps, std::move(server));
 }
 
 void GrpcChannels::Forget(const std::string& address, const grpc::Channel* channel) {

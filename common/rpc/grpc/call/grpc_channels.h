@@ -2,7 +2,6 @@
 
 #include <grpcpp/channel.h>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "common/rpc/grpc/call/keepalive.h"
+#include "common/rpc/network.h"
 #include "common/rpc/tls/tls_session.h"
 
 namespace shoal {
@@ -21,8 +21,6 @@ class GrpcChannels {
     int max_message_bytes = 0;
     Keepalive keepalive;
     std::shared_ptr<TlsSession> tls;  // null: plain
-    // GrpcNetwork::Options says what it returns; may be null.
-    std::function<std::optional<int>(const std::string& address)> ps_at;
   };
   explicit GrpcChannels(Options options) : options_(std::move(options)) {}
 
@@ -31,9 +29,9 @@ class GrpcChannels {
     std::shared_ptr<grpc::Channel> channel;
     std::shared_ptr<const TlsSession::Server> server;  // null: plain
   };
-  // Returns the channel of an address, to whose server streams of `method` go. Does not connect
+  // Returns the channel to a server, to which streams of `method` go. Does not connect
   // yet. All methods of an address belong to servers of one role.
-  Channel Get(const std::string& address, const std::string& method);
+  Channel Get(const ServerAddress& server, const std::string& method);
   // Drops a channel whose stream could not reach the address. The next stream then tries at once,
   // including the name lookup, and does not wait for gRPC's own backoff. No effect if the address
   // has another channel by now.
@@ -42,7 +40,7 @@ class GrpcChannels {
   void ForgetAll() { channels_.clear(); }
 
  private:
-  std::shared_ptr<grpc::ChannelCredentials> Credentials(const std::string& address,
+  std::shared_ptr<grpc::ChannelCredentials> Credentials(std::optional<int> ps,
                                                         const std::string& method,
                                                         Channel* channel) const;
 

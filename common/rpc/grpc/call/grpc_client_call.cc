@@ -35,10 +35,10 @@ std::string Reason(const std::string& message) {
 }  // namespace
 
 GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
-                               const std::string& address)
+                               ServerAddress server)
     : GrpcCall(limits, std::move(remove)),
       channels_(channels),
-      address_(address),
+      server_(std::move(server)),
       start_(this, [this](bool ok) { OnStarted(ok); }),
       writes_done_(this, [](bool) {}),
       status_read_(this, [this](bool) { OnStatus(); }) {}
@@ -47,14 +47,14 @@ std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCa
                                              grpc::CompletionQueue* queue,
                                              std::shared_ptr<const SharedMemory> lent) {
   set_callbacks(std::move(callbacks));
-  channel_ = channels_->Get(address_, method);
+  channel_ = channels_->Get(server_, method);
   if (TraitsOf(method).shares_payloads) {
     set_shared(SharedPayloads::Create(std::move(lent), limits().room));
     if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
   }
   call_ = grpc::GenericStub(channel_.channel).PrepareCall(&context_, method, queue);
   call_->StartCall(start_.Start());
-  return MakeHandle(address_);
+  return MakeHandle(server_.address);
 }
 
 std::optional<Certificate> GrpcClientCall::server() const {
@@ -100,14 +100,16 @@ void GrpcClientCall::OnFirstMessage() {
 void GrpcClientCall::OnStatus() {
   if (broken()) return Close(*broken());
   const auto code = static_cast<absl::StatusCode>(status_.error_code());
-  if (code == absl::StatusCode::kUnavailable) channels_->Forget(address_, channel_.channel.get());
+  if (code == absl::StatusCode::kUnavailable)
+    channels_->Forget(server_.address, channel_.channel.get());
   if (code == absl::StatusCode::kCancelled) {
     // This end has not cancelled, so the server has dropped the stream.
-    return Close(absl::UnavailableError(absl::StrCat(address_, ": the stream was dropped there")));
+    return Close(
+        absl::UnavailableError(absl::StrCat(server_.address, ": the stream was dropped there")));
   }
   if (code == absl::StatusCode::kUnavailable) {
-    return Close(
-        absl::UnavailableError(absl::StrCat(address_, ": ", Reason(status_.error_message()))));
+    return Close(absl::UnavailableError(
+        absl::StrCat(server_.address, ": ", Reason(status_.error_message()))));
   }
   Close(absl::Status(code, status_.error_message()));
 }

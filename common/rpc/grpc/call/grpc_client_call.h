@@ -17,8 +17,7 @@ namespace shoal {
 class GrpcClientCall : public GrpcCall {
  public:
   // `channels` and `queue` must outlive the call.
-  GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
-                 const std::string& address);
+  GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels, ServerAddress server);
 
   // Opens the stream. `lent` is as for Network::Lend(), or null.
   std::unique_ptr<Stream> Open(const std::string& method, StreamCallbacks callbacks,
@@ -41,7 +40,7 @@ class GrpcClientCall : public GrpcCall {
   void OnStatus();
 
   GrpcChannels* const channels_;
-  const std::string address_;
+  const ServerAddress server_;
   GrpcChannels::Channel channel_;  // from Open() on
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;

@@ -69,7 +69,6 @@ std::shared_ptr<TlsSession> OpenSession(const std::string& directory) {
 
 std::unique_ptr<TestNode> NodeOf(GrpcNetwork::Options options, const std::string& tls_dir) {
   options.tls = OpenSession(tls_dir);
-  options.ps_at = [](const std::string&) { return 0; };
   return std::make_unique<TestNode>(GrpcNetwork::Create(std::move(options)),
                                     [](GrpcNetwork* network) { network->Run(Time::zero()); });
 }
@@ -110,7 +109,7 @@ class GrpcTlsTest : public NetworkConformance<TlsTransport> {
     StreamLog& log = NewLog();
     Stream* stream = nullptr;
     client_->OnLoop([&] {
-      streams_.push_back(client_->network()->Open(address_, method, log.Callbacks()));
+      streams_.push_back(client_->network()->Open({address_, 0}, method, log.Callbacks()));
       stream = streams_.back().get();
       stream->Send(NumberedMessage(1));
     });
@@ -213,7 +212,7 @@ TEST_F(GrpcTlsTest, ARevokedServerIsLeft) {
   EXPECT_EQ(Try().code(), absl::StatusCode::kUnavailable);
 }
 
-// The CA, too: strangers of the old one stay outside, and open streams go on.
+// The CA, too: new clients of the old one stay outside, and open streams go on.
 TEST_F(GrpcTlsTest, NewFilesServeNewStreams) {
   const std::string client = authority_.Issue("worker/1"), server = authority_.Issue("ps/0");
   StartWith(client, server);
@@ -225,13 +224,14 @@ TEST_F(GrpcTlsTest, NewFilesServeNewStreams) {
   next.Renew("worker/1", client);
   next.Renew("ps/0", server);
   const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
-  const auto stranger = NodeOf({}, authority_.Issue("worker/2"));
+  const std::string strange = authority_.Issue("worker/2");
   for (bool outside = false; !outside;) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    const auto stranger = NodeOf({}, strange);
     StreamLog& log = NewLog();
     std::unique_ptr<Stream> stream;
     stranger->OnLoop([&] {
-      stream = stranger->network()->Open(address_, kExchangeMethod, log.Callbacks());
+      stream = stranger->network()->Open({address_, 0}, kExchangeMethod, log.Callbacks());
       stream->Finish(absl::OkStatus());
     });
     outside = !log.WaitForClose().ok();
