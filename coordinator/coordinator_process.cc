@@ -98,8 +98,10 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   }
   ResumeStrategy(run_dir, &job);
   TakeColumnsOfRun(run_dir, &job);
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls,
+                         daemon.OpenTls({Role::kCoordinator}));
   std::unique_ptr<GrpcNetwork> network =
-      GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
+      GrpcNetwork::Create({.tls = tls, .warn = [](const std::string& what) { LogWarning(what); }});
   EventLoop* const loop = network->loop();
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {

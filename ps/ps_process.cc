@@ -13,8 +13,9 @@ namespace shoal {
 
 absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec spec, daemon.ReadClusterSpec());
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, daemon.OpenTls({Role::kPs}));
   const std::unique_ptr<GrpcNetwork> network =
-      GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
+      GrpcNetwork::Create({.tls = tls, .warn = [](const std::string& what) { LogWarning(what); }});
   EventLoop* const loop = network->loop();
   absl::Status result = absl::OkStatus();
   const auto end = [&] {

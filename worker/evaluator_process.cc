@@ -25,7 +25,8 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   // The cluster spec need not list the evaluator. It then serves its metrics on the same loopback,
   // or the same network, as the coordinator.
   const Address* const listed = cluster.Find(cluster.task);
-  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, daemon.OpenTls({Role::kEvaluator}));
+  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
   EventLoop* const loop = network->loop();
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {

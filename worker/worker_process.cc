@@ -68,7 +68,8 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   } else {
     return absl::InvalidArgumentError("--chief: " + std::string(address.status().message()));
   }
-  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, daemon.OpenTls({Role::kWorker}));
+  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
   EventLoop* const loop = network->loop();
   StepRecords records(flags.step_records);
   const bool record = !flags.step_records.empty();

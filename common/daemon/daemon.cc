@@ -62,6 +62,10 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
                        "Port of /metrics, /healthz and /readyz; 0: a free one, -1: none");
   settings_.AddSwitch("http_optional", &http_optional_,
                       "Run without them if that port cannot be opened");
+  settings_.AddText(
+      "tls_dir", &tls_dir_,
+      "Directory with ca.crt, tls.crt and tls.key (docs/security.md); without it, all "
+      "traffic is plain");
   settings_.AddHidden("exit_with_parent", &parent_pid_, 0, INT32_MAX);
 }
 
@@ -129,6 +133,20 @@ absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
            {"ps", absl::StrCat(spec.ps.size())},
            {"workers", absl::StrCat(spec.workers.size())}});
   return spec;
+}
+
+absl::StatusOr<std::shared_ptr<TlsSession>> Daemon::OpenTls(RoleSet roles) {
+  if (tls_dir_.empty()) return nullptr;
+  SHOAL_ASSIGN_OR_RETURN(
+      std::shared_ptr<TlsSession> tls,
+      TlsSession::Open(tls_dir_, [](const std::string& what) { LogWarning(what); }));
+  if (!roles.Contains(tls->own().role)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tls_dir_, "/", kCertificateFile, " is the certificate of ", tls->own().ToUri(),
+                     "; ", program_, " needs one of ", roles.ToString()));
+  }
+  LogInfo("traffic is encrypted", {{"identity", tls->own().ToUri()}});
+  return tls;
 }
 
 void Daemon::NameTask(const TaskId& task) {

@@ -14,6 +14,8 @@
 #include "common/daemon/signal_thread.h"
 #include "common/log/logging.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/tls/tls_session.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 
@@ -27,7 +29,7 @@ namespace shoal {
 //   }
 //
 // Its common settings: --cluster_spec, --log_format, --log_level, --http_port, --http_optional,
-// --config, --version, --help.
+// --tls_dir, --config, --version, --help.
 class Daemon {
  public:
   Daemon(const std::string& program, TaskType type, const std::string& description);
@@ -46,6 +48,10 @@ class Daemon {
   // For `body`: returns the cluster spec of --cluster_spec or TF_CONFIG. Rejects a task of another
   // type than this daemon's. From here on the log names the task.
   absl::StatusOr<ClusterSpec> ReadClusterSpec();
+
+  // For `body`: opens --tls_dir for a daemon that has one of `roles`. Null without the flag: plain.
+  // Errors name the file and what would be right. Call it before the process uses gRPC.
+  absl::StatusOr<std::shared_ptr<TlsSession>> OpenTls(RoleSet roles);
 
   // For `body`: sets the task's name in the log, for a worker that gets its index from the
   // coordinator.
@@ -79,6 +85,7 @@ class Daemon {
   const TaskType type_;
   Settings settings_;
   std::string cluster_spec_file_;
+  std::string tls_dir_;
   std::string log_format_ = "text";
   std::string log_level_ = "info";
   int64_t http_port_ = -1;

@@ -11,6 +11,8 @@
 #include "common/job/job.h"
 #include "common/log/logging.h"
 #include "common/rpc/field_limits.h"
+#include "common/security/certificate.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -159,7 +161,12 @@ void Membership::OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello
   const std::string who = absl::StrCat("the worker at ", admission_.joining(key)->peer());
   if (const absl::Status same = CheckVersion(hello.version(), who); !same.ok())
     return admission_.RejectJoining(key, std::string(same.message()), true);
-  const absl::StatusOr<int> index = IndexFor(hello);
+  absl::StatusOr<int> index = IndexFor(hello);
+  if (const Certificate* const client = admission_.joining(key)->client();
+      index.ok() && client != nullptr) {
+    if (const absl::Status claimed = CheckClaimedIndex(client->identity, *index); !claimed.ok())
+      index = claimed;
+  }
   if (!index.ok())
     return admission_.RejectJoining(key, std::string(index.status().message()), true);
   if (const Worker* const holder = WorkerAt(*index); holder != nullptr) {
