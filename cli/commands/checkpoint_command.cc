@@ -36,9 +36,10 @@ constexpr Time kNowTimeout = std::chrono::minutes(10);
 
 absl::Status Now(const CoordinatorOption& job) {
   SHOAL_ASSIGN_OR_RETURN(const std::string coordinator, job.LeaderAddress());
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, job.OpenTls());
   proto::CheckpointReply reply;
   SHOAL_RETURN_IF_ERROR(AskCoordinator(coordinator, kCheckpointMethod, proto::CheckpointRequest(),
-                                       kNowTimeout, &reply));
+                                       kNowTimeout, tls, &reply));
   return PrintReport(reply.directory() + "\n");
 }
 

@@ -31,9 +31,10 @@ absl::Status Drain(const DrainOptions& options) {
   proto::DrainRequest request;
   request.set_type(TaskTypeName(task.type));
   request.set_index(task.index);
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, options.job.OpenTls());
   proto::DrainReply reply;
   const Time timeout = task.type == TaskType::kChief ? kCoordinatorTimeout : kWorkerTimeout;
-  SHOAL_RETURN_IF_ERROR(AskCoordinator(coordinator, kDrainMethod, request, timeout, &reply));
+  SHOAL_RETURN_IF_ERROR(AskCoordinator(coordinator, kDrainMethod, request, timeout, tls, &reply));
   return PrintReport(reply.detail() + "\n");
 }
 

@@ -37,7 +37,8 @@ absl::Status Print(const proto::StatusReply& status, const StatusOptions& option
 absl::Status AskForStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string coordinator, options.job.Address());
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
-  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, options.job.OpenTls());
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
   EventLoop* const loop = network->loop();
   absl::Status result, printed;
   bool finished = false;

@@ -51,6 +51,8 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "Max restarts of a process that dies; one minute of life resets the count")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
+  train->add_flag("--tls", options->tls,
+                  "Encrypt and authenticate all traffic, with certificates of this run alone");
   train->add_flag("--verbose", options->verbose, "Show every line that a process logs");
   train->footer(
       "A run directory with a checkpoint is resumed; Ctrl-C stops with a checkpoint, a second "

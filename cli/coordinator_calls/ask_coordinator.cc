@@ -24,9 +24,10 @@ constexpr Time kWaitPrintPeriod = std::chrono::seconds(5);
 
 absl::Status AskCoordinator(const std::string& address, const std::string& method,
                             const google::protobuf::Message& request, Time timeout,
+                            const std::shared_ptr<TlsSession>& tls,
                             google::protobuf::Message* reply) {
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
-  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
   EventLoop* const loop = network->loop();
   absl::StatusOr<Message> answer = absl::InternalError("no answer");
   ClusterCall call({.loop = loop,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/coordinator_calls/ask_coordinator.h"
+#include "cli/local_cluster/local_certificates.h"
 #include "cli/reports/run_without_coordinator.h"
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
@@ -50,6 +51,23 @@ void CoordinatorOption::AddTo(CLI::App* command) {
   group->add_option("--run_dir", run_dir,
                     "Its run directory, where the coordinator left its address");
   group->require_option(1);
+  command
+      ->add_option(
+          "--tls_dir", tls_dir,
+          "Directory with ca.crt, tls.crt and tls.key of an operator or viewer, if the job "
+          "uses TLS (docs/security.md)")
+      ->envname("SHOAL_TLS_DIR");
+}
+
+absl::StatusOr<std::shared_ptr<TlsSession>> CoordinatorOption::OpenTls() const {
+  std::string directory = tls_dir;
+  if (directory.empty() && !run_dir.empty()) {
+    const std::string of_run = OperatorTlsDirectory(RunPaths{AbsolutePath(run_dir)}.tls());
+    std::error_code ignored;
+    if (std::filesystem::is_directory(of_run, ignored)) directory = of_run;
+  }
+  if (directory.empty()) return nullptr;
+  return TlsSession::Open(directory, nullptr);
 }
 
 absl::StatusOr<std::string> CoordinatorOption::Address() const {
@@ -79,7 +97,9 @@ absl::StatusOr<std::string> CoordinatorOption::LeaderAddress() const {
   proto::StatusRequest request;
   request.set_version(kVersion);
   proto::StatusReply status;
-  const absl::Status asked = AskCoordinator(address, kStatusMethod, request, kTimeout, &status);
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, OpenTls());
+  const absl::Status asked =
+      AskCoordinator(address, kStatusMethod, request, kTimeout, tls, &status);
   if (absl::IsUnavailable(asked)) return ExplainSilence(asked);
   SHOAL_RETURN_IF_ERROR(asked);
   SHOAL_RETURN_IF_ERROR(CheckLeads(address, status));

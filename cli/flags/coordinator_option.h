@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/rpc/tls/tls_session.h"
 #include "proto/cluster.pb.h"
 
 namespace CLI {
@@ -17,9 +19,13 @@ namespace shoal {
 struct CoordinatorOption {
   std::string coordinator;
   std::string run_dir;
+  std::string tls_dir;
 
   // Adds the options and requires one of them. `this` must outlive the parsing.
   void AddTo(CLI::App* command);
+  // Opens --tls_dir; without it, the operator's directory of a run that `shoal train --tls` has
+  // begun. Null if there is neither: plain.
+  absl::StatusOr<std::shared_ptr<TlsSession>> OpenTls() const;
   // Returns the coordinator's address. An error names the wrong option or file.
   absl::StatusOr<std::string> Address() const;
   // The same for commands that change something. With a run directory, it first asks the

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/local_cluster/local_certificates.h"
 #include "common/base/usable_cores.h"
 
 namespace shoal {
@@ -33,6 +34,7 @@ ChildProcess::Options Command(const ClusterPlan& plan, const TaskId& task, const
   // Otherwise threads that spin while they wait would take the cores from the other processes.
   environment.push_back("OMP_WAIT_POLICY=passive");
   environment.push_back("OMP_NUM_THREADS=" + std::to_string(plan.threads_per_worker));
+  if (!plan.tls_dir.empty()) arguments.push_back("--tls_dir=" + TlsDirectoryOf(plan.tls_dir, task));
   arguments.push_back("--exit_with_parent=" + std::to_string(getpid()));
   return {.program = plan.binary_dir + "/" + program,
           .arguments = std::move(arguments),

@@ -18,6 +18,7 @@ struct ClusterPlan {
   std::string device = "auto";  // the workers' device, passed to shoal-worker
   bool tf32 = false;            // passed to the workers, like the next
   bool deterministic = false;
+  std::string tls_dir;  // of MakeLocalCertificates(); empty: plain
 };
 
 // Returns the commands of all daemons of the plan: coordinator, ps, workers. `environment` is that

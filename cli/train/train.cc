@@ -19,6 +19,7 @@
 #include "cli/display/history_table.h"
 #include "cli/display/training_display.h"
 #include "cli/local_cluster/daemon_commands.h"
+#include "cli/local_cluster/local_certificates.h"
 #include "cli/local_cluster/local_cluster.h"
 #include "cli/local_cluster/signal_watch.h"
 #include "cli/train/free_run.h"
@@ -221,6 +222,7 @@ class Training {
     plan.device = options_.device;
     plan.tf32 = options_.tf32;
     plan.deterministic = options_.deterministic;
+    if (options_.tls) plan.tls_dir = run_->paths().tls();
     console_.Print(absl::StrCat("shoal ", kVersion, ": training ", job_.name, " with ",
                                 Plural(options_.workers, "worker"), " of ",
                                 Plural(plan.threads_per_worker, "thread"), " and ", options_.ps,
@@ -231,7 +233,14 @@ class Training {
   absl::Status RunCluster() {
     const ClusterPlan plan = PlanCluster();
     std::signal(SIGPIPE, SIG_IGN);
-    const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+    std::shared_ptr<TlsSession> tls;
+    if (options_.tls) {
+      SHOAL_RETURN_IF_ERROR(MakeLocalCertificates(plan.tls_dir, plan.addresses));
+      SHOAL_ASSIGN_OR_RETURN(
+          tls, TlsSession::Open(OperatorTlsDirectory(plan.tls_dir),
+                                [this](const std::string& what) { console_.PrintError(what); }));
+    }
+    const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
     EventLoop* const loop = network->loop();
     DescriptorWatch watch(loop);
     TrainingDisplay display(&console_, {.has_test_set = !job_.test.empty(),

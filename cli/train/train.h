@@ -20,6 +20,7 @@ struct TrainOptions {
   bool deterministic = false;          // likewise
   std::vector<JobOverride> overrides;  // of the job's fields
   int max_restarts = 10;               // per process
+  bool tls = false;                    // all traffic is encrypted and authenticated
   bool verbose = false;                // prints every line of every daemon
 };
 

@@ -25,6 +25,8 @@ struct RunPaths {
   // Written by `shoal train`: the resolved job, and the output of each task.
   std::string job() const { return directory + "/job.json"; }
   std::string logs() const { return directory + "/logs"; }
+  // The certificates of `shoal train --tls`.
+  std::string tls() const { return directory + "/tls"; }
   // Held while `shoal train` runs.
   std::string lock() const { return directory + "/.lock"; }
 };

@@ -1,0 +1,75 @@
+#include "cli/local_cluster/local_certificates.h"
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/security/certificate_authority.h"
+
+namespace shoal {
+namespace {
+
+// The whole cluster is of one run, so any name of the job will do.
+constexpr char kTrustDomain[] = "shoal";
+constexpr char kJob[] = "local";
+
+absl::Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path, ": cannot remove it: ", error.message()));
+}
+
+std::string RoleOf(const TaskId& task) {
+  switch (task.type) {
+    case TaskType::kChief:
+      return "coordinator";
+    case TaskType::kEvaluator:
+      return "evaluator";
+    case TaskType::kPs:
+    case TaskType::kWorker:
+      break;
+  }
+  return absl::StrCat(TaskTypeName(task.type), "/", task.index);
+}
+
+std::vector<TaskId> TasksOf(const ClusterAddresses& addresses) {
+  std::vector<TaskId> tasks = {{TaskType::kChief, 0}};
+  for (size_t i = 0; i < addresses.ps.size(); ++i)
+    tasks.push_back({TaskType::kPs, static_cast<int>(i)});
+  for (size_t i = 0; i < addresses.workers.size(); ++i)
+    tasks.push_back({TaskType::kWorker, static_cast<int>(i)});
+  return tasks;
+}
+
+}  // namespace
+
+std::string TlsDirectoryOf(const std::string& directory, const TaskId& task) {
+  return absl::StrCat(directory, "/", TaskTypeName(task.type), "-", task.index);
+}
+
+std::string OperatorTlsDirectory(const std::string& directory) { return directory + "/operator"; }
+
+absl::Status MakeLocalCertificates(const std::string& directory,
+                                   const ClusterAddresses& addresses) {
+  const std::string ca = directory + "/ca";
+  SHOAL_RETURN_IF_ERROR(RemoveAll(directory));
+  SHOAL_RETURN_IF_ERROR(CertificateAuthority::Create(
+      ca, {.trust_domain = kTrustDomain, .job = kJob, .now = absl::Now()}));
+  SHOAL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::Open(ca));
+  const auto issue = [&](const std::string& role, const std::string& path) -> absl::Status {
+    SHOAL_ASSIGN_OR_RETURN(const CertificateAuthority::Issued issued,
+                           authority.Issue({.role = role, .now = absl::Now()}));
+    return WriteTlsDirectory(path, issued);
+  };
+  for (const TaskId& task : TasksOf(addresses)) {
+    SHOAL_RETURN_IF_ERROR(issue(RoleOf(task), TlsDirectoryOf(directory, task)));
+  }
+  SHOAL_RETURN_IF_ERROR(issue("operator", OperatorTlsDirectory(directory)));
+  return RemoveAll(ca);
+}
+
+}  // namespace shoal
