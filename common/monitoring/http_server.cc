@@ -1,5 +1,7 @@
 #include "common/monitoring/http_server.h"
 
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -11,7 +13,8 @@
 #include <cstring>
 #include <deque>
 #include <list>
-#include <optional>
+#include <map>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,205 +22,396 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
-#include "common/monitoring/http_connection.h"
+#include "common/rpc/admission/client_connections.h"
 #include "common/rpc/admission/listening_socket.h"
 
 namespace shoal {
 namespace {
 
-using Clock = HttpConnection::Clock;
+using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxConnections = 64;
+constexpr size_t kMaxOfAddress = 32;
+// libmicrohttpd's own limit. It has room for connections that end but are not closed yet.
+constexpr unsigned kMaxWithEnding = kMaxConnections + 16;
+constexpr size_t kMaxRequestBytes = 8192;
 // One of these threads may collect stats (Monitoring::Metrics). The others ask the event loop,
 // which answers all of them or none.
 constexpr int kHandlerThreads = 4;
-// The wait before accepting again after running out of descriptors.
+// The wait before accepting again after running out of descriptors, and the max wait for
+// libmicrohttpd to take a connection.
 constexpr auto kPause = std::chrono::milliseconds(100);
+// The max time between two looks at the deadlines.
+constexpr auto kLook = std::chrono::milliseconds(1000);
 
-const char* StatusText(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    default:
-      return "Service Unavailable";
-  }
+// Returns the client's address without its port; empty for a socket in the file system.
+std::string AddressOf(int fd) {
+  const std::string peer = PeerOf(fd);
+  return peer.substr(0, peer.rfind(':'));
 }
 
-std::string TextOf(const HttpReply& reply, bool with_body) {
-  std::string text = absl::StrCat("HTTP/1.1 ", reply.status, " ", StatusText(reply.status),
-                                  "\r\nContent-Type: ", reply.content_type,
-                                  "\r\nContent-Length: ", reply.body.size(),
-                                  "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
-  if (with_body) text += reply.body;
-  return text;
+// Requires a connection of a server with TLS.
+gnutls_session_t SessionOf(MHD_Connection* handle) {
+  return static_cast<gnutls_session_t>(
+      MHD_get_connection_info(handle, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
 }
 
-class PollingHttpServer : public HttpServer {
+HttpReply EndingReply() { return {503, "the daemon is stopping\n"}; }
+
+// Uses libmicrohttpd with poll, not epoll: in version 0.9.75 its epoll loop never sleeps while a
+// TLS handshake is incomplete. Accepts connections by itself, because libmicrohttpd can neither end
+// a silent one for a new one, nor wait when descriptors run out.
+class MicroHttpServer : public HttpServer {
  public:
-  PollingHttpServer(ListeningSocket socket, int wake, Options options)
-      : socket_(std::move(socket)), wake_(wake), options_(std::move(options)) {
-    threads_.emplace_back([this] { Poll(); });
-    for (int i = 0; i < kHandlerThreads; ++i) threads_.emplace_back([this] { Handle(); });
-  }
-  ~PollingHttpServer() override {
-    {
-      MutexLock lock(&mutex_);
-      ending_ = true;
-    }
-    requests_changed_.NotifyAll();
-    eventfd_write(wake_, 1);
-    for (std::thread& thread : threads_) thread.join();
-    close(wake_);
-  }
+  MicroHttpServer(ListeningSocket socket, int wake, Options options)
+      : socket_(std::move(socket)), wake_(wake), options_(std::move(options)) {}
+  ~MicroHttpServer() override;
+
+  // Starts the threads. Call it once.
+  absl::Status Begin();
 
   std::string address() const override { return socket_.address(); }
+  absl::Status SetTls(const TlsPem& pem) override;
 
  private:
-  // A list: a connection must not move before it is answered.
-  using Connections = std::list<HttpConnection>;
+  //            request is whole           handler returns
+  //   reading ─────────────────▶ pending ─────────────────▶ answering ──▶ closed
+  //      └── cut off: too slow, or silent while others need room ──┴─────────▲
+  // libmicrohttpd closes a connection that is cut off when it sees the end of its socket.
+  enum class State { kReading, kPending, kAnswering };
+  struct Connection {
+    MHD_Connection* handle;
+    int fd;               // libmicrohttpd's
+    std::string address;  // of the client, without its port
+    Clock::time_point deadline;
+    std::shared_ptr<const TlsCredentials> tls;
+    State state = State::kReading;
+    bool cut_off = false;
+    std::optional<HttpReply> reply;  // the handler's
+  };
   struct PendingRequest {
-    HttpConnection* connection;
+    Connection* connection;
     HttpRequest request;
   };
-  struct Answered {
-    HttpConnection* connection;
-    std::string text;
-  };
 
-  // The body of the thread that reads and writes.
-  void Poll() {
-    pthread_setname_np(pthread_self(), "http");
-    while (true) {
-      const auto now = Clock::now();
-      std::erase_if(connections_, [now](const HttpConnection& each) {
-        return each.state() == HttpConnection::State::kOver ||
-               (each.deadline() && *each.deadline() <= now);
-      });
-      std::vector<pollfd> waiting = {{wake_, POLLIN, 0},
-                                     {no_descriptor_ || IsFull() ? -1 : socket_.fd(), POLLIN, 0}};
-      std::optional<Clock::time_point> first;
-      if (no_descriptor_) first = Clock::now() + kPause;
-      for (const HttpConnection& each : connections_) {
-        // Does not poll a connection that is being answered, not even for the client's disconnect.
-        waiting.push_back({each.events() == 0 ? -1 : each.fd(), each.events(), 0});
-        if (each.deadline() && (!first || *each.deadline() < *first)) first = each.deadline();
-      }
-      poll(waiting.data(), waiting.size(), MillisecondsUntil(first));
-      if (waiting[0].revents != 0 && !TakeAnswers()) return;
-      size_t index = 2;
-      for (HttpConnection& each : connections_) {
-        if (waiting[index++].revents != 0) Proceed(&each);
-      }
-      no_descriptor_ = false;
-      if (waiting[1].revents != 0 || waiting[1].fd < 0) AcceptAll();
-    }
-  }
+  // libmicrohttpd's callbacks, on its thread.
+  static MHD_Result OnRequest(void* self, MHD_Connection* handle, const char* path,
+                              const char* method, const char* version, const char* body,
+                              size_t* body_bytes, void** head_seen);
+  static void OnConnection(void* self, MHD_Connection* handle, void** context,
+                           MHD_ConnectionNotificationCode code);
 
-  static int MillisecondsUntil(const std::optional<Clock::time_point>& time) {
-    if (!time) return -1;
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*time - Clock::now());
-    return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000));
-  }
+  MHD_Result Continue(Connection* connection, const char* path);
+  MHD_Result Send(Connection* connection, const HttpReply& reply);
+  void Open(MHD_Connection* handle, void** context);
+  void Close(Connection* connection);
 
-  void Proceed(HttpConnection* connection) {
-    std::optional<HttpRequest> request = connection->Proceed();
-    if (!request) return;
-    MutexLock lock(&mutex_);
-    requests_.push_back({connection, *std::move(request)});
-    requests_changed_.NotifyOne();
-  }
-
-  // Returns false if the server must end.
-  bool TakeAnswers() {
-    eventfd_t count;
-    eventfd_read(wake_, &count);
-    std::vector<Answered> answered;
-    {
-      MutexLock lock(&mutex_);
-      if (ending_) return false;
-      answered.swap(answered_);
-    }
-    for (Answered& each : answered) each.connection->Answer(std::move(each.text));
-    return true;
-  }
-
-  void AcceptAll() {
-    while (!IsFull()) {
-      const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (fd < 0) {
-        no_descriptor_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-        return;
-      }
-      if (connections_.size() >= kMaxConnections) MakeRoom();
-      connections_.emplace_back(fd, options_.patience);
-      Proceed(&connections_.back());
-    }
-  }
-
-  // Whether all connections are being answered, so that no one can make room. New clients then wait
-  // in the system's queue.
-  bool IsFull() const {
-    return connections_.size() >= kMaxConnections &&
-           std::all_of(connections_.begin(), connections_.end(), [](const HttpConnection& each) {
-             return each.state() == HttpConnection::State::kPending;
-           });
-  }
-
-  // Closes the oldest connection that is not being answered; prefers those without a whole request.
-  void MakeRoom() {
-    using State = HttpConnection::State;
-    for (const State state : {State::kReading, State::kEnding, State::kAnswering}) {
-      const auto oldest =
-          std::find_if(connections_.begin(), connections_.end(),
-                       [state](const HttpConnection& each) { return each.state() == state; });
-      if (oldest == connections_.end()) continue;
-      connections_.erase(oldest);
-      return;
-    }
-  }
-
-  // The body of the threads that make answers.
-  void Handle() {
-    pthread_setname_np(pthread_self(), "http-handler");
-    while (true) {
-      PendingRequest pending;
-      {
-        MutexLock lock(&mutex_);
-        while (requests_.empty() && !ending_) requests_changed_.Wait(&mutex_);
-        if (ending_) return;
-        pending = std::move(requests_.front());
-        requests_.pop_front();
-      }
-      const bool head = pending.request.method == "HEAD";
-      const HttpReply reply = head || pending.request.method == "GET"
-                                  ? options_.handler(pending.request.path)
-                                  : HttpReply{405, "only GET and HEAD are served\n"};
-      {
-        MutexLock lock(&mutex_);
-        answered_.push_back({pending.connection, TextOf(reply, /*with_body=*/!head)});
-      }
-      eventfd_write(wake_, 1);
-    }
-  }
+  void Accept();
+  bool AcceptOne();
+  int MillisecondsToNextLook();
+  bool MakeRoom(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void CutOff(Connection* connection);
+  void Handle();
 
   const ListeningSocket socket_;
-  const int wake_;  // An eventfd: there are answers, or the server must end.
+  const int wake_;  // an eventfd: the server must end
   const Options options_;
-  // Used only by the polling thread.
-  Connections connections_;
-  bool no_descriptor_ = false;  // no descriptor was left for the last client
+  MHD_Daemon* daemon_ = nullptr;
+  // Those of the last closed connection, whose session ends after Close.
+  std::shared_ptr<const TlsCredentials> last_closed_;
 
   Mutex mutex_;
-  CondVar requests_changed_;
+  // A list: a connection must not move. The oldest is first.
+  std::list<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  uint64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;  // connections, ever
+  CondVar opened_changed_;
+  std::shared_ptr<const TlsCredentials> tls_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingRequest> requests_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Answered> answered_ ABSL_GUARDED_BY(mutex_);
+  CondVar requests_changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last, so that they start after all other members exist
+  std::vector<std::thread> threads_;
 };
+
+absl::Status MicroHttpServer::Begin() {
+  const auto number = [](auto value) { return static_cast<intptr_t>(value); };
+  std::vector<MHD_OptionItem> items = {
+      {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(&OnConnection), this},
+      {MHD_OPTION_CONNECTION_MEMORY_LIMIT, number(kMaxRequestBytes), nullptr},
+      {MHD_OPTION_CONNECTION_LIMIT, number(kMaxWithEnding), nullptr},
+      {MHD_OPTION_CONNECTION_TIMEOUT, number(options_.patience.count()), nullptr},
+  };
+  unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+                   MHD_ALLOW_SUSPEND_RESUME;
+  if (options_.tls.has_value()) {
+    SHOAL_RETURN_IF_ERROR(SetTls(*options_.tls));
+    flags |= MHD_USE_TLS;
+    const auto text = [](const std::string& value) { return const_cast<char*>(value.c_str()); };
+    // Each connection replaces certificate and key by those of tls_.
+    items.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, text(options_.tls->certificate)});
+    items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, text(options_.tls->key)});
+    items.push_back(
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>("NORMAL:-VERS-ALL:+VERS-TLS1.3")});
+  }
+  items.push_back({MHD_OPTION_END, 0, nullptr});
+  daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &OnRequest, this, MHD_OPTION_ARRAY,
+                             items.data(), MHD_OPTION_END);
+  if (daemon_ == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot serve HTTP at ", address(), ": ", std::strerror(errno)));
+  }
+  threads_.emplace_back([this] { Accept(); });
+  for (int i = 0; i < kHandlerThreads; ++i) threads_.emplace_back([this] { Handle(); });
+  return absl::OkStatus();
+}
+
+MicroHttpServer::~MicroHttpServer() {
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  requests_changed_.NotifyAll();
+  eventfd_write(wake_, 1);
+  for (std::thread& thread : threads_) thread.join();
+  // libmicrohttpd must not stop while connections are suspended.
+  std::vector<MHD_Connection*> suspended;
+  {
+    MutexLock lock(&mutex_);
+    for (Connection& each : connections_) {
+      if (each.state != State::kPending || each.reply.has_value()) continue;
+      each.reply = EndingReply();
+      suspended.push_back(each.handle);
+    }
+  }
+  for (MHD_Connection* const each : suspended) MHD_resume_connection(each);
+  if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
+  close(wake_);
+}
+
+absl::Status MicroHttpServer::SetTls(const TlsPem& pem) {
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const TlsCredentials> made, TlsCredentials::Make(pem));
+  MutexLock lock(&mutex_);
+  tls_ = std::move(made);
+  return absl::OkStatus();
+}
+
+// The body of the thread that accepts connections and ends those that take too long.
+void MicroHttpServer::Accept() {
+  pthread_setname_np(pthread_self(), "http-accept");
+  bool pause = false;
+  while (true) {
+    const int wait_ms = pause ? static_cast<int>(std::chrono::milliseconds(kPause).count())
+                              : MillisecondsToNextLook();
+    pollfd waiting[] = {{wake_, POLLIN, 0}, {pause ? -1 : socket_.fd(), POLLIN, 0}};
+    poll(waiting, 2, wait_ms);
+    if (waiting[0].revents != 0) return;
+    pause = waiting[1].revents != 0 && !AcceptOne();
+  }
+}
+
+// Cuts off the connections whose time is over. Returns the time until it must do so again; -1
+// without connections.
+int MicroHttpServer::MillisecondsToNextLook() {
+  const Clock::time_point now = Clock::now();
+  MutexLock lock(&mutex_);
+  Clock::duration next = kLook;
+  for (Connection& each : connections_) {
+    if (each.state == State::kPending || each.cut_off) continue;
+    if (each.deadline <= now) {
+      CutOff(&each);
+    } else {
+      next = std::min(next, each.deadline - now);
+    }
+  }
+  if (connections_.empty()) return -1;
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(next).count());
+}
+
+// Accepts a connection and waits until libmicrohttpd has it, so that all connections are counted.
+// Returns false if the process or the system has no descriptor left.
+bool MicroHttpServer::AcceptOne() {
+  sockaddr_storage peer = {};
+  socklen_t size = sizeof(peer);
+  const int fd = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&peer), &size,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+  }
+  uint64_t opened;
+  {
+    MutexLock lock(&mutex_);
+    if (!MakeRoom(AddressOf(fd))) {
+      close(fd);
+      return true;
+    }
+    opened = opened_;
+  }
+  if (MHD_add_connection(daemon_, fd, reinterpret_cast<sockaddr*>(&peer), size) != MHD_YES)
+    return true;
+  const Clock::time_point deadline = Clock::now() + kPause;
+  MutexLock lock(&mutex_);
+  while (opened_ == opened && opened_changed_.WaitUntil(&mutex_, deadline)) {
+  }
+  return true;
+}
+
+// If there is no room for a connection from `address`, cuts off the oldest one from the address
+// with the most; prefers those without a whole request. Returns false if all of them wait for
+// the handler.
+bool MicroHttpServer::MakeRoom(const std::string& address) {
+  std::map<std::string, size_t> counts;
+  size_t all = 0;
+  for (const Connection& each : connections_) {
+    if (each.cut_off) continue;
+    ++counts[each.address];
+    ++all;
+  }
+  std::string crowd = address;
+  if (counts[address] < kMaxOfAddress) {
+    if (all < kMaxConnections) return true;
+    crowd = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+              return a.second < b.second;
+            })->first;
+  }
+  for (const State state : {State::kReading, State::kAnswering}) {
+    for (Connection& each : connections_) {
+      if (each.cut_off || each.state != state || each.address != crowd) continue;
+      CutOff(&each);
+      return true;
+    }
+  }
+  return false;
+}
+
+// The descriptor is open: Close removes the connection before libmicrohttpd closes it.
+void MicroHttpServer::CutOff(Connection* connection) {
+  connection->cut_off = true;
+  shutdown(connection->fd, SHUT_RDWR);
+}
+
+void MicroHttpServer::OnConnection(void* self, MHD_Connection* handle, void** context,
+                                   MHD_ConnectionNotificationCode code) {
+  auto* const server = static_cast<MicroHttpServer*>(self);
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    server->Open(handle, context);
+  } else {
+    server->Close(static_cast<Connection*>(*context));
+  }
+}
+
+void MicroHttpServer::Open(MHD_Connection* handle, void** context) {
+  const int fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  MutexLock lock(&mutex_);
+  connections_.push_back({.handle = handle,
+                          .fd = fd,
+                          .address = AddressOf(fd),
+                          .deadline = Clock::now() + options_.patience,
+                          .tls = tls_});
+  if (tls_ != nullptr) tls_->Use(SessionOf(handle));
+  *context = &connections_.back();
+  ++opened_;
+  opened_changed_.NotifyAll();
+}
+
+void MicroHttpServer::Close(Connection* connection) {
+  MutexLock lock(&mutex_);
+  last_closed_ = std::move(connection->tls);
+  connections_.remove_if([connection](const Connection& each) { return &each == connection; });
+}
+
+// libmicrohttpd calls this when it has the head of a request, for each part of a body, for the end
+// of the request, and after MHD_resume_connection.
+MHD_Result MicroHttpServer::OnRequest(void* self, MHD_Connection* handle, const char* path,
+                                      const char* method, const char* /*version*/,
+                                      const char* /*body*/, size_t* body_bytes, void** head_seen) {
+  auto* const server = static_cast<MicroHttpServer*>(self);
+  auto* const connection = static_cast<Connection*>(
+      MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
+  if (*head_seen == nullptr) {
+    *head_seen = connection;
+    const bool served = std::string_view(method) == "GET" || std::string_view(method) == "HEAD";
+    return served ? MHD_YES : server->Send(connection, {405, "only GET and HEAD are served\n"});
+  }
+  if (*body_bytes > 0) {
+    *body_bytes = 0;  // ignored
+    return MHD_YES;
+  }
+  return server->Continue(connection, path);
+}
+
+// Sends the answer if there is one, else gives the request to the handler's threads.
+MHD_Result MicroHttpServer::Continue(Connection* connection, const char* path) {
+  std::optional<HttpReply> reply;
+  {
+    MutexLock lock(&mutex_);
+    reply = std::move(connection->reply);
+    if (ending_ && !reply) reply = EndingReply();
+    if (reply) connection->state = State::kAnswering;
+  }
+  if (reply) return Send(connection, *reply);
+  MHD_Connection* const handle = connection->handle;
+  HttpRequest request;
+  request.path = path;
+  const char* const authorization =
+      MHD_lookup_connection_value(handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+  if (authorization != nullptr) request.authorization = authorization;
+  if (connection->tls != nullptr) request.client_certificate = ClientCertificate(SessionOf(handle));
+  MHD_suspend_connection(handle);
+  {
+    MutexLock lock(&mutex_);
+    connection->state = State::kPending;
+    if (!ending_) {
+      requests_.push_back({connection, std::move(request)});
+      requests_changed_.NotifyOne();
+      return MHD_YES;
+    }
+    // Whether or not the destructor has seen it: it resumes only those without a reply.
+    connection->reply = EndingReply();
+  }
+  MHD_resume_connection(handle);
+  return MHD_YES;
+}
+
+MHD_Result MicroHttpServer::Send(Connection* connection, const HttpReply& reply) {
+  {
+    MutexLock lock(&mutex_);
+    connection->state = State::kAnswering;
+    connection->deadline = Clock::now() + options_.answer_patience;
+  }
+  MHD_Response* const response = MHD_create_response_from_buffer(
+      reply.body.size(), const_cast<char*>(reply.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply.content_type.c_str());
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+  if (reply.status == 401)
+    MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+  if (reply.status == 405) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  const MHD_Result queued = MHD_queue_response(connection->handle, reply.status, response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+// The body of the threads that make answers.
+void MicroHttpServer::Handle() {
+  pthread_setname_np(pthread_self(), "http-handler");
+  while (true) {
+    PendingRequest pending;
+    {
+      MutexLock lock(&mutex_);
+      while (requests_.empty() && !ending_) requests_changed_.Wait(&mutex_);
+      if (ending_) return;
+      pending = std::move(requests_.front());
+      requests_.pop_front();
+    }
+    HttpReply reply = options_.handler(pending.request);
+    {
+      MutexLock lock(&mutex_);
+      pending.connection->reply = std::move(reply);
+    }
+    // It is not closed: libmicrohttpd does nothing with it while it is suspended.
+    MHD_resume_connection(pending.connection->handle);
+  }
+}
 
 }  // namespace
 
@@ -229,7 +423,9 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot serve HTTP at ", address, ": ", std::strerror(errno)));
   }
-  return std::make_unique<PollingHttpServer>(std::move(socket), wake, std::move(options));
+  auto server = std::make_unique<MicroHttpServer>(std::move(socket), wake, std::move(options));
+  SHOAL_RETURN_IF_ERROR(server->Begin());
+  return server;
 }
 
 }  // namespace shoal

@@ -58,13 +58,15 @@ std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
 }
 
 absl::Status Monitoring::Listen(const std::string& address) {
-  SHOAL_ASSIGN_OR_RETURN(
-      server_, HttpServer::Start(
-                   address, {.handler = [this](const std::string& path) { return Answer(path); }}));
+  SHOAL_ASSIGN_OR_RETURN(server_,
+                         HttpServer::Start(address, {.handler = [this](const HttpRequest& request) {
+                                             return Answer(request);
+                                           }}));
   return absl::OkStatus();
 }
 
-HttpReply Monitoring::Answer(const std::string& path) {
+HttpReply Monitoring::Answer(const HttpRequest& request) {
+  const std::string& path = request.path;
   const HttpReply silent = {503, "the event loop does not answer: it is busy, or has ended\n"};
   if (path == "/metrics") return Metrics();
   if (path == "/healthz") {

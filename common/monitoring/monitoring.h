@@ -47,8 +47,9 @@ class Monitoring {
   // The address of the server. Requires Listen to be OK.
   std::string address() const { return server_->address(); }
 
-  // Returns the page at `path`; status 404 for other paths. Thread-safe; waits for the loop.
-  HttpReply Answer(const std::string& path);
+  // Returns the page at the request's path; status 404 for other paths. Thread-safe; waits for the
+  // loop.
+  HttpReply Answer(const HttpRequest& request);
 
  private:
   struct Reply;

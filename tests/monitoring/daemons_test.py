@@ -194,6 +194,21 @@ def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):
         assert third.popen.poll() is None
 
 
+def test_a_client_that_drips_is_cut_off(tmp_path):
+    with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
+        cluster.start_watched("ps")
+        with socket.create_connection(("127.0.0.1", cluster.port("ps-0")), timeout=0.1) as client:
+            def is_cut_off():
+                try:
+                    client.send(b"G")
+                    return client.recv(1) == b""
+                except TimeoutError:
+                    return False
+                except ConnectionError:
+                    return True
+            wait_for(is_cut_off, "the end of a request of one byte each 0.1 s")
+
+
 def test_without_the_setting_there_is_no_server(tmp_path):
     with Cluster(tmp_path, ps=1, workers=1) as cluster:
         process = cluster.start("ps")

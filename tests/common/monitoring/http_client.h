@@ -14,13 +14,19 @@ namespace shoal {
 // An HTTP client on 127.0.0.1 that can be slow, silent or wrong, unlike that of a library.
 class HttpClient {
  public:
-  // Connects to the port at the end of `address`. 0 bytes means a buffer of the default size.
-  explicit HttpClient(const std::string& address, int receive_buffer_bytes = 0)
+  // Connects to the port at the end of `address`. 0 bytes means a buffer of the default size. The
+  // client's own address is `from`, which may be any of 127.0.0.0/8.
+  explicit HttpClient(const std::string& address, int receive_buffer_bytes = 0,
+                      const char* from = "127.0.0.1")
       : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer_bytes > 0) {
       setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes,
                  sizeof(receive_buffer_bytes));
     }
+    sockaddr_in own = {};
+    own.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &own.sin_addr);
+    bind(socket_, reinterpret_cast<sockaddr*>(&own), sizeof(own));
     sockaddr_in to = {};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<uint16_t>(std::atoi(&address[address.rfind(':') + 1])));
@@ -32,6 +38,7 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   bool connected() const { return connected_; }
+  int fd() const { return socket_; }
 
   // Returns false if the server has closed the connection.
   bool Send(const std::string& text) {
@@ -63,10 +70,12 @@ class HttpClient {
   bool connected_ = false;
 };
 
-// Returns the whole answer, with headers, to a request with this first line.
-inline std::string Request(const std::string& address, const std::string& line) {
+// Returns the whole answer, with headers, to a request with this first line and these header
+// fields, each with its "\r\n".
+inline std::string Request(const std::string& address, const std::string& line,
+                           const std::string& fields = "") {
   HttpClient client(address);
-  client.Send(line + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  client.Send(line + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n");
   return client.Receive();
 }
 

@@ -74,45 +74,45 @@ TEST_F(MonitoringTest, ADaemonThatIsNotReadySaysWhy) {
   RunLoop();
   ready_ = absl::UnavailableError("loading variables");
   const auto monitoring = Make();
-  const HttpReply reply = monitoring->Answer("/readyz");
+  const HttpReply reply = monitoring->Answer({"/readyz"});
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.body, "loading variables\n");
-  EXPECT_EQ(monitoring->Answer("/healthz").status, 200);
+  EXPECT_EQ(monitoring->Answer({"/healthz"}).status, 200);
 }
 
 TEST_F(MonitoringTest, AStuckLoopIsNotHealthyButItsProcessIsSeen) {
   const auto monitoring = Make(std::chrono::milliseconds(20));  // the loop does not run
-  EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
-  EXPECT_EQ(monitoring->Answer("/readyz").status, 503);
-  const HttpReply metrics = monitoring->Answer("/metrics");
+  EXPECT_EQ(monitoring->Answer({"/healthz"}).status, 503);
+  EXPECT_EQ(monitoring->Answer({"/readyz"}).status, 503);
+  const HttpReply metrics = monitoring->Answer({"/metrics"});
   EXPECT_EQ(metrics.status, 200);
   EXPECT_THAT(metrics.body, HasSubstr("process_threads "));
   EXPECT_THAT(metrics.body, Not(HasSubstr("shoal_event_loop_lag_seconds")));
   // What the loop finds when it runs again is for nobody any more.
   RunLoop();
-  EXPECT_EQ(Make()->Answer("/healthz").status, 200);
+  EXPECT_EQ(Make()->Answer({"/healthz"}).status, 200);
 }
 
 TEST_F(MonitoringTest, ADaemonThatNobodyCanConnectToIsNotHealthy) {
   RunLoop();
   accepting_ = absl::ResourceExhaustedError("127.0.0.1:1 takes no more connections");
   const auto monitoring = Make();
-  EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
-  EXPECT_THAT(monitoring->Answer("/healthz").body, HasSubstr("127.0.0.1:1 "));
+  EXPECT_EQ(monitoring->Answer({"/healthz"}).status, 503);
+  EXPECT_THAT(monitoring->Answer({"/healthz"}).body, HasSubstr("127.0.0.1:1 "));
 }
 
 TEST_F(MonitoringTest, NobodyWaitsForALoopThatHasEnded) {
   RunLoop();
   EndLoop();
   const auto monitoring = Make(std::chrono::hours(1));
-  EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
+  EXPECT_EQ(monitoring->Answer({"/healthz"}).status, 503);
 }
 
 TEST_F(MonitoringTest, AFloodOfScrapesAsksTheLoopNowAndThenOnly) {
   RunLoop();
   const auto monitoring = Make();
   const auto began = std::chrono::steady_clock::now();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(monitoring->Answer("/metrics").status, 200);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(monitoring->Answer({"/metrics"}).status, 200);
   const auto took = std::chrono::steady_clock::now() - began;
   EXPECT_LE(collected_, 1 + took / std::chrono::milliseconds(200));
 }
@@ -131,14 +131,14 @@ TEST_F(MonitoringTest, ADiskThatHangsTakesOneScrapeOnly) {
                                disk_answers.get_future().wait();
                              },
                          .patience = std::chrono::minutes(1)});
-  const std::string first = monitoring.Answer("/metrics").body;
+  const std::string first = monitoring.Answer({"/metrics"}).body;
   // Figures stay fresh for a while.
   std::thread stuck([&] {
-    while (monitoring.Answer("/metrics").body == first) std::this_thread::yield();
+    while (monitoring.Answer({"/metrics"}).body == first) std::this_thread::yield();
   });
   disk_hangs.get_future().wait();
-  EXPECT_EQ(monitoring.Answer("/metrics").body, first);
-  EXPECT_EQ(monitoring.Answer("/healthz").status, 200);
+  EXPECT_EQ(monitoring.Answer({"/metrics"}).body, first);
+  EXPECT_EQ(monitoring.Answer({"/healthz"}).status, 200);
   disk_answers.set_value();
   stuck.join();
 }
