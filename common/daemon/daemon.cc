@@ -62,10 +62,12 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
                        "Port of /metrics, /healthz and /readyz; 0: a free one, -1: none");
   settings_.AddSwitch("http_optional", &http_optional_,
                       "Run without them if that port cannot be opened");
+  settings_.AddText("tls_dir", &tls_dir_,
+                    "Directory with ca.crt, tls.crt and tls.key (docs/security.md); without it, all "
+                    "traffic is plain");
   settings_.AddText(
-      "tls_dir", &tls_dir_,
-      "Directory with ca.crt, tls.crt and tls.key (docs/security.md); without it, all "
-      "traffic is plain");
+      "metrics_token_file", &metrics_token_file_,
+      "File with the bearer token that /metrics asks for; read again for each request");
   settings_.AddHidden("exit_with_parent", &parent_pid_, 0, INT32_MAX);
 }
 

@@ -29,7 +29,7 @@ namespace shoal {
 //   }
 //
 // Its common settings: --cluster_spec, --log_format, --log_level, --http_port, --http_optional,
-// --tls_dir, --config, --version, --help.
+// --tls_dir, --metrics_token_file, --config, --version, --help.
 class Daemon {
  public:
   Daemon(const std::string& program, TaskType type, const std::string& description);
@@ -57,11 +57,13 @@ class Daemon {
   // coordinator.
   void NameTask(const TaskId& task);
 
-  // --http_port, if given, and --http_optional (common/monitoring/start_monitoring.h).
+  // --http_port, if given, --http_optional, and --metrics_token_file, empty if not given
+  // (common/monitoring/start_monitoring.h).
   std::optional<int> http_port() const {
     return http_port_ < 0 ? std::nullopt : std::optional<int>(static_cast<int>(http_port_));
   }
   bool http_optional() const { return http_optional_; }
+  const std::string& metrics_token_file() const { return metrics_token_file_; }
 
   // For `body`: calls `handler(count)` for every signal that requests a stop; see
   // SignalThread::SetHandler. `body` must set an empty handler before it destroys anything that the
@@ -90,6 +92,7 @@ class Daemon {
   std::string log_level_ = "info";
   int64_t http_port_ = -1;
   bool http_optional_ = false;
+  std::string metrics_token_file_;
   int64_t parent_pid_ = 0;  // 0: this process may outlive its parent
   LogOptions log_options_;
   SignalThread* signals_ = nullptr;  // lives while `body` runs

@@ -1,5 +1,6 @@
 #include "common/monitoring/monitoring.h"
 
+#include <optional>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -13,6 +14,10 @@ using Clock = std::chrono::steady_clock;
 
 // The max age of reused stats.
 constexpr auto kFresh = std::chrono::milliseconds(200);
+
+TlsPem PemOf(const HttpSecurity& security) {
+  return {.certificate = security.certificate_pem, .key = security.key_pem, .ca = security.ca_pem};
+}
 
 }  // namespace
 
@@ -58,17 +63,24 @@ std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
 }
 
 absl::Status Monitoring::Listen(const std::string& address) {
-  SHOAL_ASSIGN_OR_RETURN(server_,
-                         HttpServer::Start(address, {.handler = [this](const HttpRequest& request) {
-                                             return Answer(request);
-                                           }}));
+  HttpServer::Options options = {
+      .handler = [this](const HttpRequest& request) { return Answer(request); }};
+  if (options_.security.tls) options.tls = PemOf(options_.security);
+  SHOAL_ASSIGN_OR_RETURN(server_, HttpServer::Start(address, std::move(options)));
   return absl::OkStatus();
 }
 
+absl::Status Monitoring::ReplaceCertificates(const HttpSecurity& security) {
+  return server_->SetTls(PemOf(security));
+}
+
 HttpReply Monitoring::Answer(const HttpRequest& request) {
-  const std::string& path = request.path;
   const HttpReply silent = {503, "the event loop does not answer: it is busy, or has ended\n"};
-  if (path == "/metrics") return Metrics();
+  const std::string& path = request.path;
+  if (path == "/metrics") {
+    std::optional<HttpReply> refusal = access_.Check(request);
+    return refusal ? *std::move(refusal) : Metrics();
+  }
   if (path == "/healthz") {
     if (Ask([](Reply*) {}) == nullptr) return silent;
     const absl::Status accepting =

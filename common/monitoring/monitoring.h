@@ -8,14 +8,16 @@
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/metrics/metric_samples.h"
+#include "common/monitoring/http_security.h"
 #include "common/monitoring/http_server.h"
+#include "common/monitoring/metrics_access.h"
 #include "common/rpc/event_loop.h"
 
 namespace shoal {
 
 // The pages of a daemon for monitoring:
 //
-//   /metrics   its stats, for Prometheus (docs/metrics.md)
+//   /metrics   its stats, for Prometheus (docs/metrics.md), for those who may see them
 //   /healthz   200 while its event loop answers and peers can connect, else 503
 //   /readyz    200 while it can do its own work, which never depends on a peer; else 503 and why
 //
@@ -39,16 +41,21 @@ class Monitoring {
     std::function<void(MetricSamples*)> collect_off_loop;
     // A loop that takes longer than this to answer is unhealthy.
     std::chrono::milliseconds patience = std::chrono::seconds(5);
+    // TLS, and who may see /metrics.
+    HttpSecurity security;
   };
-  explicit Monitoring(Options options) : options_(std::move(options)) {}
+  explicit Monitoring(Options options) : options_(std::move(options)), access_(options_.security) {}
 
   // Starts to serve the pages. Errors are HttpServer::Start's.
   absl::Status Listen(const std::string& address);
+  // New connections use the three PEM texts of `security`; the rest of it is ignored. Requires
+  // Listen to be OK, with TLS. An error, with nothing changed, if they are not valid.
+  absl::Status ReplaceCertificates(const HttpSecurity& security);
   // The address of the server. Requires Listen to be OK.
   std::string address() const { return server_->address(); }
 
-  // Returns the page at the request's path; status 404 for other paths. Thread-safe; waits for the
-  // loop.
+  // Returns the page at the request's path; status 404 for other paths, and 401 or 403 for clients
+  // that may not see the page. Thread-safe; waits for the loop.
   HttpReply Answer(const HttpRequest& request);
 
  private:
@@ -60,6 +67,7 @@ class Monitoring {
   std::string CollectMetrics() const;
 
   const Options options_;
+  MetricsAccess access_;
   Mutex mutex_;
   // Only one thread of the server collects at a time. Otherwise a hanging disk could block all of
   // them, and with them /healthz. Scrapes in that time get the last stats.

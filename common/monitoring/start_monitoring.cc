@@ -13,6 +13,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
                                                             Monitoring::Options options) {
   if (!daemon.http_port().has_value()) return nullptr;
   options.loop = network->loop();
+  options.security.token_file = daemon.metrics_token_file();
   options.collect = [network, collect = std::move(options.collect)](MetricSamples* out) {
     const GrpcNetwork::Stats stats = network->stats();
     out->Add("shoal_rpc_streams", static_cast<double>(stats.streams));

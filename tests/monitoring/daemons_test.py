@@ -194,6 +194,25 @@ def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):
         assert third.popen.poll() is None
 
 
+def test_metrics_ask_for_the_token_of_the_file(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
+        cluster.start_watched("ps", arguments=[f"--metrics_token_file={token}"])
+        url = f"http://127.0.0.1:{cluster.port('ps-0')}"
+        assert get(f"{url}/metrics")[0] == 401
+        assert get(f"{url}/metrics", Authorization="Bearer other")[0] == 401
+        status, text = get(f"{url}/metrics", Authorization="Bearer first")
+        assert status == 200 and "process_threads" in names_of(text)
+        assert get(f"{url}/healthz") == (200, "ok\n") and get(f"{url}/readyz")[0] == 200
+        token.write_text("next\n")
+        assert get(f"{url}/metrics", Authorization="Bearer first")[0] == 401
+        assert get(f"{url}/metrics", Authorization="Bearer next")[0] == 200
+        token.unlink()
+        assert get(f"{url}/metrics", Authorization="Bearer next")[0] == 401
+        cluster.watched["ps-0"].wait_for_output(f"--metrics_token_file: {token} is missing")
+
+
 def test_a_client_that_drips_is_cut_off(tmp_path):
     with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
         cluster.start_watched("ps")

@@ -9,10 +9,10 @@ from real_cluster import SOURCE, Cluster, wait_for, write_job
 ENDLESS = {"epochs": 100000, "checkpoint": {"every_seconds": 1}}
 
 
-def get(url, seconds=30):
+def get(url, seconds=30, **headers):
     """(status, body) of a page."""
     try:
-        with urllib.request.urlopen(url, timeout=seconds) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=seconds) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <future>
 #include <thread>
 #include <utility>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/monitoring/http_client.h"
+#include "tests/common/monitoring/tls_client.h"
 #include "tests/fakes/in_process/in_process_network.h"
 
 namespace shoal {
@@ -33,7 +36,8 @@ class MonitoringTest : public ::testing::Test {
     node_->loop()->Post([this] { node_->loop()->Stop(); });
     thread_.join();
   }
-  std::unique_ptr<Monitoring> Make(std::chrono::milliseconds patience = std::chrono::minutes(1)) {
+  std::unique_ptr<Monitoring> Make(std::chrono::milliseconds patience = std::chrono::minutes(1),
+                                   HttpSecurity security = {}) {
     return std::make_unique<Monitoring>(
         Monitoring::Options{.loop = node_->loop(),
                             .collect =
@@ -43,7 +47,8 @@ class MonitoringTest : public ::testing::Test {
                                 },
                             .check_ready = [this] { return ready_; },
                             .check_accepting = [this] { return accepting_; },
-                            .patience = patience});
+                            .patience = patience,
+                            .security = std::move(security)});
   }
 
   InProcessHub hub_;
@@ -68,6 +73,61 @@ TEST_F(MonitoringTest, ServesWhatTheLoopCollects) {
   EXPECT_THAT(Request(monitoring->address(), "GET /healthz"), EndsWith("\r\n\r\nok\n"));
   EXPECT_THAT(Request(monitoring->address(), "GET /readyz"), EndsWith("\r\n\r\nready\n"));
   EXPECT_THAT(Request(monitoring->address(), "GET /"), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_F(MonitoringTest, MetricsNeedTheTokenThatIsGiven) {
+  RunLoop();
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "token") << "s3cret\n";
+  const auto monitoring = Make(std::chrono::minutes(1), {.token_file = directory / "token"});
+  ASSERT_TRUE(monitoring->Listen("127.0.0.1:0").ok());
+  const std::string answer = Request(monitoring->address(), "GET /metrics");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(answer, HasSubstr("\r\nWWW-Authenticate: Bearer\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("shoal_steps_done_total")));
+  EXPECT_THAT(Request(monitoring->address(), "GET /metrics", "Authorization: Bearer s3cret\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  for (const char* open : {"GET /healthz", "GET /readyz"})
+    EXPECT_THAT(Request(monitoring->address(), open), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(MonitoringTest, WithTlsMetricsNeedACertificateThatIsLetIn) {
+  RunLoop();
+  const TestCa ca("ca");
+  const TestIdentity own = ca.Issue("spiffe://test/job/j/ps/0");
+  const TestIdentity viewer = ca.Issue("spiffe://test/job/j/viewer");
+  const TestIdentity worker = ca.Issue("spiffe://test/job/j/worker");
+  const auto monitoring =
+      Make(std::chrono::minutes(1), {.tls = true,
+                                     .certificate_pem = own.certificate,
+                                     .key_pem = own.key,
+                                     .ca_pem = ca.pem(),
+                                     .check_client = [&](std::string_view der) {
+                                       return der == viewer.der
+                                                  ? absl::OkStatus()
+                                                  : absl::PermissionDeniedError("not a viewer");
+                                     }});
+  ASSERT_TRUE(monitoring->Listen("127.0.0.1:0").ok());
+  const auto get = [&](const std::string& path, const TestIdentity& client) {
+    return TlsRequest(monitoring->address(), "GET " + path, {.ca = ca.pem(), .client = client});
+  };
+  EXPECT_THAT(get("/metrics", viewer), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(get("/metrics", worker), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(get("/metrics", worker), EndsWith("not a viewer\n"));
+  EXPECT_THAT(get("/metrics", {}), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(get("/healthz", {}), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(get("/readyz", worker), StartsWith("HTTP/1.1 200 "));
+
+  const TestCa next_ca("next ca");
+  const TestIdentity next = next_ca.Issue("spiffe://test/job/j/ps/0");
+  EXPECT_TRUE(
+      monitoring
+          ->ReplaceCertificates(
+              {.certificate_pem = next.certificate, .key_pem = next.key, .ca_pem = next_ca.pem()})
+          .ok());
+  EXPECT_EQ(get("/healthz", {}), "") << "a client that trusts the old CA only";
+  EXPECT_THAT(TlsRequest(monitoring->address(), "GET /healthz", {.ca = next_ca.pem()}),
+              StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(MonitoringTest, ADaemonThatIsNotReadySaysWhy) {

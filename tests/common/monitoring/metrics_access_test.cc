@@ -1,0 +1,100 @@
+#include "common/monitoring/metrics_access.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/common/base/temporary_directory.h"
+
+namespace shoal {
+namespace {
+
+class MetricsAccessTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& token) { std::ofstream(file_) << token; }
+  // Returns the status of the answer; 200 if the client may see /metrics.
+  static int StatusFor(MetricsAccess* access, const HttpRequest& request) {
+    const std::optional<HttpReply> reply = access->Check(request);
+    return reply ? reply->status : 200;
+  }
+  static int StatusForToken(MetricsAccess* access, const std::string& authorization) {
+    return StatusFor(access, {.path = "/metrics", .authorization = authorization});
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string file_ = directory_ / "token";
+};
+
+TEST_F(MetricsAccessTest, WithoutSecurityEveryoneIsLetIn) {
+  MetricsAccess access({});
+  EXPECT_EQ(StatusForToken(&access, ""), 200);
+}
+
+TEST_F(MetricsAccessTest, OnlyTheWholeTokenLetsIn) {
+  Write(" s3cret \n");
+  MetricsAccess access({.token_file = file_});
+  for (const char* right : {"Bearer s3cret", "bearer s3cret", "Bearer  s3cret "})
+    EXPECT_EQ(StatusForToken(&access, right), 200) << right;
+  for (const char* wrong : {"", "s3cret", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret1",
+                            "Bearer s3creT", "Basic s3cret", "Bearers3cret"}) {
+    EXPECT_EQ(StatusForToken(&access, wrong), 401) << wrong;
+  }
+}
+
+TEST_F(MetricsAccessTest, ANewTokenIsValidAtOnce) {
+  Write("first");
+  MetricsAccess access({.token_file = file_});
+  EXPECT_EQ(StatusForToken(&access, "Bearer first"), 200);
+  Write("next");
+  EXPECT_EQ(StatusForToken(&access, "Bearer first"), 401);
+  EXPECT_EQ(StatusForToken(&access, "Bearer next"), 200);
+}
+
+TEST_F(MetricsAccessTest, AFileWithoutATokenLetsNobodyIn) {
+  MetricsAccess access({.token_file = file_});
+  EXPECT_EQ(StatusForToken(&access, "Bearer "), 401) << "the file is missing";
+  for (const std::string& none : {std::string(), std::string(" \n"), std::string(5000, 'x')}) {
+    Write(none);
+    EXPECT_EQ(StatusForToken(&access, "Bearer " + none), 401) << none.size();
+  }
+  Write("token");
+  EXPECT_EQ(StatusForToken(&access, "Bearer token"), 200);
+  std::filesystem::remove(file_);
+  EXPECT_EQ(StatusForToken(&access, "Bearer token"), 401);
+}
+
+TEST_F(MetricsAccessTest, TheCallerDecidesAboutCertificates) {
+  MetricsAccess access({.tls = true, .check_client = [](std::string_view der) {
+                          return der == "viewer" ? absl::OkStatus()
+                                                 : absl::PermissionDeniedError("a worker");
+                        }});
+  EXPECT_EQ(StatusFor(&access, {.client_certificate = std::string("viewer")}), 200);
+  EXPECT_EQ(StatusFor(&access, {.client_certificate = std::string("worker")}), 403);
+  EXPECT_EQ(StatusFor(&access, {.client_certificate = absl::PermissionDeniedError("expired")}),
+            403);
+  EXPECT_EQ(StatusFor(&access, {}), 401);
+  EXPECT_EQ(StatusForToken(&access, "Bearer x"), 401) << "there is no file of a token";
+}
+
+TEST_F(MetricsAccessTest, ATokenHelpsWhereACertificateDoesNot) {
+  Write("token");
+  MetricsAccess access(
+      {.tls = true,
+       .check_client = [](std::string_view) { return absl::PermissionDeniedError("a worker"); },
+       .token_file = file_});
+  EXPECT_EQ(StatusFor(&access, {.authorization = "Bearer token",
+                                .client_certificate = std::string("worker")}),
+            200);
+  EXPECT_EQ(StatusFor(&access, {.authorization = "Bearer other",
+                                .client_certificate = std::string("worker")}),
+            403);
+}
+
+TEST_F(MetricsAccessTest, NobodyIsLetInByACertificateThatNobodyChecks) {
+  MetricsAccess access({.tls = true});
+  EXPECT_EQ(StatusFor(&access, {.client_certificate = std::string("viewer")}), 401);
+}
+
+}  // namespace
+}  // namespace shoal
