@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
-#include <list>
-#include <map>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -22,18 +20,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/monitoring/http_connections.h"
 #include "common/rpc/admission/client_connections.h"
 #include "common/rpc/admission/listening_socket.h"
 
 namespace shoal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = HttpConnections::Clock;
 
-constexpr size_t kMaxConnections = 64;
-constexpr size_t kMaxOfAddress = 32;
 // libmicrohttpd's own limit. It has room for connections that end but are not closed yet.
-constexpr unsigned kMaxWithEnding = kMaxConnections + 16;
+constexpr unsigned kMaxWithEnding = HttpConnections::kMax + 16;
 constexpr size_t kMaxRequestBytes = 8192;
 // One of these threads may collect stats (Monitoring::Metrics). The others ask the event loop,
 // which answers all of them or none.
@@ -64,7 +61,10 @@ HttpReply EndingReply() { return {503, "the daemon is stopping\n"}; }
 class MicroHttpServer : public HttpServer {
  public:
   MicroHttpServer(ListeningSocket socket, int wake, Options options)
-      : socket_(std::move(socket)), wake_(wake), options_(std::move(options)) {}
+      : socket_(std::move(socket)),
+        wake_(wake),
+        options_(std::move(options)),
+        connections_(options_.patience, options_.answer_patience) {}
   ~MicroHttpServer() override;
 
   // Starts the threads. Call it once.
@@ -74,23 +74,9 @@ class MicroHttpServer : public HttpServer {
   absl::Status SetTls(const TlsPem& pem) override;
 
  private:
-  //            request is whole           handler returns
-  //   reading ─────────────────▶ pending ─────────────────▶ answering ──▶ closed
-  //      └── cut off: too slow, or silent while others need room ──┴─────────▲
-  // libmicrohttpd closes a connection that is cut off when it sees the end of its socket.
-  enum class State { kReading, kPending, kAnswering };
-  struct Connection {
-    MHD_Connection* handle;
-    int fd;               // libmicrohttpd's
-    std::string address;  // of the client, without its port
-    Clock::time_point deadline;
-    std::shared_ptr<const TlsCredentials> tls;
-    State state = State::kReading;
-    bool cut_off = false;
-    std::optional<HttpReply> reply;  // the handler's
-  };
+  using State = HttpConnection::State;
   struct PendingRequest {
-    Connection* connection;
+    HttpConnection* connection;
     HttpRequest request;
   };
 
@@ -101,16 +87,14 @@ class MicroHttpServer : public HttpServer {
   static void OnConnection(void* self, MHD_Connection* handle, void** context,
                            MHD_ConnectionNotificationCode code);
 
-  MHD_Result Continue(Connection* connection, const char* path);
-  MHD_Result Send(Connection* connection, const HttpReply& reply);
+  MHD_Result Continue(HttpConnection* connection, const char* path);
+  MHD_Result Send(HttpConnection* connection, const HttpReply& reply);
   void Open(MHD_Connection* handle, void** context);
-  void Close(Connection* connection);
+  void Close(HttpConnection* connection);
 
   void Accept();
   bool AcceptOne();
   int MillisecondsToNextLook();
-  bool MakeRoom(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void CutOff(Connection* connection);
   void Handle();
 
   const ListeningSocket socket_;
@@ -121,8 +105,7 @@ class MicroHttpServer : public HttpServer {
   std::shared_ptr<const TlsCredentials> last_closed_;
 
   Mutex mutex_;
-  // A list: a connection must not move. The oldest is first.
-  std::list<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  HttpConnections connections_ ABSL_GUARDED_BY(mutex_);
   uint64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;  // connections, ever
   CondVar opened_changed_;
   std::shared_ptr<const TlsCredentials> tls_ ABSL_GUARDED_BY(mutex_);
@@ -176,7 +159,7 @@ MicroHttpServer::~MicroHttpServer() {
   std::vector<MHD_Connection*> suspended;
   {
     MutexLock lock(&mutex_);
-    for (Connection& each : connections_) {
+    for (HttpConnection& each : connections_.all()) {
       if (each.state != State::kPending || each.reply.has_value()) continue;
       each.reply = EndingReply();
       suspended.push_back(each.handle);
@@ -188,6 +171,7 @@ MicroHttpServer::~MicroHttpServer() {
 }
 
 absl::Status MicroHttpServer::SetTls(const TlsPem& pem) {
+  if (!options_.tls.has_value()) return absl::FailedPreconditionError("the HTTP port has no TLS");
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const TlsCredentials> made, TlsCredentials::Make(pem));
   MutexLock lock(&mutex_);
   tls_ = std::move(made);
@@ -213,17 +197,11 @@ void MicroHttpServer::Accept() {
 int MicroHttpServer::MillisecondsToNextLook() {
   const Clock::time_point now = Clock::now();
   MutexLock lock(&mutex_);
-  Clock::duration next = kLook;
-  for (Connection& each : connections_) {
-    if (each.state == State::kPending || each.cut_off) continue;
-    if (each.deadline <= now) {
-      CutOff(&each);
-    } else {
-      next = std::min(next, each.deadline - now);
-    }
-  }
-  if (connections_.empty()) return -1;
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(next).count());
+  if (connections_.all().empty()) return -1;
+  const std::optional<Clock::time_point> next = connections_.CutOffLate(now);
+  // A pending connection may get its deadline at any time.
+  const Clock::duration wait = std::min<Clock::duration>(next ? *next - now : kLook, kLook);
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
 }
 
 // Accepts a connection and waits until libmicrohttpd has it, so that all connections are counted.
@@ -239,7 +217,7 @@ bool MicroHttpServer::AcceptOne() {
   uint64_t opened;
   {
     MutexLock lock(&mutex_);
-    if (!MakeRoom(AddressOf(fd))) {
+    if (!connections_.MakeRoom(AddressOf(fd))) {
       close(fd);
       return true;
     }
@@ -254,68 +232,30 @@ bool MicroHttpServer::AcceptOne() {
   return true;
 }
 
-// If there is no room for a connection from `address`, cuts off the oldest one from the address
-// with the most; prefers those without a whole request. Returns false if all of them wait for
-// the handler.
-bool MicroHttpServer::MakeRoom(const std::string& address) {
-  std::map<std::string, size_t> counts;
-  size_t all = 0;
-  for (const Connection& each : connections_) {
-    if (each.cut_off) continue;
-    ++counts[each.address];
-    ++all;
-  }
-  std::string crowd = address;
-  if (counts[address] < kMaxOfAddress) {
-    if (all < kMaxConnections) return true;
-    crowd = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-              return a.second < b.second;
-            })->first;
-  }
-  for (const State state : {State::kReading, State::kAnswering}) {
-    for (Connection& each : connections_) {
-      if (each.cut_off || each.state != state || each.address != crowd) continue;
-      CutOff(&each);
-      return true;
-    }
-  }
-  return false;
-}
-
-// The descriptor is open: Close removes the connection before libmicrohttpd closes it.
-void MicroHttpServer::CutOff(Connection* connection) {
-  connection->cut_off = true;
-  shutdown(connection->fd, SHUT_RDWR);
-}
-
 void MicroHttpServer::OnConnection(void* self, MHD_Connection* handle, void** context,
                                    MHD_ConnectionNotificationCode code) {
   auto* const server = static_cast<MicroHttpServer*>(self);
   if (code == MHD_CONNECTION_NOTIFY_STARTED) {
     server->Open(handle, context);
   } else {
-    server->Close(static_cast<Connection*>(*context));
+    server->Close(static_cast<HttpConnection*>(*context));
   }
 }
 
 void MicroHttpServer::Open(MHD_Connection* handle, void** context) {
   const int fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
   MutexLock lock(&mutex_);
-  connections_.push_back({.handle = handle,
-                          .fd = fd,
-                          .address = AddressOf(fd),
-                          .deadline = Clock::now() + options_.patience,
-                          .tls = tls_});
+  *context = connections_.Add({.handle = handle, .fd = fd, .address = AddressOf(fd), .tls = tls_},
+                              Clock::now());
   if (tls_ != nullptr) tls_->Use(SessionOf(handle));
-  *context = &connections_.back();
   ++opened_;
   opened_changed_.NotifyAll();
 }
 
-void MicroHttpServer::Close(Connection* connection) {
+void MicroHttpServer::Close(HttpConnection* connection) {
   MutexLock lock(&mutex_);
   last_closed_ = std::move(connection->tls);
-  connections_.remove_if([connection](const Connection& each) { return &each == connection; });
+  connections_.Remove(connection);
 }
 
 // libmicrohttpd calls this when it has the head of a request, for each part of a body, for the end
@@ -324,7 +264,7 @@ MHD_Result MicroHttpServer::OnRequest(void* self, MHD_Connection* handle, const 
                                       const char* method, const char* /*version*/,
                                       const char* /*body*/, size_t* body_bytes, void** head_seen) {
   auto* const server = static_cast<MicroHttpServer*>(self);
-  auto* const connection = static_cast<Connection*>(
+  auto* const connection = static_cast<HttpConnection*>(
       MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
   if (*head_seen == nullptr) {
     *head_seen = connection;
@@ -339,13 +279,13 @@ MHD_Result MicroHttpServer::OnRequest(void* self, MHD_Connection* handle, const 
 }
 
 // Sends the answer if there is one, else gives the request to the handler's threads.
-MHD_Result MicroHttpServer::Continue(Connection* connection, const char* path) {
+MHD_Result MicroHttpServer::Continue(HttpConnection* connection, const char* path) {
   std::optional<HttpReply> reply;
   {
     MutexLock lock(&mutex_);
     reply = std::move(connection->reply);
     if (ending_ && !reply) reply = EndingReply();
-    if (reply) connection->state = State::kAnswering;
+    if (reply) connections_.BeginAnswer(connection, Clock::now());
   }
   if (reply) return Send(connection, *reply);
   MHD_Connection* const handle = connection->handle;
@@ -371,11 +311,10 @@ MHD_Result MicroHttpServer::Continue(Connection* connection, const char* path) {
   return MHD_YES;
 }
 
-MHD_Result MicroHttpServer::Send(Connection* connection, const HttpReply& reply) {
+MHD_Result MicroHttpServer::Send(HttpConnection* connection, const HttpReply& reply) {
   {
     MutexLock lock(&mutex_);
-    connection->state = State::kAnswering;
-    connection->deadline = Clock::now() + options_.answer_patience;
+    connections_.BeginAnswer(connection, Clock::now());
   }
   MHD_Response* const response = MHD_create_response_from_buffer(
       reply.body.size(), const_cast<char*>(reply.body.data()), MHD_RESPMEM_MUST_COPY);

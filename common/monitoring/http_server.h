@@ -61,8 +61,8 @@ class HttpServer {
   // The address with its actual port.
   virtual std::string address() const = 0;
 
-  // New connections use these certificates; open ones keep theirs. Requires Options::tls. An error,
-  // with nothing changed, if key and certificate do not match or a text is no PEM.
+  // New connections use these certificates; open ones keep theirs. An error, with nothing changed,
+  // if key and certificate do not match, a text is no PEM, or the server has no TLS.
   virtual absl::Status SetTls(const TlsPem& pem) = 0;
 };
 

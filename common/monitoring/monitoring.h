@@ -49,7 +49,8 @@ class Monitoring {
   // Starts to serve the pages. Errors are HttpServer::Start's.
   absl::Status Listen(const std::string& address);
   // New connections use the three PEM texts of `security`; the rest of it is ignored. Requires
-  // Listen to be OK, with TLS. An error, with nothing changed, if they are not valid.
+  // Listen to be OK. An error, with nothing changed, if they are not valid or TLS is off. Any
+  // thread.
   absl::Status ReplaceCertificates(const HttpSecurity& security);
   // The address of the server. Requires Listen to be OK.
   std::string address() const { return server_->address(); }

@@ -74,6 +74,11 @@ TEST_F(HttpServerTest, TheHandlerSeesTheAuthorization) {
               EndsWith("<Bearer x>"));
 }
 
+TEST_F(HttpServerTest, APlainServerTakesNoCertificates) {
+  EXPECT_EQ(server_->SetTls({}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
+}
+
 TEST_F(HttpServerTest, ABodyIsIgnored) {
   HttpClient client(server_->address());
   client.Send("GET /page HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde");
