@@ -62,9 +62,10 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
                        "Port of /metrics, /healthz and /readyz; 0: a free one, -1: none");
   settings_.AddSwitch("http_optional", &http_optional_,
                       "Run without them if that port cannot be opened");
-  settings_.AddText("tls_dir", &tls_dir_,
-                    "Directory with ca.crt, tls.crt and tls.key (docs/security.md); without it, all "
-                    "traffic is plain");
+  settings_.AddText(
+      "tls_dir", &tls_dir_,
+      "Directory with ca.crt, tls.crt and tls.key (docs/security.md); without it, all "
+      "traffic is plain");
   settings_.AddText(
       "metrics_token_file", &metrics_token_file_,
       "File with the bearer token that /metrics asks for; read again for each request");
@@ -140,15 +141,14 @@ absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
 absl::StatusOr<std::shared_ptr<TlsSession>> Daemon::OpenTls(RoleSet roles) {
   if (tls_dir_.empty()) return nullptr;
   SHOAL_ASSIGN_OR_RETURN(
-      std::shared_ptr<TlsSession> tls,
-      TlsSession::Open(tls_dir_, [](const std::string& what) { LogWarning(what); }));
-  if (!roles.Contains(tls->own().role)) {
+      tls_, TlsSession::Open(tls_dir_, [](const std::string& what) { LogWarning(what); }));
+  if (!roles.Contains(tls_->own().role)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(tls_dir_, "/", kCertificateFile, " is the certificate of ", tls->own().ToUri(),
-                     "; ", program_, " needs one of ", roles.ToString()));
+        absl::StrCat(tls_dir_, "/", kCertificateFile, " is the certificate of ",
+                     tls_->own().ToUri(), "; ", program_, " needs one of ", roles.ToString()));
   }
-  LogInfo("traffic is encrypted", {{"identity", tls->own().ToUri()}});
-  return tls;
+  LogInfo("traffic is encrypted", {{"identity", tls_->own().ToUri()}});
+  return tls_;
 }
 
 void Daemon::NameTask(const TaskId& task) {

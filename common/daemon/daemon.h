@@ -52,6 +52,8 @@ class Daemon {
   // For `body`: opens --tls_dir for a daemon that has one of `roles`. Null without the flag: plain.
   // Errors name the file and what would be right. Call it before the process uses gRPC.
   absl::StatusOr<std::shared_ptr<TlsSession>> OpenTls(RoleSet roles);
+  // What OpenTls() has returned.
+  const std::shared_ptr<TlsSession>& tls() const { return tls_; }
 
   // For `body`: sets the task's name in the log, for a worker that gets its index from the
   // coordinator.
@@ -88,6 +90,7 @@ class Daemon {
   Settings settings_;
   std::string cluster_spec_file_;
   std::string tls_dir_;
+  std::shared_ptr<TlsSession> tls_;
   std::string log_format_ = "text";
   std::string log_level_ = "info";
   int64_t http_port_ = -1;

@@ -51,6 +51,8 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_rpc_streams", "every", MetricKind::kGauge, "Streams that are open, both ways."},
     {"shoal_rpc_shared_streams", "every", MetricKind::kGauge,
      "Streams whose payloads lie in shared memory, as both ends run on one machine."},
+    {"shoal_rpc_unauthorized_streams_total", "every", MetricKind::kCounter,
+     "Streams rejected because their client's certificate does not permit them."},
     {"shoal_rpc_queued_messages", "every", MetricKind::kGauge,
      "Messages that wait to be sent, over all streams."},
     {"shoal_rpc_queued_bytes", "every", MetricKind::kGauge,

@@ -89,6 +89,7 @@ bool TlsSession::Refresh() {
   }
   if (taken.ok()) {
     warned_of_.clear();
+    if (on_taken_) on_taken_(*this->files());
     return true;
   }
   if (warn_ && warned_of_ != taken.message()) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -40,6 +41,9 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // certificate with the same identity.
   bool Refresh();
 
+  // Calls `on_taken` on the thread of Refresh() when other files are in use. One such function.
+  void OnTaken(std::function<void(const TlsFiles&)> on_taken) { on_taken_ = std::move(on_taken); }
+
   // Returns credentials of a server that go on with new files by themselves, within two seconds.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer();
 
@@ -65,6 +69,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   const std::string directory_;
   const std::function<void(const std::string&)> warn_;
   const Identity own_;
+  std::function<void(const TlsFiles&)> on_taken_;
   std::string warned_of_;  // the last warning, so that it is not repeated each second
   // What gRPC's server reads; from ForServer() on.
   struct ServedFiles {
