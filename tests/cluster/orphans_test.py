@@ -12,10 +12,15 @@ FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures"
 PATIENCE_SECONDS = 60
 
 STARTING = """
+import os
+import pathlib
 import sys
 from real_cluster import Process
 
-print(Process(["sleep", "1000"], sys.argv[1], prefix=sys.argv[2:]).popen.pid, flush=True)
+pid = Process(["sleep", "1000"], sys.argv[1], prefix=sys.argv[2:]).popen.pid
+while pathlib.Path(f"/proc/{pid}/comm").read_text() != "sleep\\n":  # setpriv has left its mark by then
+    os.sched_yield()
+print(pid, flush=True)
 sys.stdin.read()
 """
 
