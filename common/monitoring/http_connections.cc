@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-bool HttpConnections::MakeRoom(const std::string& address) {
+void HttpConnections::MakeRoom(const std::string& address) {
   std::map<std::string, size_t> counts;
   size_t open = 0;
   for (const HttpConnection& each : all_) {
@@ -18,20 +18,18 @@ bool HttpConnections::MakeRoom(const std::string& address) {
   }
   std::string crowd = address;
   if (counts[address] < kMaxOfAddress) {
-    if (open < kMax) return true;
+    if (open < kMax) return;
     crowd = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
               return a.second < b.second;
             })->first;
   }
   using State = HttpConnection::State;
-  for (const State state : {State::kReading, State::kAnswering}) {
+  for (const State state : {State::kReading, State::kAnswering, State::kPending}) {
     for (HttpConnection& each : all_) {
       if (each.cut_off || each.state != state || each.address != crowd) continue;
-      CutOff(&each);
-      return true;
+      return CutOff(&each);
     }
   }
-  return false;
 }
 
 HttpConnection* HttpConnections::Add(HttpConnection connection, Clock::time_point now) {

@@ -45,9 +45,9 @@ class HttpConnections {
       : patience_(patience), answer_patience_(answer_patience) {}
 
   // Makes room for a connection from `address`. If there is none, ends the oldest connection from
-  // the address with the most; prefers those without a whole request. Returns false if all of them
-  // are pending.
-  bool MakeRoom(const std::string& address);
+  // the address with the most: first those without a whole request, then those that take
+  // their answer, then those that wait for one.
+  void MakeRoom(const std::string& address);
   // Adds a connection whose `fd` stays open until Remove. It is reading from `now` on.
   HttpConnection* Add(HttpConnection connection, Clock::time_point now);
   void Remove(HttpConnection* connection);

@@ -29,8 +29,11 @@ namespace {
 
 using Clock = HttpConnections::Clock;
 
-// libmicrohttpd's own limit. It has room for connections that end but are not closed yet.
-constexpr unsigned kMaxWithEnding = HttpConnections::kMax + 16;
+// The max number of connections with those that end but are not closed yet. Further ones wait in
+// the system's queue.
+constexpr size_t kMaxWithEnding = HttpConnections::kMax + 16;
+// libmicrohttpd's own limit, which no connection should meet: it counts a closed one a bit longer.
+constexpr unsigned kMaxOfLibrary = kMaxWithEnding + 16;
 constexpr size_t kMaxRequestBytes = 8192;
 // One of these threads may collect stats (Monitoring::Metrics). The others ask the event loop,
 // which answers all of them or none.
@@ -120,7 +123,7 @@ absl::Status MicroHttpServer::Begin() {
   std::vector<MHD_OptionItem> items = {
       {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(&OnConnection), this},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, number(kMaxRequestBytes), nullptr},
-      {MHD_OPTION_CONNECTION_LIMIT, number(kMaxWithEnding), nullptr},
+      {MHD_OPTION_CONNECTION_LIMIT, number(kMaxOfLibrary), nullptr},
       {MHD_OPTION_CONNECTION_TIMEOUT, number(options_.patience.count()), nullptr},
   };
   unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
@@ -205,8 +208,13 @@ int MicroHttpServer::MillisecondsToNextLook() {
 }
 
 // Accepts a connection and waits until libmicrohttpd has it, so that all connections are counted.
-// Returns false if the process or the system has no descriptor left.
+// Returns false if the process or the system has no descriptor left, or if there are too many
+// connections that end.
 bool MicroHttpServer::AcceptOne() {
+  {
+    MutexLock lock(&mutex_);
+    if (connections_.all().size() >= kMaxWithEnding) return false;
+  }
   sockaddr_storage peer = {};
   socklen_t size = sizeof(peer);
   const int fd = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&peer), &size,
@@ -217,10 +225,7 @@ bool MicroHttpServer::AcceptOne() {
   uint64_t opened;
   {
     MutexLock lock(&mutex_);
-    if (!connections_.MakeRoom(AddressOf(fd))) {
-      close(fd);
-      return true;
-    }
+    connections_.MakeRoom(AddressOf(fd));
     opened = opened_;
   }
   if (MHD_add_connection(daemon_, fd, reinterpret_cast<sockaddr*>(&peer), size) != MHD_YES)

@@ -80,26 +80,31 @@ TEST_F(HttpConnectionsTest, AtItsLimitAnAddressGivesUpItsOldest) {
   const Pair& answering = Add("a", State::kAnswering);
   const Pair& reading = Add("a");
   AddMany(HttpConnections::kMaxOfAddress - 4, "a");
-  EXPECT_TRUE(connections_.MakeRoom("a"));
+  connections_.MakeRoom("a");
   EXPECT_EQ(cut_off(), 0);
   Add("a");
-  EXPECT_TRUE(connections_.MakeRoom("a"));
+  connections_.MakeRoom("a");
   EXPECT_EQ(cut_off(), 1);
   EXPECT_TRUE(reading.is_cut_off());
   // Those that are cut off but not removed yet do not count.
-  EXPECT_TRUE(connections_.MakeRoom("a"));
+  connections_.MakeRoom("a");
   EXPECT_EQ(cut_off(), 1);
   EXPECT_FALSE(other.is_cut_off() || pending.is_cut_off() || answering.is_cut_off());
 }
 
 TEST_F(HttpConnectionsTest, AnswersAreCutOffWhereNothingElseHelps) {
-  AddMany(HttpConnections::kMaxOfAddress - 1, "a", State::kPending);
+  const Pair& pending = Add("a", State::kPending);
+  AddMany(HttpConnections::kMaxOfAddress - 2, "a", State::kPending);
   const Pair& answering = Add("a", State::kAnswering);
-  EXPECT_TRUE(connections_.MakeRoom("a"));
+  connections_.MakeRoom("a");
   EXPECT_TRUE(answering.is_cut_off());
+  EXPECT_FALSE(pending.is_cut_off());
   Add("a", State::kPending);
-  EXPECT_FALSE(connections_.MakeRoom("a"));
-  EXPECT_TRUE(connections_.MakeRoom("b"));
+  connections_.MakeRoom("b");
+  EXPECT_EQ(cut_off(), 1);
+  connections_.MakeRoom("a");
+  EXPECT_EQ(cut_off(), 2);
+  EXPECT_TRUE(pending.is_cut_off());
 }
 
 TEST_F(HttpConnectionsTest, AtTheLimitOfAllTheAddressWithTheMostGivesUpItsOldest) {
@@ -108,13 +113,13 @@ TEST_F(HttpConnectionsTest, AtTheLimitOfAllTheAddressWithTheMostGivesUpItsOldest
   AddMany(30, "many");
   AddMany(20, "some");
   AddMany(HttpConnections::kMax - 52, "few");
-  EXPECT_TRUE(connections_.MakeRoom("new"));
+  connections_.MakeRoom("new");
   EXPECT_EQ(cut_off(), 1);
   EXPECT_TRUE(many.is_cut_off());
   EXPECT_FALSE(few.is_cut_off());
   connections_.Remove(many.connection);
   Add("new");
-  EXPECT_TRUE(connections_.MakeRoom("few"));
+  connections_.MakeRoom("few");
   EXPECT_EQ(cut_off(), 2);
   EXPECT_FALSE(few.is_cut_off());
 }

@@ -145,11 +145,10 @@ TEST_F(HttpServerTest, SilentClientsKeepNobodyWaiting) {
 }
 
 TEST_F(HttpServerTest, ClientsThatDoNotTakeTheirAnswerKeepNobodyWaiting) {
-  const std::string page(8 << 20, 'x');
   server_ = HttpServer::Start(
                 "127.0.0.1:0",
                 {.handler =
-                     [&](const HttpRequest& request) {
+                     [page = std::string(8 << 20, 'x')](const HttpRequest& request) {
                        return request.path == "/large" ? HttpReply{200, page} : HelloOr404(request);
                      },
                  .patience = std::chrono::hours(1)})
