@@ -165,7 +165,7 @@ def test_check_says_what_a_daemon_would(authority, tls, tmp_path):
     assert readable.returncode == 78 and f"chmod 600 {tls}/tls.key" in readable.stderr
     (tls / "tls.key").chmod(0o600)
 
-    (tls / "revoked").write_text("# left\nada\n")
+    (tls / "revoked").write_text("# left\nbob\n")
     wrong = shoal("check", tls)
     assert wrong.returncode == 78 and f"{tls}/revoked:2" in wrong.stderr
     (tls / "revoked").write_text("spiffe://lab.example/job/mnist/worker/7\n4f2a\n")

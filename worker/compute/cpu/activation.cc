@@ -113,7 +113,7 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
 absl::Status Activation(const Node& node, CpuProgramBuilder& program) {
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
-  const bool zeros_stay = eltwise.has_value() || Activate(attributes, 0.0f) == 0;
+  const bool zeros_stay = Activate(attributes, 0.0f) == 0;
   const Operands operands = AlignOperands({node.inputs[0]}, node.outputs[0], zeros_stay,
                                           program.stored_dtype(node), program);
   if (eltwise.has_value()) {

@@ -6,6 +6,9 @@
 #include "common/base/check.h"
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program_builder.h"
+#include "worker/compute/cpu/element.h"
+#include "worker/compute/cpu/image_blocks.h"
+#include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/plan/fused_ops.h"
 #include "worker/compute/plan/fusion.h"
 
@@ -72,13 +75,39 @@ Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[
 
 Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 
-// Returns the layout of the image that the forward node averages, with elements of `type`.
-memory::desc AveragedImage(const Node& node, ComputeDtype type, CpuProgramBuilder& program) {
+// Returns the image that the forward node averages.
+ValueId AveragedImage(const Node& node, CpuProgramBuilder& program) {
   const Plan& plan = program.builder().plan();
   const int averaged = plan.FindNode(node.gradient_of);
   SHOAL_CHECK(averaged >= 0, "layer ", node.layer);
-  return CpuProgramBuilder::WithType(program.ImageDesc(plan.nodes()[averaged].inputs[0]), type);
+  return plan.nodes()[averaged].inputs[0];
 }
+
+// Spreads an average's gradient over the pixels of its image. A row of the image has `pixels` times
+// the same `width` channels.
+struct SpreadRows {
+  int64_t channels;          // of the image; further ones of the last block are padding
+  int64_t width;             // channels of a row
+  int64_t pixels;            // of a row
+  int64_t rows_of_channels;  // rows that have the same channels, one after the other
+  int64_t pixels_of_image;
+
+  // Writes row number `row` of dx. `dy` is row-major.
+  template <typename Element>
+  void Fill(const Element* dy, int64_t row, Element* dx) const {
+    const int64_t blocks = (channels + width - 1) / width;
+    const int64_t at = row / rows_of_channels;
+    const int64_t first = at % blocks * width, image = at / blocks;
+    const int64_t kept = std::min(width, channels - first);
+    const Element* const from = dy + image * channels + first;
+    Element* const to = dx + row * pixels * width;
+    for (int64_t c = 0; c < kept; ++c) {
+      to[c] = FromFloat<Element>(ToFloat(from[c]) / static_cast<float>(pixels_of_image));
+    }
+    std::fill(to + kept, to + width, Element());
+    for (int64_t pixel = 1; pixel < pixels; ++pixel) std::copy_n(to, width, to + pixel * width);
+  }
+};
 
 }  // namespace
 
@@ -161,24 +190,31 @@ absl::Status GlobalAveragePool2D(const Node& node, CpuProgramBuilder& program) {
   return absl::OkStatus();
 }
 
+// A loop of our own: for some layouts of a large image, oneDNN has plain loops only.
 absl::Status GlobalAveragePool2DBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
-  const Shape x_shape = builder.shape(node.outputs[0]);
-  const Shape y_shape = PooledShape(x_shape);
-  const PoolGeometry geometry(WholeImage(x_shape), x_shape, y_shape);
+  const ValueId dy = node.inputs[0], dx = node.outputs[0];
+  const Shape image = builder.shape(dx);
+  const int64_t block = BlockFor({AveragedImage(node, program)}, dx, program);
+  // Channels that lie together, for all pixels or for those of a row.
+  const SpreadRows rows = {.channels = image[3],
+                           .width = block > 0 ? block : image[3],
+                           .pixels = block > 0 ? image[1] * image[2] : image[2],
+                           .rows_of_channels = block > 0 ? 1 : image[1],
+                           .pixels_of_image = image[1] * image[2]};
+  const int64_t count = ElementCount(BlockedShape(image, block)) / (rows.width * rows.pixels);
   const ComputeDtype type = program.stored_dtype(node);
-  const auto forward =
-      Forward(program, true, Pool2DOp::Kind::kAverage, geometry, AveragedImage(node, type, program),
-              CpuProgramBuilder::AnyImage(y_shape, type));
-  const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
-  const TensorId dy =
-      program.Reordered(program.RowMajor(node.inputs[0], type),
-                        CpuProgramBuilder::RowMajorImage(y_shape, type), pd.diff_dst_desc());
-  program.AddPrimitive(
-      dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
-      {{DNNL_ARG_DIFF_DST, dy, pd.diff_dst_desc()},
-       {DNNL_ARG_DIFF_SRC, program.ImageOutput(node.outputs[0], pd.diff_src_desc()),
-        pd.diff_src_desc()}});
+  WithElement(type, [&]<typename Element>(Element) {
+    AddLoopStep(
+        count, std::max<int64_t>(1, kElementGrain / (rows.width * rows.pixels)),
+        {program.RowMajor(dy, type), OutInBlocks(dx, block, type, program)},
+        [rows](const RunContext&, const LoopTensors& data, int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row) {
+            rows.Fill(data.At<Element>(0), row, data.At<Element>(1));
+          }
+        },
+        program);
+  });
   return absl::OkStatus();
 }
 
