@@ -10,7 +10,6 @@
 #include "common/base/text/utf8.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/process/process_mark.h"
-#include "common/daemon/settings/bind_address.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/monitoring/start_monitoring.h"
@@ -131,7 +130,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   const auto accept = [&run](const std::string& method, std::unique_ptr<Stream> stream) {
     return run->Accept(method, std::move(stream));
   };
-  SHOAL_RETURN_IF_ERROR(ListenAsTask(cluster.coordinator_address(), network.get(), accept));
+  SHOAL_RETURN_IF_ERROR(daemon.Listen(cluster.coordinator_address(), network.get(), accept));
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(

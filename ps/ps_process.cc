@@ -4,7 +4,6 @@
 
 #include "common/base/status_macros.h"
 #include "common/daemon/process/incarnation.h"
-#include "common/daemon/settings/bind_address.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc/grpc_network.h"
 #include "ps/parameter_server.h"
@@ -33,10 +32,10 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
                    .on_stopped = end}});
 
   SHOAL_RETURN_IF_ERROR(
-      ListenAsTask(*spec.Find(spec.task), network.get(),
-                   [&server](const std::string& method, std::unique_ptr<Stream> stream) {
-                     return server.Accept(method, std::move(stream));
-                   }));
+      daemon.Listen(*spec.Find(spec.task), network.get(),
+                    [&server](const std::string& method, std::unique_ptr<Stream> stream) {
+                      return server.Accept(method, std::move(stream));
+                    }));
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, *spec.Find(spec.task), network.get(),

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -66,6 +67,9 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
       "tls_dir", &tls_dir_,
       "Directory with ca.crt, tls.crt and tls.key (docs/security.md); without it, all "
       "traffic is plain");
+  settings_.AddSwitch("insecure", &insecure_,
+                      "Serve plain traffic beyond loopback, where everyone who reaches the port "
+                      "can claim, push, read and stop");
   settings_.AddText(
       "metrics_token_file", &metrics_token_file_,
       "File with the bearer token that /metrics asks for; read again for each request");
@@ -140,6 +144,12 @@ absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
 
 absl::StatusOr<std::shared_ptr<TlsSession>> Daemon::OpenTls(RoleSet roles) {
   if (tls_dir_.empty()) return nullptr;
+  if (insecure_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--insecure and --tls_dir=", tls_dir_,
+                     " are given, or SHOAL_INSECURE and SHOAL_TLS_DIR: leave one out. With "
+                     "--tls_dir all traffic is encrypted; --insecure serves plain traffic"));
+  }
   SHOAL_ASSIGN_OR_RETURN(
       tls_, TlsSession::Open(tls_dir_, [](const std::string& what) { LogWarning(what); }));
   if (!roles.Contains(tls_->own().role)) {
@@ -149,6 +159,19 @@ absl::StatusOr<std::shared_ptr<TlsSession>> Daemon::OpenTls(RoleSet roles) {
   }
   LogInfo("traffic is encrypted", {{"identity", tls_->own().ToUri()}});
   return tls_;
+}
+
+absl::Status Daemon::Listen(const Address& own, Network* network, Network::Acceptor acceptor) {
+  const PortSecurity security = tls_ != nullptr ? PortSecurity::kTls
+                                : insecure_     ? PortSecurity::kInsecure
+                                                : PortSecurity::kNone;
+  SHOAL_ASSIGN_OR_RETURN(const BindAddress address, BindAddressOf(own, security));
+  if (!address.warning.empty()) LogWarning(address.warning);
+  SHOAL_ASSIGN_OR_RETURN(const std::string bound,
+                         network->Listen(address.listen, std::move(acceptor)));
+  serves_insecurely_ = !address.warning.empty();
+  LogInfo("listening", {{"address", bound}});
+  return absl::OkStatus();
 }
 
 void Daemon::NameTask(const TaskId& task) {

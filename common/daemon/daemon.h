@@ -10,10 +10,12 @@
 #include "absl/status/statusor.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/daemon/end_deadline.h"
+#include "common/daemon/settings/bind_address.h"
 #include "common/daemon/settings/settings.h"
 #include "common/daemon/signal_thread.h"
 #include "common/log/logging.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/network.h"
 #include "common/rpc/tls/tls_session.h"
 #include "common/security/permissions.h"
 
@@ -29,7 +31,7 @@ namespace shoal {
 //   }
 //
 // Its common settings: --cluster_spec, --log_format, --log_level, --http_port, --http_optional,
-// --tls_dir, --metrics_token_file, --config, --version, --help.
+// --tls_dir, --insecure, --metrics_token_file, --config, --version, --help.
 class Daemon {
  public:
   Daemon(const std::string& program, TaskType type, const std::string& description);
@@ -50,10 +52,19 @@ class Daemon {
   absl::StatusOr<ClusterSpec> ReadClusterSpec();
 
   // For `body`: opens --tls_dir for a daemon that has one of `roles`. Null without the flag: plain.
-  // Errors name the file and what would be right. Call it before the process uses gRPC.
+  // Errors name the file and what would be right. With --insecure besides --tls_dir an error, too.
+  // Call it before the process uses gRPC.
   absl::StatusOr<std::shared_ptr<TlsSession>> OpenTls(RoleSet roles);
   // What OpenTls() has returned.
   const std::shared_ptr<TlsSession>& tls() const { return tls_; }
+
+  // For `body`: makes `network` listen at the task's own entry in the cluster spec
+  // (bind_address.h). Logs the address, and a warning for plain traffic beyond loopback. Errors are
+  // Network::Listen's, and InvalidArgument for an address beyond loopback without --tls_dir and
+  // --insecure. Call it after OpenTls().
+  absl::Status Listen(const Address& own, Network* network, Network::Acceptor acceptor);
+  // True once Listen() has opened a port beyond loopback for plain traffic.
+  bool serves_insecurely() const { return serves_insecurely_; }
 
   // For `body`: sets the task's name in the log, for a worker that gets its index from the
   // coordinator.
@@ -90,6 +101,8 @@ class Daemon {
   Settings settings_;
   std::string cluster_spec_file_;
   std::string tls_dir_;
+  bool insecure_ = false;
+  bool serves_insecurely_ = false;
   std::shared_ptr<TlsSession> tls_;
   std::string log_format_ = "text";
   std::string log_level_ = "info";

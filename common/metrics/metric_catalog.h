@@ -53,6 +53,8 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Streams whose payloads lie in shared memory, as both ends run on one machine."},
     {"shoal_rpc_unauthorized_streams_total", "every", MetricKind::kCounter,
      "Streams rejected because their client's certificate does not permit them."},
+    {"shoal_rpc_insecure", "every", MetricKind::kGauge,
+     "1 if the daemon serves plain traffic beyond loopback (--insecure), else 0."},
     {"shoal_rpc_queued_messages", "every", MetricKind::kGauge,
      "Messages that wait to be sent, over all streams."},
     {"shoal_rpc_queued_bytes", "every", MetricKind::kGauge,

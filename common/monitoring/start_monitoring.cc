@@ -44,12 +44,14 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
   if (!daemon.http_port().has_value()) return nullptr;
   options.loop = network->loop();
   options.security = SecurityOf(daemon);
-  options.collect = [network, collect = std::move(options.collect)](MetricSamples* out) {
+  options.collect = [network, insecure = daemon.serves_insecurely(),
+                     collect = std::move(options.collect)](MetricSamples* out) {
     const GrpcNetwork::Stats stats = network->stats();
     out->Add("shoal_rpc_streams", static_cast<double>(stats.streams));
     out->Add("shoal_rpc_shared_streams", static_cast<double>(stats.shared_streams));
     out->Add("shoal_rpc_unauthorized_streams_total",
              static_cast<double>(stats.unauthorized_streams));
+    out->Add("shoal_rpc_insecure", insecure ? 1 : 0);
     out->Add("shoal_rpc_queued_messages", static_cast<double>(stats.queued_messages));
     out->Add("shoal_rpc_queued_bytes", static_cast<double>(stats.queued_bytes));
     collect(out);

@@ -164,6 +164,17 @@ def test_measured_plans_have_a_place():
     assert {"name": volume, "emptyDir": {}} in pod["volumes"]
 
 
+@pytest.mark.parametrize("where", [where for where, (task, _) in pod_templates().items() if task != "worker"])
+def test_pods_that_listen_have_tls_or_say_insecure(where):
+    """Else they end with 78: a pod's name is no loopback address."""
+    container, = pod_templates()[where][1]["spec"]["containers"]
+    environment = {variable["name"]: variable.get("value") for variable in container["env"]}
+    for source in container.get("envFrom", []):
+        overlay = where.split()[0]
+        environment.update(named(rendered(overlay), "ConfigMap", source["configMapRef"]["name"])["data"])
+    assert ("SHOAL_TLS_DIR" in environment) != (environment.get("SHOAL_INSECURE") == "1"), environment
+
+
 @pytest.mark.parametrize("where", pod_templates())
 def test_pods(where):
     task, template = pod_templates()[where]

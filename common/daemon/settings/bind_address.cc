@@ -1,35 +1,35 @@
 #include "common/daemon/settings/bind_address.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
-#include "common/log/logging.h"
 
 namespace shoal {
 
-BindAddress BindAddressOf(const Address& own) {
+absl::StatusOr<BindAddress> BindAddressOf(const Address& own, PortSecurity security) {
   const bool ipv6 = own.host.find(':') != std::string::npos;
   if (own.IsLoopback()) {
     // Makes "localhost" the same address on every machine, whose own order of addresses may differ.
     const bool literal = ipv6 || own.host.find_first_not_of("0123456789.") == std::string::npos;
-    return {literal ? own.ToString() : absl::StrCat("127.0.0.1:", own.port), ""};
+    return BindAddress{literal ? own.ToString() : absl::StrCat("127.0.0.1:", own.port), ""};
   }
   // Either address accepts IPv4 and IPv6 if the host has both (listening_socket.h).
   const std::string listen = absl::StrCat(ipv6 ? "[::]:" : "0.0.0.0:", own.port);
-  return {listen, absl::StrCat(
-                      "listening on all interfaces (", listen,
-                      "): traffic is not encrypted and peers "
-                      "are not authenticated; let only the cluster's own network reach this port")};
-}
-
-absl::Status ListenAsTask(const Address& own, Network* network, Network::Acceptor acceptor) {
-  const BindAddress address = BindAddressOf(own);
-  if (!address.warning.empty()) LogWarning(address.warning);
-  SHOAL_ASSIGN_OR_RETURN(const std::string bound,
-                         network->Listen(address.listen, std::move(acceptor)));
-  LogInfo("listening", {{"address", bound}});
-  return absl::OkStatus();
+  switch (security) {
+    case PortSecurity::kTls:
+      return BindAddress{listen, ""};
+    case PortSecurity::kInsecure:
+      return BindAddress{listen, absl::StrCat("insecure: listening on all interfaces (", listen,
+                                              "): traffic is not encrypted, and everyone who "
+                                              "reaches this port can claim, push, read and stop; "
+                                              "give --tls_dir=DIR instead of --insecure "
+                                              "(docs/security.md)")};
+    case PortSecurity::kNone:
+      break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      own.ToString(), ": is an address beyond loopback, and there is no TLS: everyone who reaches ",
+      "the port could claim, push, read and stop. Give --tls_dir=DIR with certificates, which ",
+      "`shoal cert` makes (docs/security.md), or --insecure if only machines that you trust reach ",
+      "the port"));
 }
 
 }  // namespace shoal

@@ -13,6 +13,7 @@
 #include "common/base/version.h"
 #include "common/daemon/process/exit_code.h"
 #include "proto/cluster.pb.h"
+#include "tests/fakes/in_process/in_process_network.h"
 
 namespace shoal {
 namespace {
@@ -112,6 +113,54 @@ TEST_F(DaemonTest, WithoutAClusterSpecSaysBothWaysToGiveOne) {
   EXPECT_THAT(log_, AllOf(HasSubstr("--chief=HOST:PORT"), HasSubstr("--cluster_spec=FILE"),
                           HasSubstr("TF_CONFIG")))
       << "a worker has a third one";
+}
+
+// Opens TLS and listens at `own`, as coordinator and ps do.
+absl::Status ListenAt(Daemon& daemon, const char* own) {
+  InProcessHub hub;
+  const auto node = hub.CreateNode();
+  const auto tls = daemon.OpenTls({Role::kWorker});
+  if (!tls.ok()) return tls.status();
+  return daemon.Listen(
+      *Address::Parse(own), node.get(),
+      [](const std::string&, std::unique_ptr<Stream>) { return StreamCallbacks{}; });
+}
+
+TEST_F(DaemonTest, AnAddressBeyondLoopbackWithoutTlsIsRefused) {
+  EXPECT_EQ(Run(daemon_, {}, [&] { return ListenAt(daemon_, "10.0.0.1:2222"); }),
+            kExitBadConfiguration);
+  EXPECT_THAT(log_, AllOf(HasSubstr("10.0.0.1:2222"), HasSubstr("--insecure"),
+                          Not(HasSubstr(" listening address="))));
+  EXPECT_FALSE(daemon_.serves_insecurely());
+}
+
+TEST_F(DaemonTest, InsecureListensBeyondLoopbackAndWarns) {
+  EXPECT_EQ(Run(daemon_, {"--insecure"}, [&] { return ListenAt(daemon_, "10.0.0.1:2222"); }),
+            kExitDone);
+  EXPECT_THAT(log_, AllOf(HasSubstr(" W worker insecure: "),
+                          HasSubstr(" listening address=0.0.0.0:2222\n")));
+  EXPECT_TRUE(daemon_.serves_insecurely());
+}
+
+TEST_F(DaemonTest, InsecureChangesNothingOnLoopback) {
+  EXPECT_EQ(Run(daemon_, {"--insecure"}, [&] { return ListenAt(daemon_, "127.0.0.1:2222"); }),
+            kExitDone);
+  EXPECT_THAT(log_, Not(HasSubstr(" W worker ")));
+  EXPECT_FALSE(daemon_.serves_insecurely());
+}
+
+TEST_F(DaemonTest, InsecureMayComeFromTheEnvironment) {
+  setenv("SHOAL_INSECURE", "1", 1);
+  EXPECT_EQ(Run(daemon_, {}, [&] { return ListenAt(daemon_, "10.0.0.1:2222"); }), kExitDone);
+  unsetenv("SHOAL_INSECURE");
+}
+
+TEST_F(DaemonTest, InsecureAndTlsContradictEachOther) {
+  EXPECT_EQ(Run(daemon_, {"--insecure", "--tls_dir=nowhere"},
+                [&] { return ListenAt(daemon_, "10.0.0.1:2222"); }),
+            kExitBadConfiguration);
+  EXPECT_THAT(log_, AllOf(HasSubstr("--insecure"), HasSubstr("--tls_dir=nowhere"),
+                          HasSubstr("leave one out")));
 }
 
 TEST_F(DaemonTest, HelpEndsWithExamplesAndExitCodes) {
