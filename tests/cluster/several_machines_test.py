@@ -1,4 +1,5 @@
-"""Runs the commands of docs/running-on-several-machines.md as they stand there, each in its own network namespace."""
+"""Runs the commands of docs/running-on-several-machines.md, and those of docs/security.md for a cluster with TLS, as they stand there,
+each in its own network namespace."""
 import json
 import os
 import pathlib
@@ -11,11 +12,12 @@ from namespaces import can_make_namespaces, delete_namespaces, ip
 from real_cluster import BIN, SOURCE, Cluster, Process, wait_for, write_job
 
 DOCUMENT = SOURCE / "docs/running-on-several-machines.md"
+SECURITY = SOURCE / "docs/security.md"
 
 
-def blocks(attribute):
+def blocks(attribute, document=DOCUMENT):
     """{value: shell text} of the fenced blocks that carry `attribute=value`."""
-    text = DOCUMENT.read_text()
+    text = document.read_text()
     return {value: body for value, body in re.findall(r"```sh " + attribute + r"=(\S+)\n(.*?)```", text, re.S)}
 
 
@@ -83,6 +85,24 @@ def test_four_machines(tmp_path):
     # As the page says: coordinator and ps serve plain traffic, and warn.
     warned = {path.stem for path in tmp_path.glob("10.*.log") if "insecure: " in path.read_text()}
     assert warned == {"10.77.0.1", "10.77.0.2"}
+
+
+def test_three_machines_with_tls(tmp_path):
+    commands = blocks("host", SECURITY)
+    assert len(commands) == 3
+    subprocess.run(["bash", "-euc", blocks("run", SECURITY)["certificates"]], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
+    # The copies on the machines.
+    for directory, host in re.findall(r"scp -rp (tls/\S+) (10\.77\.0\.\d):", SECURITY.read_text()):
+        (tmp_path / directory).rename(tmp_path / f"{directory}.1")
+        (tmp_path / f"tls-of-{host}").symlink_to(f"{directory}.1")
+    commands = {host: text.replace("/etc/shoal/tls", str(tmp_path / f"tls-of-{host}")) for host, text in commands.items()}
+    with Namespaces(commands) as network:
+        run_blocks(commands, lambda host: network.names[host], tmp_path)
+    assert (tmp_path / "run/model/model.safetensors").exists()
+    for host in commands:
+        log = (tmp_path / f"{host}.log").read_text()
+        assert "traffic is encrypted" in log and "insecure: " not in log, log
 
 
 def test_on_one_machine_gradients_and_values_go_through_no_socket(tmp_path):
