@@ -21,6 +21,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
     return absl::InvalidArgumentError(
         "--step_records: an evaluator computes no steps; leave the flag out");
   }
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> data_roots, DataRootsOf(flags));
   const Address& coordinator = cluster.coordinator_address();
   // The cluster spec need not list the evaluator. It then serves its metrics on the same loopback,
   // or the same network, as the coordinator.
@@ -40,7 +41,8 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                           .numerics = NumericsOf(flags),
                           .threads = threads,
                           .only_evaluates = true,
-                          .memory = ReadMemoryLimit()});
+                          .memory = ReadMemoryLimit(),
+                          .data_roots = data_roots});
   EvaluatorSession session({.loop = loop,
                             .network = network.get(),
                             .computer = &computer,

@@ -30,6 +30,11 @@ int main(int argc, char** argv) {
                               "Exit with 138 after this many seconds without a coordinator");
   daemon.settings().AddText("step_records", &flags.step_records,
                             "Directory for a record of every finished step and its examples");
+  daemon.settings().AddTexts(
+      "data_root", &flags.data_roots,
+      "Directory below which it reads the job's data, after links are resolved; several are "
+      "divided by ':' or given by several flags; without it, it reads every file that the job "
+      "names");
   daemon.SetExamples(
       "Examples:\n"
       "  shoal-worker --chief=10.0.0.1:2222                one more worker of a running job\n"

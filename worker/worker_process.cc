@@ -18,6 +18,7 @@
 #include "worker/compute/registry/compute_device.h"
 #include "worker/evaluator_process.h"
 #include "worker/gpu_stats.h"
+#include "worker/input/files/data_roots.h"
 #include "worker/session/step_records.h"
 #include "worker/session/worker_session.h"
 #include "worker/step/compute_thread.h"
@@ -33,7 +34,16 @@ NumericsOptions NumericsOf(const WorkerFlags& flags) {
   return {.tf32 = flags.tf32, .nondeterministic = !flags.deterministic};
 }
 
+absl::StatusOr<std::vector<std::string>> DataRootsOf(const WorkerFlags& flags) {
+  absl::StatusOr<std::vector<std::string>> roots = ResolveDataRoots(flags.data_roots);
+  if (roots.ok()) return roots;
+  return absl::Status(roots.status().code(),
+                      absl::StrCat("--data_root: ", std::string(roots.status().message()),
+                                   "; name a directory of this machine"));
+}
+
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> data_roots, DataRootsOf(flags));
   absl::StatusOr<std::vector<ComputeDevice>> devices =
       ChooseDevices(flags.device, {.survey = cuda::SurveyDevices,
                                    .free_bytes = cuda::FreeBytes,
@@ -97,6 +107,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                           .numerics = NumericsOf(flags),
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
+                          .data_roots = data_roots,
                           .on_examples = on_examples});
   WorkerSession session({.loop = loop,
                          .network = network.get(),

@@ -51,6 +51,9 @@ struct DataSource {
 
   // Labels are not read and may be missing: for predictions. Not a field of a job.
   bool unlabelled = false;
+  // The data must lie below one of these directories, real paths; empty: anywhere. Not a field of a
+  // job: the worker's own operator sets it (--data_root).
+  std::vector<std::string> roots;
 
   std::string cache;  // cache of decoded examples: "memory", "disk"; empty: none
 

@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const shoal::FuzzFile file(data, size);
-  const auto array = shoal::ArrayFile::Open(file.path());
+  const auto array = shoal::ArrayFile::Open(file.path(), {});
   if (!array.ok()) return 0;
   std::vector<float> row(static_cast<size_t>(shoal::ElementCount((*array)->row_shape())));
   std::vector<uint8_t> bytes((*array)->bytes() ? row.size() : 0);

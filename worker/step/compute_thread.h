@@ -55,6 +55,8 @@ class ComputeThread : public StepComputer {
     // For an evaluator: nobody calls Train(), and the training data need not be on this machine.
     bool only_evaluates = false;
     MemoryLimit memory;  // of this machine
+    // The job's data must lie below one of these, as DataSource::roots; empty: anywhere.
+    std::vector<std::string> data_roots;
     // The loop's thread computes steps with less CPU time than this, if they need not wait.
     Time short_step = std::chrono::microseconds(200);
     // Called on the compute thread with the examples of each step, before the step's last batch is

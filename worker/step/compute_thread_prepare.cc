@@ -36,7 +36,8 @@ absl::Status CheckLossScale(const Job& job, const ModelRunner& runner) {
 
 absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::string& job_text,
                                                                  int ps_count) {
-  SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(job_text, "the coordinator's job"));
+  SHOAL_ASSIGN_OR_RETURN(Job job, ParseResolvedJob(job_text, "the coordinator's job"));
+  job.training.roots = job.test.roots = options_.data_roots;
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
   const Graph& graph = computed.model.graph;
 

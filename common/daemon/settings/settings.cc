@@ -22,6 +22,8 @@
 namespace shoal {
 namespace {
 
+constexpr char kListDelimiter = ':';
+
 std::string VariableOf(const std::string& name) {
   return absl::StrCat("SHOAL_", absl::AsciiStrToUpper(name));
 }
@@ -40,13 +42,14 @@ struct Settings::Implementation {
     CLI::Option* option = nullptr;
     std::function<std::string()> value;  // as text
     bool hidden = false;
+    bool list = false;
   };
 
   // Every option is added here. The last of several values counts. Flags thus override the values
   // that Parse() puts before them.
   void Add(const std::string& name, CLI::Option* option, std::function<std::string()> value) {
     option->take_last()->envname(VariableOf(name));
-    entries.push_back({name, option, std::move(value), false});
+    entries.push_back({name, option, std::move(value)});
   }
 
   bool IsFlagGiven(const std::string& name) const {
@@ -135,6 +138,16 @@ void Settings::AddText(const std::string& name, std::string* value, const std::s
   implementation_->Add(name, option, [value] { return *value; });
 }
 
+void Settings::AddTexts(const std::string& name, std::vector<std::string>* value,
+                        const std::string& help) {
+  CLI::Option* option = implementation_->app.add_option("--" + name, *value, help);
+  option->delimiter(kListDelimiter);
+  implementation_->Add(name, option,
+                       [value] { return absl::StrJoin(*value, std::string(1, kListDelimiter)); });
+  option->take_all()->expected(1)->allow_extra_args(false);
+  implementation_->entries.back().list = true;
+}
+
 void Settings::AddChoice(const std::string& name, std::string* value,
                          const std::vector<std::string>& choices, const std::string& help) {
   AddText(name, value, help);
@@ -191,16 +204,17 @@ void Settings::SetFooter(const std::string& footer) { implementation_->app.foote
 std::optional<int> Settings::Parse(int argc, const char* const* argv) {
   Implementation& self = *implementation_;
   std::vector<std::string> arguments;
-  for (const Implementation::Entry& entry : self.entries) {
-    // CLI11 itself would let the file override the environment.
-    const std::string value = FromEnvironment(entry.name);
-    if (!value.empty()) arguments.push_back(absl::StrCat("--", entry.name, "=", value));
-  }
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     self.flags_given.insert(argument.substr(0, argument.find('=')));
-    arguments.push_back(argument);
   }
+  for (const Implementation::Entry& entry : self.entries) {
+    // CLI11 itself would let the file override the environment.
+    const std::string value = FromEnvironment(entry.name);
+    if (entry.list && self.IsFlagGiven(entry.name)) continue;
+    if (!value.empty()) arguments.push_back(absl::StrCat("--", entry.name, "=", value));
+  }
+  for (int i = 1; i < argc; ++i) arguments.push_back(argv[i]);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   RejectEmptyValues(&self.app);
   try {

@@ -26,6 +26,9 @@ class Settings {
   // Each adds the flag --NAME. `value` holds the default and must outlive this. Parse() stores the
   // setting's value in it.
   void AddText(const std::string& name, std::string* value, const std::string& help);
+  // A list of texts, which ':' divides. A flag may also be given several times, and in the file it
+  // may be a TOML array. The values of one source replace those of the sources below it.
+  void AddTexts(const std::string& name, std::vector<std::string>* value, const std::string& help);
   void AddChoice(const std::string& name, std::string* value,
                  const std::vector<std::string>& choices, const std::string& help);
   // Text in one of several forms, which --help lists ("cuda:N"). `check` returns the error for a

@@ -36,6 +36,7 @@ class ComputeThreadTest : public testing::Test {
                                                                .numerics = numerics_,
                                                                .create_runner = create_runner_,
                                                                .memory = memory_,
+                                                               .data_roots = data_roots_,
                                                                .short_step = short_step_,
                                                                .on_examples = on_examples});
   }
@@ -114,6 +115,7 @@ class ComputeThreadTest : public testing::Test {
   const SmallJob small_{.directory = directory_.path()};
   PostedLoop loop_;
   MemoryLimit memory_;                                // for new computers
+  std::vector<std::string> data_roots_;               // likewise
   Time short_step_ = std::chrono::microseconds(200);  // likewise
   NumericsOptions numerics_;                          // likewise
   std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -99,6 +100,16 @@ TEST_F(ComputeThreadTest, DataThatIsMissingIsNamed) {
   ASSERT_EQ(std::remove(job.test.labels.c_str()), 0);
   EXPECT_THAT(std::string(Prepare(job.ResolvedText()).status().message()),
               HasSubstr(job.test.labels));
+}
+
+TEST_F(ComputeThreadTest, DataOutsideOfTheRootsAreRefused) {
+  const std::string job = small_.Load().ResolvedText();
+  data_roots_ = {small_.directory + "/elsewhere"};
+  NewComputer();
+  EXPECT_EQ(Prepare(job).status().code(), absl::StatusCode::kFailedPrecondition);
+  data_roots_ = {std::filesystem::canonical(small_.directory).string()};
+  NewComputer();
+  EXPECT_TRUE(Prepare(job).ok());
 }
 
 TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {

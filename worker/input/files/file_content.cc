@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/missing_path.h"
 #include "common/base/status_macros.h"
+#include "worker/input/files/data_roots.h"
 #include "worker/input/files/joined_errors.h"
 
 namespace shoal {
@@ -21,12 +24,12 @@ absl::Status PathError(int error, const std::string& path) {
   return error == ELOOP ? absl::InvalidArgumentError(status.message()) : status;
 }
 
-// O_NONBLOCK, because opening a pipe would wait for a writer.
-absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const char* expected,
-                                               uint64_t* size) {
-  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path,
+                                               const std::vector<std::string>& roots,
+                                               const char* expected, uint64_t* size) {
+  SHOAL_ASSIGN_OR_RETURN(FileDescriptor file, OpenBelowRoots(path, roots));
   struct stat info;
-  if (!file.ok() || fstat(file.get(), &info) != 0) return PathError(errno, path);
+  if (fstat(file.get(), &info) != 0) return PathError(errno, path);
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is ", S_ISDIR(info.st_mode) ? "a directory" : "not a regular file",
@@ -54,29 +57,47 @@ absl::Status ReadAt(const FileDescriptor& file, const std::string& path, uint64_
   return absl::OkStatus();
 }
 
-absl::Status ReadWholeFile(const std::string& path, EncodedBytes* out) {
+absl::Status ReadWholeFile(const std::string& path, const std::vector<std::string>& roots,
+                           EncodedBytes* out) {
   uint64_t size = 0;
   SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         OpenRegularFile(path, "expected a picture", &size));
+                         OpenRegularFile(path, roots, "expected a picture", &size));
   SHOAL_RETURN_IF_ERROR(out->Resize(size, path));
   return ReadAt(file, path, 0, out->bytes().data(), size);
 }
 
-absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& paths) {
+absl::StatusOr<std::vector<std::string>> ExpandPaths(const DataSource& source) {
   std::vector<std::string> files;
   absl::Status status;
-  for (const std::string& path : paths) {
-    if (path.find_first_of("*?[") == std::string::npos) {
+  for (const std::string& path : source.paths) {
+    const size_t wild = path.find_first_of("*?[");
+    if (wild == std::string::npos) {
       struct stat info;
-      if (stat(path.c_str(), &info) != 0 && errno == ENOENT) {
+      if (!source.roots.empty()) {
+        status = JoinErrors(status, CheckBelowRoots(path, source.roots));
+      } else if (stat(path.c_str(), &info) != 0 && errno == ENOENT) {
         status = JoinErrors(status, MissingPath(path));
       }
       files.push_back(path);
       continue;
     }
+    // Lists no directory outside of the roots.
+    if (const absl::Status below =
+            CheckBelowRoots(path.substr(0, path.rfind('/', wild) + 1), source.roots);
+        !below.ok()) {
+      status = JoinErrors(status, below);
+      continue;
+    }
     glob_t found = {};
     if (glob(path.c_str(), 0, nullptr, &found) == 0) {
-      files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+      const std::span<char* const> matches(found.gl_pathv, found.gl_pathc);
+      files.insert(files.end(), matches.begin(), matches.end());
+      // A link may lead elsewhere. The error names the pattern: the name of the match is not the
+      // job's.
+      const bool below = std::all_of(matches.begin(), matches.end(), [&](const char* match) {
+        return CheckBelowRoots(match, source.roots).ok();
+      });
+      if (!below) status = JoinErrors(status, OutsideOfRoots(path, source.roots));
     } else {
       status = JoinErrors(status, absl::NotFoundError(path + ": matches no file"));
     }

@@ -21,12 +21,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
   absl::Status status;
   ArrayRows::Arrays arrays;
   for (const DataSource::Feature* file : matched) {
-    absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(file->from[0]);
+    absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(file->from[0], source.roots);
     status = JoinErrors(status, array.status());
     if (array.ok()) arrays.features.push_back(*std::move(array));
   }
   if (!source.unlabelled) {
-    absl::StatusOr<std::unique_ptr<ArrayFile>> labels = ArrayFile::Open(source.labels);
+    absl::StatusOr<std::unique_ptr<ArrayFile>> labels =
+        ArrayFile::Open(source.labels, source.roots);
     status = JoinErrors(status, labels.status());
     if (labels.ok()) arrays.labels = *std::move(labels);
   }
@@ -37,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
 absl::StatusOr<DataReport> InspectArrays(const DataSource& source) {
   DataReport report;
   for (const std::string& path : source.paths) {
-    const absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(path);
+    const absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(path, source.roots);
     if (!array.ok()) {
       report.AddDamage(array.status());
     } else {

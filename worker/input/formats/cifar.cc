@@ -112,7 +112,7 @@ class Cifar : public Dataset {
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar(const DataSource& source,
                                                    const std::vector<Feature>& inputs) {
   const Version version = VersionOf(source);
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source));
   if (inputs.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         paths[0], ": ", version.name, " has data for one input; the model has ", inputs.size()));
@@ -123,8 +123,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar(const DataSource& source,
   uint64_t examples = 0;
   for (const std::string& path : paths) {
     uint64_t size = 0;
-    SHOAL_ASSIGN_OR_RETURN(FileDescriptor file,
-                           OpenRegularFile(path, "expected a file of the binary version", &size));
+    SHOAL_ASSIGN_OR_RETURN(
+        FileDescriptor file,
+        OpenRegularFile(path, source.roots, "expected a file of the binary version", &size));
     if (size == 0 || size % version.record_bytes() != 0) {
       return absl::DataLossError(
           absl::StrCat(path, ": has ", size, " bytes; expected records of ", version.record_bytes(),

@@ -200,7 +200,7 @@ class TableReader {
     for (const std::string& path : paths) {
       uint64_t size = 0;
       SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
-                             OpenRegularFile(path, "expected a CSV file", &size));
+                             OpenRegularFile(path, source_.roots, "expected a CSV file", &size));
       SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
       if (absl::Status status = ReadFile(stream, &table); !status.ok()) {
         // The stream's errors already begin with the path.
@@ -280,11 +280,11 @@ class TableReader {
 
 // Returns the names of the columns in the first file, and sets `path` to its path.
 absl::StatusOr<std::vector<std::string>> ReadNames(const DataSource& csv, std::string* path) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(csv.paths));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(csv));
   *path = paths[0];
   uint64_t size = 0;
   SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         OpenRegularFile(*path, "expected a CSV file", &size));
+                         OpenRegularFile(*path, csv.roots, "expected a CSV file", &size));
   SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), *path));
   CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); }, csv.delimiter[0]);
   std::vector<std::string> fields;
@@ -307,7 +307,7 @@ absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
   const std::string& path = source.paths[0];
   uint64_t size = 0, rows = 0;
   SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         OpenRegularFile(path, "expected a CSV file", &size));
+                         OpenRegularFile(path, source.roots, "expected a CSV file", &size));
   SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
   CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); },
                    source.delimiter[0]);
@@ -376,7 +376,7 @@ absl::Status CheckColumns(const DataSource& csv, const std::vector<std::string>&
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
                                                  const std::vector<Feature>& inputs) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source));
   // The columns in the order of the model's inputs.
   std::vector<DataSource::Feature> features;
   if (source.features.empty() && inputs.size() == 1) {

@@ -18,6 +18,7 @@
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
 #include "worker/input/dataset/skipping_dataset.h"
+#include "worker/input/files/data_roots.h"
 #include "worker/input/files/file_content.h"
 #include "worker/input/files/joined_errors.h"
 #include "worker/input/pictures/picture_loader.h"
@@ -65,7 +66,9 @@ FileKind KindOf(const fs::path& file) {
 
 bool IsHidden(const std::string& name) { return name.starts_with("."); }
 
-absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
+absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder,
+                                                   const std::vector<std::string>& roots) {
+  SHOAL_RETURN_IF_ERROR(CheckBelowRoots(folder, roots));
   std::vector<std::string> classes;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -116,7 +119,9 @@ absl::Status OfNoClass(const std::string& folder, std::vector<std::string> unkno
 // Returns the pictures below `path`, sorted. Their paths are relative to `base`. If `base` is
 // empty, they begin with `path`.
 absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::string& path,
-                                                       const std::string& base) {
+                                                       const std::string& base,
+                                                       const std::vector<std::string>& roots) {
+  SHOAL_RETURN_IF_ERROR(CheckBelowRoots(path, roots));
   std::vector<std::string> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
@@ -134,31 +139,32 @@ absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::string& path,
 
 // Adds the pictures of a class, sorted.
 absl::Status AddClass(const std::string& folder, const std::string& name, uint32_t label,
-                      PictureList* list) {
+                      const std::vector<std::string>& roots, PictureList* list) {
   const std::string path = (fs::path(folder) / name).string();
-  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> files, PicturesBelow(path, folder));
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> files, PicturesBelow(path, folder, roots));
   for (const std::string& file : files) list->Add(file, label);
   return absl::OkStatus();
 }
 
 // Whether the file's content is of a kind that Keras reads but Shoal does not.
-bool CannotBeRead(const std::string& path) {
+bool CannotBeRead(const std::string& path, const std::vector<std::string>& roots) {
   if (KindOf(path) != FileKind::kPictureOfKeras) return false;
   uint8_t head[8] = {};
   uint64_t size = 0;
-  const auto file = OpenRegularFile(path, "expected a picture", &size);
+  const auto file = OpenRegularFile(path, roots, "expected a picture", &size);
   if (!file.ok() || !ReadAt(*file, path, 0, head, std::min<uint64_t>(size, sizeof(head))).ok())
     return false;  // reading reports the error
   return !IsJpeg(head) && !IsPng(head);
 }
 
 // Finds unsupported pictures at opening, because the first batches may contain none of them.
-absl::Status CheckKinds(const std::string& folder, const PictureList& list) {
+absl::Status CheckKinds(const std::string& folder, const std::vector<std::string>& roots,
+                        const PictureList& list) {
   uint64_t count = 0;
   std::string first;
   for (uint64_t i = 0; i < list.size(); ++i) {
     const std::string path = (fs::path(folder) / list.file(i)).string();
-    if (!CannotBeRead(path)) continue;
+    if (!CannotBeRead(path, roots)) continue;
     if (count++ == 0) first = path;
   }
   if (count == 0) return absl::OkStatus();
@@ -173,6 +179,7 @@ class ImageFolder : public Dataset {
   ImageFolder(const DataSource& source, const Feature& input, PictureLoader loader,
               uint32_t classes, PictureList list)
       : folder_(source.paths[0]),
+        roots_(source.roots),
         features_({input}),
         loader_(loader),
         one_hot_(source.label_mode == "categorical"),
@@ -180,12 +187,14 @@ class ImageFolder : public Dataset {
         may_skip_(source.damaged == "skip"),
         list_(std::move(list)) {}
   // For pictures without classes. Their paths are absolute.
-  ImageFolder(const Feature& input, PictureLoader loader, bool may_skip, PictureList list)
-      : features_({input}),
+  ImageFolder(const Feature& input, PictureLoader loader, const DataSource& source,
+              PictureList list)
+      : roots_(source.roots),
+        features_({input}),
         loader_(loader),
         one_hot_(false),
         label_shape_(kNoLabel),
-        may_skip_(may_skip),
+        may_skip_(source.damaged == "skip"),
         list_(std::move(list)) {}
 
   uint64_t size() const override { return list_.size(); }
@@ -217,7 +226,7 @@ class ImageFolder : public Dataset {
   absl::Status ReadPicture(uint64_t index, std::span<float> out) const {
     EncodedBytes content(&memory_);
     const std::string path = (fs::path(folder_) / list_.file(index)).string();
-    SHOAL_RETURN_IF_ERROR(ReadWholeFile(path, &content));
+    SHOAL_RETURN_IF_ERROR(ReadWholeFile(path, roots_, &content));
     absl::Status status = loader_.Load(content.bytes(), &memory_.decoding, out);
     if (status.ok()) status = CheckValues(features_[0], out);
     if (status.ok()) return status;
@@ -225,6 +234,7 @@ class ImageFolder : public Dataset {
   }
 
   const std::string folder_;
+  const std::vector<std::string> roots_;
   const std::vector<Feature> features_;
   const PictureLoader loader_;
   const bool one_hot_;
@@ -240,9 +250,9 @@ struct Seen {
   int64_t height = 0, width = 0;
 };
 
-Seen LookAt(const std::string& path, ReadingMemory* memory) {
+Seen LookAt(const std::string& path, const std::vector<std::string>& roots, ReadingMemory* memory) {
   EncodedBytes content(memory);
-  if (absl::Status status = ReadWholeFile(path, &content); !status.ok())
+  if (absl::Status status = ReadWholeFile(path, roots, &content); !status.ok())
     return {.status = std::move(status)};
   Picture picture;
   const absl::Status status =
@@ -251,13 +261,14 @@ Seen LookAt(const std::string& path, ReadingMemory* memory) {
   return {.status = WithSource(path, status)};
 }
 
-std::vector<Seen> LookAtAll(const std::string& folder, const PictureList& list) {
+std::vector<Seen> LookAtAll(const std::string& folder, const std::vector<std::string>& roots,
+                            const PictureList& list) {
   std::vector<Seen> seen(list.size());
   std::atomic<size_t> next = 0;
   ReadingMemory memory;
   const auto look = [&] {
     for (size_t i; (i = next++) < seen.size();)
-      seen[i] = LookAt((fs::path(folder) / list.file(i)).string(), &memory);
+      seen[i] = LookAt((fs::path(folder) / list.file(i)).string(), roots, &memory);
   };
   std::vector<std::thread> threads;
   for (int i = 1; i < ReadingThreads(); ++i) threads.emplace_back(look);
@@ -271,12 +282,12 @@ std::vector<Seen> LookAtAll(const std::string& folder, const PictureList& list) 
 // Decodes all pictures, on as many threads as read batches.
 absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   const std::string& folder = source.paths[0];
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassesOf(folder));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassesOf(folder, source.roots));
   PictureList list;
   std::vector<std::string> class_lines;
   for (uint32_t i = 0; i < classes.size(); ++i) {
     const size_t before = list.size();
-    SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
+    SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, source.roots, &list));
     class_lines.push_back(absl::StrCat("class ", i, ", ", Printable(classes[i], kMaxNameBytes),
                                        ": ", list.size() - before));
   }
@@ -286,7 +297,7 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   const auto larger = [](const Seen& a, const Seen& b) {
     return a.height * a.width < b.height * b.width;
   };
-  const std::vector<Seen> seen = LookAtAll(folder, list);
+  const std::vector<Seen> seen = LookAtAll(folder, source.roots, list);
   const Seen *least = nullptr, *most = nullptr;
   for (const Seen& each : seen) {
     if (!each.status.ok()) {
@@ -307,7 +318,7 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
 
 absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& source) {
   if (!source.class_names.empty()) return source.class_names;
-  return ClassesOf(source.paths[0]);
+  return ClassesOf(source.paths[0], source.roots);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
@@ -318,7 +329,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
         folder, ": a folder of pictures has data for one input; the model has ", inputs.size()));
   }
   SHOAL_ASSIGN_OR_RETURN(const PictureLoader loader, PictureLoader::Make(source, inputs[0]));
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> folders, ClassesOf(folder));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> folders, ClassesOf(folder, source.roots));
   std::vector<std::string> classes = source.class_names.empty() ? folders : source.class_names;
   if (const auto unknown = WithoutClass(folders, classes); !unknown.empty()) {
     if (!source.unlabelled) return OfNoClass(folder, unknown, classes);
@@ -332,13 +343,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
   for (uint32_t i = 0; i < classes.size(); ++i) {
     // A test set may lack pictures of a class.
     if (std::binary_search(folders.begin(), folders.end(), classes[i]))
-      SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
+      SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, source.roots, &list));
   }
   if (list.size() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, ": has no picture in its folders; expected .jpg, .jpeg or .png"));
   }
-  if (source.damaged == "fail") SHOAL_RETURN_IF_ERROR(CheckKinds(folder, list));
+  if (source.damaged == "fail") SHOAL_RETURN_IF_ERROR(CheckKinds(folder, source.roots, list));
   return std::make_unique<ImageFolder>(source, inputs[0], loader,
                                        static_cast<uint32_t>(classes.size()), std::move(list));
 }
@@ -353,6 +364,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
   PictureList list;
   absl::Status status;
   for (const std::string& path : source.paths) {
+    SHOAL_RETURN_IF_ERROR(CheckBelowRoots(path, source.roots));
     std::error_code error;
     const fs::file_status there = fs::status(path, error);
     if (!fs::is_directory(there)) {
@@ -360,7 +372,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
       list.Add(path, 0);
       continue;
     }
-    SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> files, PicturesBelow(path, ""));
+    SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                           PicturesBelow(path, "", source.roots));
     for (const std::string& file : files) list.Add(file, 0);
   }
   SHOAL_RETURN_IF_ERROR(status);
@@ -368,8 +381,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
     return absl::InvalidArgumentError(
         absl::StrCat(source.paths[0], ": has no picture in it; expected .jpg, .jpeg or .png"));
   }
-  return std::make_unique<ImageFolder>(inputs[0], loader, source.damaged == "skip",
-                                       std::move(list));
+  return std::make_unique<ImageFolder>(inputs[0], loader, source, std::move(list));
 }
 
 }  // namespace shoal

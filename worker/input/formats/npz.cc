@@ -7,12 +7,18 @@
 #include "common/base/text/printable.h"
 #include "worker/input/dataset/data_formats.h"
 #include "worker/input/dataset/feature_shapes.h"
+#include "worker/input/files/data_roots.h"
 #include "worker/input/files/file_content.h"
 #include "worker/input/files/joined_errors.h"
 #include "worker/input/formats/arrays/array_rows.h"
 
 namespace shoal {
 namespace {
+
+absl::StatusOr<ZipArchive> OpenArchive(const std::string& path, const DataSource& source) {
+  SHOAL_RETURN_IF_ERROR(CheckBelowRoots(path, source.roots));
+  return ZipArchive::Open(path);
+}
 
 absl::StatusOr<std::unique_ptr<ArrayFile>> OpenMember(ZipArchive& archive,
                                                       const std::string& array) {
@@ -25,13 +31,13 @@ absl::StatusOr<std::unique_ptr<ArrayFile>> OpenMember(ZipArchive& archive,
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenNpz(const DataSource& source,
                                                  const std::vector<Feature>& inputs) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source));
   if (paths.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(paths[0], ": is one of ", paths.size(), " files; expected one .npz"));
   }
   SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(source.features, inputs));
-  SHOAL_ASSIGN_OR_RETURN(ZipArchive archive, ZipArchive::Open(paths[0]));
+  SHOAL_ASSIGN_OR_RETURN(ZipArchive archive, OpenArchive(paths[0], source));
   absl::Status status;
   ArrayRows::Arrays arrays;
   for (const DataSource::Feature* feature : matched) {
@@ -49,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenNpz(const DataSource& source,
 }
 
 absl::StatusOr<DataReport> InspectNpz(const DataSource& source) {
-  SHOAL_ASSIGN_OR_RETURN(ZipArchive archive, ZipArchive::Open(source.paths[0]));
+  SHOAL_ASSIGN_OR_RETURN(ZipArchive archive, OpenArchive(source.paths[0], source));
   DataReport report;
   for (const std::string& member : archive.Names()) {
     if (!member.ends_with(".npy")) {

@@ -113,7 +113,7 @@ class TfRecord : public Dataset {
 
 // Reads all records, to check their checksums.
 absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source));
   DataReport report;
   bool can_be_opened = true;  // whether a job, which needs each record's offset, can open it
   uint64_t records = 0, bytes = 0;
@@ -121,7 +121,7 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
   ReadingMemory memory;
   EncodedBytes data(&memory);
   for (const std::string& path : paths) {
-    const absl::StatusOr<RecordFile> file = RecordFile::Open(path);
+    const absl::StatusOr<RecordFile> file = RecordFile::Open(path, source.roots);
     if (!file.ok()) return file.status();
     const absl::Status scanned = file->Scan([&](uint64_t offset) {
       ++records;
@@ -167,7 +167,7 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
                                                       const std::vector<Feature>& inputs) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source));
   if (paths.size() > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(paths[0], ": is one of ", paths.size(),
                                                    " files; expected at most ", kMaxFiles));
@@ -189,7 +189,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
     }
   }
   for (const std::string& path : paths) {
-    SHOAL_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Open(path));
+    SHOAL_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Open(path, source.roots));
     const uint64_t number = uint64_t{content.files.size()} << kOffsetBits;
     SHOAL_RETURN_IF_ERROR(file.Scan([&](uint64_t offset) {
       const uint64_t place = number | offset;

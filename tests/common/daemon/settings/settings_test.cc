@@ -14,6 +14,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -26,6 +27,7 @@ class SettingsTest : public ::testing::Test {
     settings_.AddNumber("rate", &rate_, 0, 1, "Rate");
     settings_.AddSwitch("fast", &fast_, "Hurry");
     settings_.AddForms("place", &place_, {"here", "row:N"}, CheckPlace, "Where");
+    settings_.AddTexts("roots", &roots_, "Where else");
     settings_.AddHidden("secret_pid", &hidden_, 0, 10);
     for (const char* name : kVariables) unsetenv(name);
   }
@@ -58,7 +60,7 @@ class SettingsTest : public ::testing::Test {
 
   static constexpr const char* kVariables[] = {"SHOAL_DATA_DIR", "SHOAL_FORMAT", "SHOAL_THREADS",
                                                "SHOAL_RATE",     "SHOAL_FAST",   "SHOAL_PLACE",
-                                               "SHOAL_CONFIG"};
+                                               "SHOAL_ROOTS",    "SHOAL_CONFIG"};
   const TemporaryDirectory directory_;
   const std::string file_ = directory_ / "settings.toml";
   Settings settings_{"shoal-test", "Tests settings."};
@@ -68,6 +70,7 @@ class SettingsTest : public ::testing::Test {
   double rate_ = 0.5;
   bool fast_ = false;
   std::string place_ = "here";
+  std::vector<std::string> roots_;
   int64_t hidden_ = 0;
   std::string out_;
   std::string err_;
@@ -94,6 +97,29 @@ TEST_F(SettingsTest, FlagWinsOverEnvironmentOverFileOverDefault) {
   EXPECT_EQ(threads_, 5);
   EXPECT_EQ(rate_, 0.75);
   EXPECT_TRUE(fast_);
+}
+
+TEST_F(SettingsTest, AListHasTheValuesOfOneSource) {
+  std::ofstream(file_) << "roots = [\"/a\", \"/b\"]\n";
+  setenv("SHOAL_ROOTS", "/c:/d", 1);
+  const std::vector<const char*> named = {"--config", file_.c_str()};
+  EXPECT_EQ(Parse(named), std::nullopt) << err_;
+  EXPECT_THAT(roots_, ElementsAre("/c", "/d"));
+  EXPECT_EQ(SourceOf("roots"), "/c:/d from environment");
+}
+
+TEST_F(SettingsTest, AListOfTheFileIsAnArray) {
+  std::ofstream(file_) << "roots = [\"/a\", \"/b\"]\n";
+  EXPECT_EQ(Parse({"--config", file_.c_str()}), std::nullopt) << err_;
+  EXPECT_THAT(roots_, ElementsAre("/a", "/b"));
+  EXPECT_EQ(SourceOf("roots"), "/a:/b from file");
+}
+
+TEST_F(SettingsTest, AListOfFlagsReplacesTheEnvironment) {
+  setenv("SHOAL_ROOTS", "/c:/d", 1);
+  EXPECT_EQ(Parse({"--roots=/e", "--roots", "/f:/g"}), std::nullopt) << err_;
+  EXPECT_THAT(roots_, ElementsAre("/e", "/f", "/g"));
+  EXPECT_EQ(SourceOf("roots"), "/e:/f:/g from flag");
 }
 
 TEST_F(SettingsTest, TheFileMayBeNamedByTheEnvironment) {

@@ -17,7 +17,7 @@ class DatasetFuzzTest : public DataFileTest {
  protected:
   void OpenAndRead(const std::string& content) {
     const std::string path = Write("data", content);
-    const auto file = ArrayFile::Open(path);
+    const auto file = ArrayFile::Open(path, {});
     if (!file.ok()) {
       ++rejected_;
       ASSERT_THAT(std::string(file.status().message()), testing::HasSubstr(path));

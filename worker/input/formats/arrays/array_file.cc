@@ -36,10 +36,12 @@ std::string Describe(const ArrayHeader& header) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& path,
+                                                           const std::vector<std::string>& roots) {
   uint64_t stored_bytes = 0;
-  SHOAL_ASSIGN_OR_RETURN(FileDescriptor file,
-                         OpenRegularFile(path, "expected an IDX or NPY file", &stored_bytes));
+  SHOAL_ASSIGN_OR_RETURN(
+      FileDescriptor file,
+      OpenRegularFile(path, roots, "expected an IDX or NPY file", &stored_bytes));
   SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
   const ReadContent read = [&stream](std::span<char> out) { return stream.Read(out); };
   std::string head;

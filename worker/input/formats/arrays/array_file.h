@@ -26,8 +26,10 @@ namespace shoal {
 // read with pread. Immutable after opening, thread-safe.
 class ArrayFile {
  public:
-  // Errors name the file, the offset and the expected content. A missing file is kNotFound.
-  static absl::StatusOr<std::unique_ptr<ArrayFile>> Open(const std::string& path);
+  // `roots` as for OpenRegularFile(). Errors name the file, the offset and the expected content. A
+  // missing file is kNotFound.
+  static absl::StatusOr<std::unique_ptr<ArrayFile>> Open(const std::string& path,
+                                                         const std::vector<std::string>& roots);
 
   // The same for content from another source, which is copied. `name` is for messages.
   static absl::StatusOr<std::unique_ptr<ArrayFile>> FromStream(const std::string& name,

@@ -26,10 +26,11 @@ uint32_t Masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
 
 }  // namespace
 
-absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path) {
+absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path,
+                                            const std::vector<std::string>& roots) {
   uint64_t size = 0;
   SHOAL_ASSIGN_OR_RETURN(FileDescriptor file,
-                         OpenRegularFile(path, "expected a TFRecord file", &size));
+                         OpenRegularFile(path, roots, "expected a TFRecord file", &size));
   uint8_t magic[2] = {};
   if (size >= sizeof(magic)) SHOAL_RETURN_IF_ERROR(ReadAt(file, path, 0, magic, sizeof(magic)));
   if (magic[0] == 0x1f && magic[1] == 0x8b) {

@@ -19,8 +19,10 @@ namespace shoal {
 // Immutable after opening, thread-safe.
 class RecordFile {
  public:
-  // Errors name the file. A missing one is kNotFound, a compressed one kUnimplemented.
-  static absl::StatusOr<RecordFile> Open(const std::string& path);
+  // `roots` as for OpenRegularFile(). Errors name the file. A missing one is kNotFound, a
+  // compressed one kUnimplemented.
+  static absl::StatusOr<RecordFile> Open(const std::string& path,
+                                         const std::vector<std::string>& roots);
 
   const std::string& path() const { return path_; }
   uint64_t size_bytes() const { return size_; }
