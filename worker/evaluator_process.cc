@@ -52,6 +52,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                             .pid = static_cast<uint64_t>(getpid()),
                             .device = NameOf(devices),
                             .threads = static_cast<uint32_t>(threads),
+                            .may_quote_data = MayQuoteData(tls != nullptr, coordinator.ToString()),
                             .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                             .on_over = on_over});
   const GpuStats gpu = GpuStats::Of(devices);

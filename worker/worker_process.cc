@@ -42,6 +42,11 @@ absl::StatusOr<std::vector<std::string>> DataRootsOf(const WorkerFlags& flags) {
                                    "; name a directory of this machine"));
 }
 
+bool MayQuoteData(bool tls, const std::string& coordinator) {
+  const absl::StatusOr<Address> address = Address::Parse(coordinator);
+  return tls || (address.ok() && address->IsLoopback());
+}
+
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> data_roots, DataRootsOf(flags));
   absl::StatusOr<std::vector<ComputeDevice>> devices =
@@ -119,6 +124,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .pid = static_cast<uint64_t>(getpid()),
                          .device = NameOf(*devices),
                          .threads = static_cast<uint32_t>(ThreadsOf(flags)),
+                         .may_quote_data = MayQuoteData(tls != nullptr, coordinator),
                          .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                          .on_step = on_step,
                          .on_index = on_index,

@@ -32,6 +32,10 @@ NumericsOptions NumericsOf(const WorkerFlags& flags);
 // Returns the directories of --data_root as real paths. The error names the flag and the path.
 absl::StatusOr<std::vector<std::string>> DataRootsOf(const WorkerFlags& flags);
 
+// Whether errors may quote the job's data to the coordinator at this address. With TLS, it has
+// shown the certificate of one.
+bool MayQuoteData(bool tls, const std::string& coordinator);
+
 // Runs a worker from its start to its end: the body of Daemon::Run. Connects session, computer and
 // step records to a network and runs until the session ends. OK: the job is done. kCancelled:
 // drained. Other errors: why it ended (WorkerSession::End). Calls RunEvaluator() if the cluster

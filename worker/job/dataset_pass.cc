@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "worker/job/data_error.h"
 
 namespace shoal {
 
@@ -36,10 +37,12 @@ DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_s
 
 absl::StatusOr<BatchResult> DatasetPass::Evaluate(uint64_t batch, std::span<const float> parameters,
                                                   ModelRunner* runner) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, source_.Take(batch));
+  auto loaded = source_.Take(batch);
+  if (!loaded.ok()) return DataError(loaded.status());
   absl::StatusOr<BatchResult> result =
-      runner->Evaluate(BatchOf(*loaded, label_source_), parameters);
-  source_.Recycle(std::move(loaded));
+      runner->Evaluate(BatchOf(**loaded, label_source_), parameters);
+  source_.Recycle(*std::move(loaded));
+  if (!result.ok()) return BatchError(result.status());
   return result;
 }
 

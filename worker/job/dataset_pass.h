@@ -40,7 +40,7 @@ class DatasetPass {
   // Cancels the prefetch.
   void CancelPrefetch() { source_.CancelPrefetch(); }
   // Returns loss and metrics of a batch below batches(), with `parameters` in the runner's layout.
-  // Errors are the data set's and ModelRunner's.
+  // Errors are the data set's and ModelRunner's, marked as by DataError() and BatchError().
   absl::StatusOr<BatchResult> Evaluate(uint64_t batch, std::span<const float> parameters,
                                        ModelRunner* runner);
   // Returns the model's output for the batch, [examples, ...], in inference mode. Needs no labels.

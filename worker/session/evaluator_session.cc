@@ -9,6 +9,7 @@
 #include "common/base/version.h"
 #include "common/job/job.h"
 #include "common/log/logging.h"
+#include "worker/job/data_error.h"
 #include "worker/session/other_job.h"
 
 namespace shoal {
@@ -281,7 +282,8 @@ void EvaluatorSession::Leave(const absl::Status& why) {
   if (link_.over()) return;
   proto::EvaluatorReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
-  report.mutable_leaving()->set_reason(PrintableLines(std::string(why.message()), kMaxReasonBytes));
+  report.mutable_leaving()->set_reason(
+      PrintableLines(TextForCoordinator(why, options_.may_quote_data), kMaxReasonBytes));
   link_.Send(report);
   link_.Leave([this, why] { options_.on_over(why); });
 }

@@ -41,6 +41,7 @@ class EvaluatorSession {
     uint64_t pid = 0;
     std::string device = "cpu";
     uint32_t threads = 1;
+    bool may_quote_data = false;  // as of WorkerSession
     // The evaluator gives up after this long without a coordinator.
     Time coordinator_timeout = std::chrono::minutes(10);
     // Called once. OK: the job is done. kCancelled: stopped. kUnavailable: there is no coordinator,

@@ -8,6 +8,7 @@
 #include "common/base/version.h"
 #include "common/job/job.h"
 #include "common/log/logging.h"
+#include "worker/job/data_error.h"
 #include "worker/session/other_job.h"
 
 namespace shoal {
@@ -318,7 +319,8 @@ void WorkerSession::SendLeaving(const absl::Status& why) {
   proto::WorkerReport report;
   // The names of data files can be any bytes; strings of messages are UTF-8.
   report.mutable_leaving()->set_reason(
-      why.ok() ? drain_reason_ : PrintableLines(std::string(why.message()), kMaxReasonBytes));
+      why.ok() ? drain_reason_
+               : PrintableLines(TextForCoordinator(why, options_.may_quote_data), kMaxReasonBytes));
   report.mutable_leaving()->set_failed(!why.ok());
   link_.Send(report);
 }

@@ -58,6 +58,9 @@ class WorkerSession {
     uint64_t pid = 0;
     std::string device = "cpu";
     uint32_t threads = 1;
+    // Whether errors that the coordinator gets may quote the files of the job's data: it has a
+    // certificate, or is on this machine (TextForCoordinator).
+    bool may_quote_data = false;
     // The worker gives up after this long without a coordinator.
     Time coordinator_timeout = std::chrono::minutes(10);
     // Time to finish the leased steps. The worker begins no step after half of it. The process

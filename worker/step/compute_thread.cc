@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
+#include "worker/job/data_error.h"
 
 namespace shoal {
 namespace {
@@ -204,7 +205,9 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
     uint64_t step, uint64_t number, std::span<const float> parameters, std::span<float> gradients,
     const std::function<void(int variable)>& on_variable, ParameterArrivals* arriving) {
   const Clock::time_point begin = Clock::now();
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(number));
+  auto taken = training_->Take(number);
+  if (!taken.ok()) return DataError(taken.status());
+  std::unique_ptr<LoadedBatch> batch = *std::move(taken);
   const Clock::time_point loaded = Clock::now();
   const uint64_t ready = training_->prepared();
   if (options_.on_examples != nullptr) NoteExamples(step, *batch);
@@ -215,10 +218,10 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
     next = BatchOf(*prepared, training_labels_);
     given.next = &next;
   }
-  SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Train(given, number, parameters,
-                                                                  gradients, on_variable, awaited));
-  BatchOutcome outcome = OutcomeOf(result);
-  if (result.overflowed) NoteOverflow(number, result.loss_scale);
+  const auto result = runner_->Train(given, number, parameters, gradients, on_variable, awaited);
+  if (!result.ok()) return BatchError(result.status());
+  BatchOutcome outcome = OutcomeOf(*result);
+  if (result->overflowed) NoteOverflow(number, result->loss_scale);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
   const Clock::duration waited = arriving == nullptr ? Clock::duration() : arriving->waited();

@@ -10,6 +10,7 @@
 #include "common/log/logging.h"
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/optimizer.h"
+#include "worker/job/data_error.h"
 #include "worker/job/job_data.h"
 #include "worker/job/job_model.h"
 #include "worker/job/job_names.h"
@@ -43,10 +44,14 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
 
   std::shared_ptr<const Dataset> training, test;
   if (!options_.only_evaluates) {
-    SHOAL_ASSIGN_OR_RETURN(training, OpenTraining(job, computed));
+    auto opened = OpenTraining(job, computed);
+    if (!opened.ok()) return DataError(opened.status());
+    training = *std::move(opened);
   }
   if (!job.test.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(test, OpenTest(job, computed));
+    auto opened = OpenTest(job, computed);
+    if (!opened.ok()) return DataError(opened.status());
+    test = *std::move(opened);
   }
   DatasetMemory data_memory;
   for (const Dataset* const data : {training.get(), test.get()})

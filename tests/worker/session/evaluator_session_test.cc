@@ -14,6 +14,7 @@
 #include "common/log/logging.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/session/worker_session_fixture.h"
+#include "worker/job/data_error.h"
 
 namespace shoal {
 namespace {
@@ -302,6 +303,15 @@ TEST_F(EvaluatorSessionTest, ABatchThatCannotBeComputedEndsIt) {
   loop_.Advance(seconds(2));
   ASSERT_TRUE(over_.has_value());
   EXPECT_TRUE(absl::IsDataLoss(*over_));
+}
+
+TEST_F(EvaluatorSessionTest, AnErrorOfDataQuotesNothingToAnUnknownCoordinator) {
+  Welcome();
+  const absl::Status error = DataError(absl::DataLossError("/etc/shadow: line 1: \"root\""));
+  computer_.FinishPrepare(error);
+  const auto reports = TakeReports();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.back().leaving().reason(), TextForCoordinator(error, /*may_quote=*/false));
 }
 
 // The names of data files can be any bytes. A report that is not UTF-8 cannot be read.

@@ -7,6 +7,7 @@
 #include "common/job/job.h"
 #include "common/log/logging.h"
 #include "tests/worker/session/worker_session_fixture.h"
+#include "worker/job/data_error.h"
 
 namespace shoal {
 namespace {
@@ -216,6 +217,14 @@ TEST_F(WorkerSessionTest, AStepThatCannotBeComputedMakesItLeave) {
   computer_.Finish(absl::DataLossError("train-images.idx ends after 12 of 60000 images"));
   ExpectLeaving("train-images.idx ends after 12", /*failed=*/true);
   ExpectOver(WorkerSession::End::kFailed, "train-images.idx ends after 12");
+}
+
+TEST_F(WorkerSessionTest, AnErrorOfDataQuotesNothingToAnUnknownCoordinator) {
+  Welcome();
+  const absl::Status error = DataError(absl::DataLossError("/etc/shadow: line 1: \"root\""));
+  computer_.FinishPrepare(error);
+  ExpectLeaving(TextForCoordinator(error, /*may_quote=*/false), true);
+  ExpectOver(WorkerSession::End::kFailed, "root");  // the worker's own log
 }
 
 TEST_F(WorkerSessionTest, WithoutItsDataItLeavesWithTheReason) {

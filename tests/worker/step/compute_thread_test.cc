@@ -25,6 +25,7 @@
 #include "tests/worker/step/compute_thread_fixture.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/runner/graph_runner.h"
+#include "worker/job/data_error.h"
 
 namespace shoal {
 namespace {
@@ -33,6 +34,7 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST_F(ComputeThreadTest, AModelThatDoesNotFitIsRejectedBeforeMemoryIsTaken) {
   memory_ = {.bytes = uint64_t{100} << 20, .text = "this machine has 100.0 MiB"};
@@ -152,9 +154,13 @@ TEST_F(ComputeThreadTest, ALabelThatIsNoClassIsNamedBeforeTheTraining) {
     labels.seekp(8 + example);
     labels.put(4);
     labels.close();
-    EXPECT_THAT(std::string(Prepare(job.ResolvedText()).status().message()),
+    const absl::Status status = Prepare(job.ResolvedText()).status();
+    EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr(absl::StrCat(file, ": example ", example, ",")),
                       HasSubstr("label 4"), HasSubstr("4 outputs")));
+    EXPECT_THAT(
+        TextForCoordinator(status, /*may_quote=*/false),
+        AllOf(HasSubstr(absl::StrCat(file, ", example ", example)), Not(HasSubstr("outputs"))));
     NewComputer();
   }
 }
