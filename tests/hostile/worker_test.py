@@ -99,6 +99,31 @@ def test_an_evaluation_without_a_test_set_crashes_no_worker(tmp_path, cluster, c
             drain(orders, process)
 
 
+def test_files_outside_of_the_data_roots_are_not_read(tmp_path, cluster, chief):
+    job = resolved(write_job(tmp_path / "job"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "alias").symlink_to(tmp_path / "job")
+    process = start_worker(cluster, chief, SHOAL_DATA_ROOT=f"{tmp_path}/other")
+    orders, _ = chief.worker()
+    with FakePs() as server:
+        orders.take_on(job, [server.address])
+        reason = orders.stream.receive("leaving").reason
+        orders.stream.end()
+        assert process.wait() == 78, process.output()[-3000:]
+        assert f"{tmp_path}/job/train-images.idx" in reason and f"--data_root={tmp_path}/other" in reason, reason
+
+        process = start_worker(cluster, chief, SHOAL_DATA_ROOT=f"{tmp_path}/other:{tmp_path}/alias")
+        orders, _ = chief.worker()
+        assert orders.welcome(job, [server.address]).training_examples == 400
+        drain(orders, process)
+
+
+def test_a_data_root_is_a_directory(tmp_path, cluster):
+    process = cluster.start("worker", 0, ["--chief=127.0.0.1:1", f"--data_root={tmp_path}/none"], spec=False)
+    assert process.wait() == 78
+    assert f"--data_root: {tmp_path}/none" in process.output(), process.output()
+
+
 def test_a_model_larger_than_memory_is_rejected_by_name(tmp_path, cluster, chief):
     units = math.isqrt(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))  # four times the memory: units² floats
     model = wide_model(units)
