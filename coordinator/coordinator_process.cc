@@ -88,6 +88,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(CheckUtf8Path(run_dir));
+  SHOAL_RETURN_IF_ERROR(MakeRunDirectory(run_dir));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   if (!RealFileSystem()->SyncsDirectories(run_dir)) {
     LogWarning(

@@ -17,7 +17,8 @@ namespace shoal {
 // a blocking descriptor.
 absl::StatusOr<std::unique_ptr<TaskLog>> TaskLog::Open(const std::string& path) {
   const int descriptor =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+           NewFileMode(path));
   if (descriptor < 0) {
     const int error = errno;
     if (error == ELOOP && RealFileSystem()->IsLink(path)) return LinkError(path);

@@ -51,8 +51,9 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(
   const std::string lock_path = RunPaths{absolute}.lock();
   for (;;) {
     const Created created{.directory = !fs::exists(absolute), .lock = !fs::exists(lock_path)};
-    SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
-    const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    SHOAL_RETURN_IF_ERROR(MakeRunDirectory(absolute));
+    const int lock =
+        open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, NewFileMode(lock_path));
     if (lock < 0) {
       const int error = errno;
       // The process that created the directory may have removed it.

@@ -210,6 +210,7 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestVerified(
 }
 
 absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step, uint64_t term) {
+  SHOAL_RETURN_IF_ERROR(MakeRunDirectory(ParentDirectory(root_), files_));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(root_, files_));
   SHOAL_ASSIGN_OR_RETURN(
       std::string directory,

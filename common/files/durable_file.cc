@@ -11,6 +11,22 @@ namespace {
 
 constexpr int kDirectoryAttempts = 10000;
 constexpr int kMaxReads = 10;
+constexpr uint32_t kOutputMode = 0755;
+constexpr uint32_t kRunMode = 0700;
+
+absl::Status MakeWithAccess(const std::string& path, DirectoryAccess access, FileSystem* files) {
+  return access == DirectoryAccess::kAsParent ? files->MakeDirectory(path)
+                                              : files->MakeDirectoryWithMode(path, kOutputMode);
+}
+
+// Syncs the entry of a directory, or returns the error of making it, `made`. Another process may
+// have made it meanwhile.
+absl::Status SyncMade(const absl::Status& made, const std::string& directory, FileSystem* files) {
+  if (made.ok()) return files->SyncDirectory(ParentDirectory(directory));
+  if (files->IsDirectory(directory)) return absl::OkStatus();
+  if (!files->Exists(directory)) return made;
+  return absl::FailedPreconditionError(absl::StrCat(directory, " is a file, not a directory"));
+}
 
 }  // namespace
 
@@ -49,10 +65,11 @@ absl::Status ReplaceFile(const std::string& path, const std::string& content, Fi
   return files->SyncDirectory(ParentDirectory(path));
 }
 
-absl::StatusOr<std::string> MakeNewDirectory(const std::string& path, FileSystem* files) {
+absl::StatusOr<std::string> MakeNewDirectory(const std::string& path, FileSystem* files,
+                                             DirectoryAccess access) {
   std::string name = path;
   for (int number = 2; number <= kDirectoryAttempts; ++number) {
-    const absl::Status made = files->MakeDirectory(name);
+    const absl::Status made = MakeWithAccess(name, access, files);
     if (made.ok()) return name;
     if (!absl::IsAlreadyExists(made)) return made;
     name = absl::StrCat(path, "-", number);
@@ -61,16 +78,19 @@ absl::StatusOr<std::string> MakeNewDirectory(const std::string& path, FileSystem
                                                kDirectoryAttempts, " names after it exist"));
 }
 
-absl::Status MakeDirectories(const std::string& directory, FileSystem* files) {
+absl::Status MakeDirectories(const std::string& directory, FileSystem* files,
+                             DirectoryAccess access) {
   if (files->IsDirectory(directory)) return absl::OkStatus();
   const std::string parent = ParentDirectory(directory);
-  if (parent != directory) SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files));
-  const absl::Status made = files->MakeDirectory(directory);
-  if (made.ok()) return files->SyncDirectory(parent);
-  // Another process may have made it meanwhile.
+  if (parent != directory) SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files, access));
+  return SyncMade(MakeWithAccess(directory, access, files), directory, files);
+}
+
+absl::Status MakeRunDirectory(const std::string& directory, FileSystem* files) {
   if (files->IsDirectory(directory)) return absl::OkStatus();
-  if (!files->Exists(directory)) return made;
-  return absl::FailedPreconditionError(absl::StrCat(directory, " is a file, not a directory"));
+  SHOAL_RETURN_IF_ERROR(
+      MakeDirectories(ParentDirectory(directory), files, DirectoryAccess::kOutput));
+  return SyncMade(files->MakeDirectoryWithMode(directory, kRunMode), directory, files);
 }
 
 std::string ParentDirectory(const std::string& path) {

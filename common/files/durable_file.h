@@ -23,13 +23,26 @@ absl::Status WriteNewFile(const std::string& path, const std::string& content,
 absl::Status ReplaceFile(const std::string& path, const std::string& content,
                          FileSystem* files = RealFileSystem());
 
+// The permissions of a new directory. Files in it get them, too (NewFileMode).
+enum class DirectoryAccess {
+  kAsParent,  // those of the directory that it is in
+  kOutput,    // 0755 less the umask, as any program's output
+};
+
 // Makes a new empty directory at `path`, or with "-2", "-3", ... appended if the path exists.
 // Returns its path. Requires an existing parent.
 absl::StatusOr<std::string> MakeNewDirectory(const std::string& path,
-                                             FileSystem* files = RealFileSystem());
+                                             FileSystem* files = RealFileSystem(),
+                                             DirectoryAccess access = DirectoryAccess::kAsParent);
 
 // Makes `directory` (an absolute path) and its missing parents, and syncs their entries.
-absl::Status MakeDirectories(const std::string& directory, FileSystem* files = RealFileSystem());
+absl::Status MakeDirectories(const std::string& directory, FileSystem* files = RealFileSystem(),
+                             DirectoryAccess access = DirectoryAccess::kAsParent);
+
+// Makes the directory of a run (an absolute path) with mode 0700, and its missing parents as
+// kOutput, and syncs their entries. A directory that exists keeps its permissions, and all files of
+// the run get these.
+absl::Status MakeRunDirectory(const std::string& directory, FileSystem* files = RealFileSystem());
 
 // Returns `path` as an absolute path without ".", ".." and a trailing slash. Does not follow links.
 std::string AbsolutePath(const std::string& path);

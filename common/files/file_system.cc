@@ -20,6 +20,13 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
 
+// Returns the permissions of the directory that `path` lies in; 0 if there is none.
+mode_t DirectoryMode(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  struct stat info;
+  return stat(parent.empty() ? "." : parent.c_str(), &info) == 0 ? info.st_mode : 0;
+}
+
 class RealFile : public File {
  public:
   RealFile(int descriptor, std::string path) : File(std::move(path)), descriptor_(descriptor) {}
@@ -114,7 +121,8 @@ class RealFiles : public FileSystem {
         verb = "create";
         break;
     }
-    const int descriptor = open(path.c_str(), flags, 0644);
+    const mode_t permissions = mode == Mode::kCreate ? NewFileMode(path) : 0;
+    const int descriptor = open(path.c_str(), flags, permissions);
     if (descriptor < 0) {
       const int error = errno;
       if (error == ELOOP && mode == Mode::kWrite && IsLink(path)) return LinkError(path);
@@ -160,7 +168,12 @@ class RealFiles : public FileSystem {
   }
 
   absl::Status MakeDirectory(const std::string& path) override {
-    if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
+    constexpr mode_t kReading = S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
+    return MakeDirectoryWithMode(path, S_IRWXU | (DirectoryMode(path) & kReading));
+  }
+
+  absl::Status MakeDirectoryWithMode(const std::string& path, uint32_t mode) override {
+    if (mkdir(path.c_str(), mode) == 0) return absl::OkStatus();
     return FileError(errno, "create directory", path);
   }
 
@@ -229,6 +242,10 @@ absl::Status File::ReadPieces(uint64_t offset, uint64_t size,
 FileSystem* RealFileSystem() {
   static RealFiles files;
   return &files;
+}
+
+uint32_t NewFileMode(const std::string& path) {
+  return S_IRUSR | S_IWUSR | (DirectoryMode(path) & (S_IRGRP | S_IROTH));
 }
 
 absl::Status LinkError(const std::string& path) {

@@ -55,7 +55,7 @@ class FileSystem {
   enum class Mode {
     kRead,
     kWrite,   // an existing file; kFailedPrecondition if `path` is a symbolic link
-    kCreate,  // a new file, which must not exist
+    kCreate,  // a new file, which must not exist; its permissions are NewFileMode()
   };
   struct Entry {
     std::string name;
@@ -74,7 +74,14 @@ class FileSystem {
   virtual std::chrono::nanoseconds Age(const std::string& path) = 0;
   // Returns the entries of a directory, in any order.
   virtual absl::StatusOr<std::vector<Entry>> List(const std::string& directory) = 0;
+  // Makes a directory with the permissions of the one that it is in: mode 0700, and reading by
+  // group and others where that lets them. The umask applies.
   virtual absl::Status MakeDirectory(const std::string& path) = 0;
+  // The same with the permissions `mode`, less the umask. A file system without permissions need
+  // not override this.
+  virtual absl::Status MakeDirectoryWithMode(const std::string& path, uint32_t) {
+    return MakeDirectory(path);
+  }
   // Replaces a file or an empty directory at `to`.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
   // Exchanges two existing paths atomically. Not every file system can do this.
@@ -93,6 +100,11 @@ class FileSystem {
 
 // Returns the machine's file system. Stateless, thread-safe; lives as long as the process.
 FileSystem* RealFileSystem();
+
+// Returns the permissions of a new file at `path`: mode 0600, and reading by group and others where
+// the permissions of its directory let them. The directory 0700 gives 0600, 0750 gives 0640, 0755
+// gives 0644. 0600 if the directory cannot be looked at.
+uint32_t NewFileMode(const std::string& path);
 
 // Returns kFailedPrecondition: `path` is a symbolic link, so it is not written or removed.
 absl::Status LinkError(const std::string& path);

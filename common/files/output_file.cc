@@ -9,9 +9,11 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
                                                                bool replace, FileSystem* files) {
   std::unique_ptr<OutputFile> file(new OutputFile(AbsolutePath(path), replace, files));
   SHOAL_RETURN_IF_ERROR(file->CheckPlace());
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(ParentDirectory(file->path_), files));
-  SHOAL_ASSIGN_OR_RETURN(file->partial_directory_,
-                         MakeNewDirectory(absl::StrCat(file->path_, ".partial"), files));
+  SHOAL_RETURN_IF_ERROR(
+      MakeDirectories(ParentDirectory(file->path_), files, DirectoryAccess::kOutput));
+  SHOAL_ASSIGN_OR_RETURN(
+      file->partial_directory_,
+      MakeNewDirectory(absl::StrCat(file->path_, ".partial"), files, DirectoryAccess::kOutput));
   return file;
 }
 

@@ -11,7 +11,8 @@
 namespace shoal {
 
 // A file that appears completely or not at all. It is written in its own directory next to the
-// final path, named "PATH.partial", and renamed at the end. One thread at a time.
+// final path, named "PATH.partial", and renamed at the end. Its permissions are 0644 less the
+// umask, as any program's output. One thread at a time.
 class OutputFile {
  public:
   // Makes the missing parents of `path`. Returns kAlreadyExists if the path exists, unless it is a

@@ -56,7 +56,7 @@ absl::Status WriteNewPrivateFile(const std::string& path, const std::string& con
 absl::Status MakePrivateDirectory(const std::string& directory, bool only_owner_reads) {
   const std::string absolute = AbsolutePath(directory);
   const std::string parent = ParentDirectory(absolute);
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(parent));
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, RealFileSystem(), DirectoryAccess::kOutput));
   if (mkdir(absolute.c_str(), S_IRWXU) == 0) return RealFileSystem()->SyncDirectory(parent);
   if (errno != EEXIST) return FileError(errno, "create directory", absolute);
   return CheckPrivateDirectory(absolute, only_owner_reads);

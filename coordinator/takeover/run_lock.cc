@@ -275,6 +275,7 @@ void RunLock::Create(uint64_t number) {
       [files = options_.files, directory = options_.directory, number, text = Text(false),
        created = creating_] {
         created->status = [&]() -> absl::Status {
+          SHOAL_RETURN_IF_ERROR(MakeRunDirectory(ParentDirectory(directory), files));
           SHOAL_RETURN_IF_ERROR(MakeDirectories(directory, files));
           const auto file = files->Open(PathOf(directory, number), FileSystem::Mode::kCreate);
           created->quicker = absl::IsAlreadyExists(file.status());

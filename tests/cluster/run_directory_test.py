@@ -1,5 +1,6 @@
 """What a run directory keeps: good checkpoints from NaN, and one coordinator from another."""
 import json
+import os
 import shutil
 
 import numpy as np
@@ -280,3 +281,24 @@ def test_a_test_set_whose_columns_are_called_otherwise_can_be_told_so(tmp_path):
     (run / "job.json").write_text(json.dumps(begun))
     more = shoal("train", job, "--run_dir", run, "--epochs", "2", *named)
     assert more.returncode == 0, more.stdout + more.stderr
+
+
+def modes(run):
+    """The permissions of all directories of a run, and of all files, as sets."""
+    paths = [run, *run.rglob("*")]
+    assert any(path.name == "manifest.json" for path in paths) and (run / "model/model.safetensors").exists()
+    return tuple({path.stat().st_mode & 0o777 for path in paths if path.is_dir() == directories} for directories in (True, False))
+
+
+def test_the_mode_of_a_run_directory_decides_who_reads_the_run(tmp_path):
+    job, new, shared = write_job(tmp_path), tmp_path / "new", tmp_path / "shared"
+    before = os.umask(0o022)
+    try:
+        shared.mkdir()
+        shared.chmod(0o750)
+        for run, wanted in ((new, ({0o700}, {0o600})), (shared, ({0o750}, {0o640}))):
+            trained = shoal("train", job, "--run_dir", run)
+            assert trained.returncode == 0, trained.stdout + trained.stderr
+            assert modes(run) == wanted, {str(path): oct(path.stat().st_mode) for path in run.rglob("*")}
+    finally:
+        os.umask(before)

@@ -38,6 +38,14 @@ TEST_F(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
   EXPECT_EQ(Contents(**log), "one\ntwo\n\nthree\n");
 }
 
+TEST_F(TaskLogTest, ItsDirectoryDecidesWhoReadsIt) {
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0750), 0);
+  ASSERT_TRUE(TaskLog::Open(path_).ok());
+  struct stat info = {};
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
 TEST_F(TaskLogTest, ShownLinesSteerNoTerminal) {
   const auto log = TaskLog::Open(path_);
   ASSERT_TRUE(log.ok());

@@ -328,5 +328,35 @@ TEST_F(RunDirectoryTest, AtMostOneThreadHoldsIt) {
   EXPECT_EQ(most, 0) << "two had it at once";
 }
 
+TEST_F(RunDirectoryTest, ANewOneIsItsOwnersAlone) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  using std::filesystem::perms;
+  const auto bits = [this](const std::string& name) {
+    return std::filesystem::status(path() + name).permissions();
+  };
+  EXPECT_EQ(bits(""), perms::owner_all);
+  EXPECT_EQ(bits("/logs"), perms::owner_all);
+  for (const char* name : {"/job.json", "/.lock"})
+    EXPECT_EQ(bits(name), perms::owner_read | perms::owner_write) << name;
+}
+
+TEST_F(RunDirectoryTest, OneThatExistsDecidesWhoReads) {
+  using std::filesystem::perms;
+  const perms group = perms::group_read | perms::group_exec;
+  std::filesystem::create_directories(path());
+  std::filesystem::permissions(path(), perms::owner_all | group);
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  const auto bits = [this](const std::string& name) {
+    return std::filesystem::status(path() + name).permissions();
+  };
+  EXPECT_EQ(bits(""), perms::owner_all | group);
+  EXPECT_EQ(bits("/logs"), perms::owner_all | group);
+  for (const char* name : {"/job.json", "/.lock"}) {
+    EXPECT_EQ(bits(name), perms::owner_read | perms::owner_write | perms::group_read) << name;
+  }
+}
+
 }  // namespace
 }  // namespace shoal

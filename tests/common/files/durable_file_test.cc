@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/files/output_file.h"
 #include "tests/common/base/fails_with.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
@@ -23,6 +24,24 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kSeeds = 50;
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info = {};
+  EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777;
+}
+
+// Sets the umask for a while.
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : before_(umask(mask)) {}
+  ~Umask() { umask(before_); }
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+
+ private:
+  const mode_t before_;
+};
 
 // A disk whose calls fail from one of them on; a write that fails has written half.
 class FailingDisk : public SimulatedDisk {
@@ -287,6 +306,68 @@ TEST(AbsolutePathTest, IsFromTheRootAndPlain) {
   EXPECT_EQ(AbsolutePath("./runs/b/../a/"), here + "/runs/a");
   EXPECT_EQ(AbsolutePath("/x/../../y/."), "/y");
   EXPECT_EQ(AbsolutePath("/"), "/");
+}
+
+TEST(PermissionsTest, ANewRunIsItsOwnersAlone) {
+  const Umask mask(022);
+  const TemporaryDirectory directory;
+  const std::string run = directory / "runs/a";
+  ASSERT_TRUE(MakeRunDirectory(run).ok());
+  EXPECT_EQ(ModeOf(directory / "runs"), 0755u);
+  EXPECT_EQ(ModeOf(run), 0700u);
+  ASSERT_TRUE(MakeDirectories(run + "/checkpoints/one").ok());
+  ASSERT_TRUE(ReplaceFile(run + "/checkpoints/one/file", "1").ok());
+  EXPECT_EQ(ModeOf(run + "/checkpoints"), 0700u);
+  EXPECT_EQ(ModeOf(*MakeNewDirectory(run + "/checkpoints/one")), 0700u);
+  EXPECT_EQ(ModeOf(run + "/checkpoints/one/file"), 0600u);
+}
+
+TEST(PermissionsTest, ADirectoryThatExistsDecides) {
+  const Umask mask(0);
+  for (const auto& [of_directory, of_file] :
+       {std::pair(0755u, 0644u), {0750u, 0640u}, {0711u, 0600u}, {0777u, 0644u}}) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(chmod(directory.path().c_str(), of_directory), 0);
+    ASSERT_TRUE(MakeRunDirectory(directory.path()).ok());
+    EXPECT_EQ(ModeOf(directory.path()), of_directory);
+    ASSERT_TRUE(MakeDirectories(directory / "sub").ok());
+    ASSERT_TRUE(WriteNewFile(directory / "sub/file", "1").ok());
+    EXPECT_EQ(ModeOf(directory / "sub"), of_directory & 0755) << of_directory;
+    EXPECT_EQ(ModeOf(directory / "sub/file"), of_file) << of_directory;
+  }
+}
+
+TEST(PermissionsTest, TheUmaskApplies) {
+  const Umask mask(077);
+  const TemporaryDirectory directory;
+  ASSERT_EQ(chmod(directory.path().c_str(), 0755), 0);
+  ASSERT_TRUE(WriteNewFile(directory / "file", "1").ok());
+  EXPECT_EQ(ModeOf(directory / "file"), 0600u);
+}
+
+TEST(PermissionsTest, AnOutputIsAsThatOfAnyProgram) {
+  const Umask mask(022);
+  const TemporaryDirectory directory;  // 0700
+  auto output = OutputFile::Create(directory / "out/file", /*replace=*/false);
+  ASSERT_TRUE(output.ok()) << output.status();
+  ASSERT_TRUE((*output)->Append("1").ok());
+  ASSERT_TRUE((*output)->Finish().ok());
+  EXPECT_EQ(ModeOf(directory / "out"), 0755u);
+  EXPECT_EQ(ModeOf(directory / "out/file"), 0644u);
+}
+
+// No file is written through a link: a new one replaces the link, an old one is refused.
+TEST(PermissionsTest, NoFileIsWrittenThroughALink) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(WriteNewFile(directory / "victim", "whole").ok());
+  for (const char* name : {"file", "file.tmp"})
+    std::filesystem::create_symlink(directory / "victim", directory / name);
+  EXPECT_TRUE(absl::IsAlreadyExists(WriteNewFile(directory / "file", "1")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      RealFileSystem()->Open(directory / "file", FileSystem::Mode::kWrite).status()));
+  EXPECT_TRUE(ReplaceFile(directory / "file", "1").ok());
+  EXPECT_EQ(*ReadSmallFile(directory / "victim", 100), "whole");
+  EXPECT_EQ(*ReadSmallFile(directory / "file", 100), "1");
 }
 
 }  // namespace
