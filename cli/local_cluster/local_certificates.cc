@@ -1,5 +1,6 @@
 #include "cli/local_cluster/local_certificates.h"
 
+#include <cstddef>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/text/shell_word.h"
 #include "common/security/certificate_authority.h"
 
 namespace shoal {
@@ -15,13 +17,6 @@ namespace {
 // The whole cluster is of one run, so any name of the job will do.
 constexpr char kTrustDomain[] = "shoal";
 constexpr char kJob[] = "local";
-
-absl::Status RemoveAll(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (!error) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(path, ": cannot remove it: ", error.message()));
-}
 
 std::string RoleOf(const TaskId& task) {
   switch (task.type) {
@@ -45,18 +40,9 @@ std::vector<TaskId> TasksOf(const ClusterAddresses& addresses) {
   return tasks;
 }
 
-}  // namespace
-
-std::string TlsDirectoryOf(const std::string& directory, const TaskId& task) {
-  return absl::StrCat(directory, "/", TaskTypeName(task.type), "-", task.index);
-}
-
-std::string OperatorTlsDirectory(const std::string& directory) { return directory + "/operator"; }
-
-absl::Status MakeLocalCertificates(const std::string& directory,
-                                   const ClusterAddresses& addresses) {
-  const std::string ca = directory + "/ca";
-  SHOAL_RETURN_IF_ERROR(RemoveAll(directory));
+// Makes the CA in `ca`, and with it all TLS directories below `directory`.
+absl::Status IssueAll(const std::string& ca, const std::string& directory,
+                      const ClusterAddresses& addresses) {
   SHOAL_RETURN_IF_ERROR(CertificateAuthority::Create(
       ca, {.trust_domain = kTrustDomain, .job = kJob, .now = absl::Now()}));
   SHOAL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::Open(ca));
@@ -68,8 +54,32 @@ absl::Status MakeLocalCertificates(const std::string& directory,
   for (const TaskId& task : TasksOf(addresses)) {
     SHOAL_RETURN_IF_ERROR(issue(RoleOf(task), TlsDirectoryOf(directory, task)));
   }
-  SHOAL_RETURN_IF_ERROR(issue("operator", OperatorTlsDirectory(directory)));
-  return RemoveAll(ca);
+  return issue("operator", OperatorTlsDirectory(directory));
+}
+
+}  // namespace
+
+std::string TlsDirectoryOf(const std::string& directory, const TaskId& task) {
+  return absl::StrCat(directory, "/", TaskTypeName(task.type), "-", task.index);
+}
+
+std::string OperatorTlsDirectory(const std::string& directory) { return directory + "/operator"; }
+
+absl::Status RemoveCertificates(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path, ": cannot remove it: ", error.message(),
+                                                    "; type `rm -r ", ShellWord(path), "`"));
+}
+
+absl::Status MakeLocalCertificates(const std::string& directory,
+                                   const ClusterAddresses& addresses) {
+  SHOAL_RETURN_IF_ERROR(RemoveCertificates(directory));
+  const std::string ca = directory + "/ca";
+  const absl::Status issued = IssueAll(ca, directory, addresses);
+  const absl::Status removed = RemoveCertificates(ca);
+  return issued.ok() ? removed : issued;
 }
 
 }  // namespace shoal
