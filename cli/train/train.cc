@@ -239,6 +239,9 @@ class Training {
       SHOAL_ASSIGN_OR_RETURN(
           tls, TlsSession::Open(OperatorTlsDirectory(plan.tls_dir),
                                 [this](const std::string& what) { console_.PrintError(what); }));
+    } else {
+      // Otherwise commands would use those of an earlier run with TLS, and not reach this one.
+      SHOAL_RETURN_IF_ERROR(RemoveCertificates(run_->paths().tls()));
     }
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
     EventLoop* const loop = network->loop();
