@@ -128,6 +128,7 @@ class GrpcCall {
   // false if there is no such callback.
   bool NotifyHalfClosed();
   void DropMessages() { drops_messages_ = true; }
+  void DropSources();
   // Enters the last state and calls on_closed. Call it only in the done function of an operation.
   void Close(absl::Status status);
 
@@ -149,7 +150,6 @@ class GrpcCall {
   std::optional<grpc::ByteBuffer> MakeNext();
   // Drops all queued messages and sources, and revokes lent payloads.
   void DropQueue();
-  void DropSources();
   void OnRead(bool ok);
   void OnWritten(bool ok);
   // Calls one of callbacks_. Frees them afterwards if the handle was dropped meanwhile.

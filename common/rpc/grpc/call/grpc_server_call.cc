@@ -130,7 +130,11 @@ void GrpcServerCall::Reject(const absl::Status& reason) {
   StartMessages();
 }
 
-void GrpcServerCall::Revoke(const absl::Status& reason) { Fail(reason); }
+void GrpcServerCall::Revoke(const absl::Status& reason) {
+  if (end()) return Break(reason);
+  DropSources();
+  Fail(reason);
+}
 
 void GrpcServerCall::StartRead(grpc::ByteBuffer* buffer, void* tag) { call_.Read(buffer, tag); }
 

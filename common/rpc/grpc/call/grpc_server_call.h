@@ -53,7 +53,8 @@ class GrpcServerCall : public GrpcCall {
   void RejectTooLong(uint64_t bytes);
   void Accept(const Network::Acceptor& acceptor);
   void Reject(const absl::Status& reason);
-  // Ends an accepted call, and tells the client why. The owner gets `reason`, too.
+  // Ends an accepted call, and tells the client why. The owner gets `reason`, too. Cancels a call
+  // that is ending already, because its client may delay the end.
   void Revoke(const absl::Status& reason);
 
  private:
