@@ -71,6 +71,17 @@ constexpr bool InOrderOfRequests() {
 }
 static_assert(InOrderOfRequests());
 
+// Daemons check a method when a stream opens, and no single request after that.
+constexpr bool RowsOfAMethodAgree() {
+  for (const Permission& a : kPermissions) {
+    for (const Permission& b : kPermissions) {
+      if (a.method == b.method && !(a.servers == b.servers && a.clients == b.clients)) return false;
+    }
+  }
+  return true;
+}
+static_assert(RowsOfAMethodAgree());
+
 std::string NameAndUri(const Identity& identity) {
   return absl::StrCat(identity.RoleText(), " (", identity.ToUri(), ")");
 }
@@ -112,11 +123,9 @@ absl::Status Denied(const Identity& peer, const std::string& request, const Role
                                                   clients.ToString()));
 }
 
-// Whether `role` may use the method at all. All rows of a method serve the same daemons.
+// Returns OK if the client's role may use the method.
 absl::Status CheckMayUse(const Identity& client, std::span<const Permission> rows) {
-  for (const Permission& row : rows) {
-    if (row.clients.Contains(client.role)) return absl::OkStatus();
-  }
+  if (rows.front().clients.Contains(client.role)) return absl::OkStatus();
   return Denied(client, "use " + std::string(rows.front().method), rows.front().clients);
 }
 

@@ -19,6 +19,7 @@ class RoleSet {
     for (const Role role : roles) bits_ |= Bit(role);
   }
   constexpr bool Contains(Role role) const { return (bits_ & Bit(role)) != 0; }
+  constexpr bool operator==(const RoleSet&) const = default;
   // Returns "operator or viewer".
   std::string ToString() const;
 
@@ -27,9 +28,9 @@ class RoleSet {
   uint32_t bits_ = 0;
 };
 
-// What a client may ask of a daemon: each kind of message of each stream, each call of an operator,
-// and the pages of the HTTP port that show something about the job. /healthz and /readyz are open
-// to everyone and are not listed.
+// The requests of clients to daemons: each kind of message of each stream, each call of an
+// operator, and the pages of the HTTP port that show something about the job. /healthz and /readyz
+// are open to everyone and are not listed.
 enum class PeerRequest {
   // Coordinator.Work
   kWorkerHello,
@@ -94,8 +95,8 @@ const Permission& PermissionOf(PeerRequest request);
 
 // A daemon calls this when `peer` opens a stream or calls `method`, before it reads a message. OK
 // if both are of the same trust domain and job, a daemon like `own` serves the method, and the
-// peer's role may make at least one of its requests. kUnimplemented if `own` does not serve the
-// method.
+// peer's role may make its requests: all of them, because the rows of a method agree.
+// kUnimplemented if `own` does not serve the method.
 absl::Status CheckMethodPermitted(const Identity& own, const Identity& peer,
                                   std::string_view method);
 
@@ -107,10 +108,10 @@ absl::Status CheckPermitted(const Identity& own, const Identity& peer, PeerReque
 // free index. The coordinator knows which are free; a ps believes it.
 absl::Status CheckClaimedIndex(const Identity& peer, int claimed_index);
 
-// A client calls this after the handshake, before it sends anything. OK if the server's certificate
-// is of the same trust domain and job, has a role that serves `method`, and has `index`, and if the
-// table lets `own` use the method. `index` is that of the ps it wants to reach, or nullopt for a
-// daemon of which there is one.
+// A client calls this during the handshake, before it sends anything. OK if the server's
+// certificate is of the same trust domain and job, has a role that serves `method`, and has
+// `index`, and if the table lets `own` use the method. `index` is that of the ps that the client
+// wants. nullopt accepts any index: only for a daemon that a job has once.
 absl::Status CheckServer(const Identity& own, const Identity& server, std::string_view method,
                          std::optional<int> index);
 
