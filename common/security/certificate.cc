@@ -109,11 +109,6 @@ absl::StatusOr<Certificate> ReadCertificate(std::string_view pem_or_der) {
   return ReadSvid(certificates->front().get());
 }
 
-absl::StatusOr<Identity> IdentityOfCertificate(std::string_view pem_or_der) {
-  SHOAL_ASSIGN_OR_RETURN(const Certificate certificate, ReadCertificate(pem_or_der));
-  return certificate.identity;
-}
-
 absl::Status CheckDates(const Certificate& certificate, absl::Time now, const std::string& name) {
   if (now < certificate.not_before) {
     return absl::UnauthenticatedError(

@@ -36,9 +36,6 @@ struct Certificate {
 // check signatures or dates; TLS does. Returns kUnauthenticated, which says which rule is broken.
 absl::StatusOr<Certificate> ReadCertificate(std::string_view pem_or_der);
 
-// The same, only the identity.
-absl::StatusOr<Identity> IdentityOfCertificate(std::string_view pem_or_der);
-
 // Returns OK if `certificate` is valid at `now`. Else kUnauthenticated: expired since a date, or
 // not valid before one. `name` says whose certificate or which file it is.
 absl::Status CheckDates(const Certificate& certificate, absl::Time now, const std::string& name);
