@@ -60,6 +60,11 @@ absl::StatusOr<Revocations> Revocations::Parse(std::string_view text, const std:
   return revocations;
 }
 
+void Revocations::Add(const Revocations& others) {
+  serials_.insert(others.serials_.begin(), others.serials_.end());
+  identities_.insert(others.identities_.begin(), others.identities_.end());
+}
+
 absl::Status Revocations::Check(const Certificate& certificate) const {
   const std::string uri = certificate.identity.ToUri();
   const char* what = serials_.contains(certificate.serial) ? "serial"

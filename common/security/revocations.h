@@ -19,7 +19,7 @@ namespace shoal {
 //   4F:2A:09:C1                        prints it, or with a colon after every second digit
 //   spiffe://shoal/job/mnist/worker/3  all certificates with this identity
 //
-// Immutable after parsing; any thread may read it.
+// Any thread may read it while none changes it.
 class Revocations {
  public:
   // Revokes nothing.
@@ -28,6 +28,9 @@ class Revocations {
   // Returns kFailedPrecondition for a line that is neither, with `path` and the number of the line:
   // a mistyped entry must not let anyone in.
   static absl::StatusOr<Revocations> Parse(std::string_view text, const std::string& path);
+
+  // Revokes also what `others` revoke.
+  void Add(const Revocations& others);
 
   // Returns kPermissionDenied if the certificate is revoked; the message names the entry.
   absl::Status Check(const Certificate& certificate) const;

@@ -92,6 +92,7 @@ bool TlsSession::Refresh() {
     if (on_taken_) on_taken_(*this->files());
     return true;
   }
+  AddRevocations();
   if (warn_ && warned_of_ != taken.message()) {
     warn_(absl::StrCat(taken.message(), "; the files that were read before stay in use"));
   }
@@ -115,6 +116,17 @@ absl::Status TlsSession::Take(TlsFiles files) {
   MutexLock lock(&mutex_);
   files_ = std::move(taken);
   return absl::OkStatus();
+}
+
+// Otherwise a wrong or expired file of this process would keep revoked peers in. No entry is
+// forgotten: the directory may be incomplete.
+void TlsSession::AddRevocations() {
+  const absl::StatusOr<Revocations> revoked = ReadRevocations(directory_);
+  if (!revoked.ok()) return;
+  auto taken = std::make_shared<TlsFiles>(*files());
+  taken->revoked.Add(*revoked);
+  MutexLock lock(&mutex_);
+  files_ = std::move(taken);
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer() {

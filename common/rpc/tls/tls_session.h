@@ -24,9 +24,9 @@ namespace shoal {
 
 // The TLS of one process: the checked files of its TLS directory, and gRPC's credentials made of
 // them. TLS 1.3 only; both ends show a certificate. New files are taken as a whole or not at all:
-// after an error the old ones stay, and a warning says why. Lives as long as gRPC's handshakes do
-// (shared_ptr). Thread-safe, except that Refresh() and the makers of credentials are called on one
-// thread.
+// after an error the old ones stay, and a warning says why. New entries of `revoked` count even
+// then. Lives as long as gRPC's handshakes do (shared_ptr). Thread-safe, except that Refresh() and
+// the makers of credentials are called on one thread.
 class TlsSession : public std::enable_shared_from_this<TlsSession> {
  public:
   // Reads `directory`. Errors are ReadTlsFiles()'s. `warn` gets lines about new files, on the
@@ -37,7 +37,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   const Identity& own() const { return own_; }
   std::shared_ptr<const TlsFiles> files() const;
 
-  // Reads the directory again. Returns whether the files in use are others now. Takes only a
+  // Reads the directory again. Returns whether it has taken all files anew. Takes only a
   // certificate with the same identity.
   bool Refresh();
 
@@ -65,6 +65,8 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
  private:
   TlsSession(std::string directory, std::function<void(const std::string&)> warn, TlsFiles files);
   absl::Status Take(TlsFiles files);
+  // Takes new entries of `revoked` alone.
+  void AddRevocations();
 
   const std::string directory_;
   const std::function<void(const std::string&)> warn_;

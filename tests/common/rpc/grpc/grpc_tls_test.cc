@@ -200,6 +200,25 @@ TEST_F(GrpcTlsTest, ARevokedClientLosesItsStreams) {
   EXPECT_EQ(Unauthorized(), 1u);
 }
 
+TEST_F(GrpcTlsTest, RevocationsCountAlthoughAnotherFileIsDamaged) {
+  const std::string server = authority_.Issue("ps/0");
+  const auto session = OpenSession(server);
+  ASSERT_NE(session, nullptr);
+  const auto peer = TlsSession::Open(authority_.Issue("worker/1"), nullptr);
+  ASSERT_TRUE(peer.ok()) << peer.status();
+  const Certificate client = (*peer)->files()->own;
+  std::ofstream(server + "/tls.crt") << "damaged\n";
+  EXPECT_FALSE(session->Refresh());
+  EXPECT_TRUE(session->CheckValid(client).ok());
+  std::ofstream(server + "/revoked") << "spiffe://shoal/job/mnist/worker/1\n";
+  EXPECT_FALSE(session->Refresh());
+  EXPECT_EQ(session->CheckValid(client).code(), absl::StatusCode::kPermissionDenied);
+  // A missing list lets nobody in again.
+  std::filesystem::remove(server + "/revoked");
+  EXPECT_FALSE(session->Refresh());
+  EXPECT_EQ(session->CheckValid(client).code(), absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(GrpcTlsTest, ARevokedServerIsLeft) {
   const std::string client = authority_.Issue("worker/1");
   StartWith(client, authority_.Issue("ps/0"));
