@@ -176,8 +176,7 @@ absl::StatusOr<Certificate> TlsSession::ClientOf(const grpc::AuthContext& contex
 }
 
 absl::Status TlsSession::CheckValid(const Certificate& peer) const {
-  SHOAL_RETURN_IF_ERROR(
-      CheckDates(peer, absl::Now(), absl::StrCat("the certificate of ", peer.identity.ToUri())));
+  SHOAL_RETURN_IF_ERROR(CheckDates(peer, absl::Now(), peer.identity.RoleText()));
   return files()->revoked.Check(peer);
 }
 
