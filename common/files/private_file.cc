@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "common/monitoring/http_server.h"
+#include "common/monitoring/tls_credentials.h"
 
 struct MHD_Connection;  // libmicrohttpd's
 

@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-absl::Status FileError(const char* what) {
+absl::Status MemoryFileError(const char* what) {
   return absl::ResourceExhaustedError(
       absl::StrCat("cannot ", what, " a file in memory: ", absl::ErrnoToStatus(errno, "").message(),
                    "; raise the limit of open files (ulimit -n) or of memory"));
@@ -24,11 +24,11 @@ absl::Status FileError(const char* what) {
 // Returns the descriptor of a file in memory with the content, which the caller closes.
 absl::StatusOr<int> MakeFile(std::string_view content) {
   const int fd = memfd_create("shoal-tls", MFD_CLOEXEC);
-  if (fd < 0) return FileError("make");
+  if (fd < 0) return MemoryFileError("make");
   while (!content.empty()) {
     const ssize_t written = write(fd, content.data(), content.size());
     if (written < 0) {
-      const absl::Status error = FileError("write");
+      const absl::Status error = MemoryFileError("write");
       close(fd);
       return error;
     }
@@ -57,7 +57,7 @@ absl::Status ReplaceableFile::Replace(std::string_view content) {
   SHOAL_ASSIGN_OR_RETURN(const int fd, MakeFile(content));
   // The number stays, and names the new file from one moment to the next.
   const bool replaced = dup3(fd, fd_, O_CLOEXEC) == fd_;
-  const absl::Status result = replaced ? absl::OkStatus() : FileError("replace");
+  const absl::Status result = replaced ? absl::OkStatus() : MemoryFileError("replace");
   close(fd);
   return result;
 }

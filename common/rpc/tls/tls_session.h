@@ -5,7 +5,6 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
