@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// What the holder of a certificate is. common/security/permissions.h says what each may do.
+// The role of the holder of a certificate. common/security/permissions.h says what each may do.
 enum class Role { kCoordinator, kPs, kWorker, kEvaluator, kOperator, kViewer };
 
 inline constexpr std::array kAllRoles = {Role::kCoordinator, Role::kPs,       Role::kWorker,
@@ -26,7 +26,7 @@ inline constexpr size_t kMaxTrustDomainBytes = 255;
 // The largest index of a task, as in the cluster spec.
 inline constexpr int kMaxIdentityIndex = 99999;
 
-// Who holds a certificate. Its only URI is in the form of SPIFFE:
+// The holder of a certificate. The only URI of the certificate has the form of SPIFFE:
 //
 //   identity     = "spiffe://" trust-domain "/job/" job "/" role
 //   trust-domain = 1*255( a-z / 0-9 / "." / "-" / "_" )

@@ -35,17 +35,16 @@ struct TlsFiles {
 //     a volume of Kubernetes (it has an entry "..data");
 //   - the certificate passes ReadCertificate() and is valid at `now`;
 //   - the key belongs to the certificate;
-//   - the chain leads to a CA of ca.crt, which has at most kMaxCertificates, all of them CAs. It
-//   can
-//     have an old and a new one;
+//   - the chain leads to a CA of ca.crt, which has at most kMaxCertificates, all of them CAs,
+//     such as an old and a new one;
 //   - every line of `revoked` is an entry, if the file exists. Its own certificate is not revoked.
 // Returns kNotFound, kPermissionDenied, kFailedPrecondition or kUnauthenticated; the message names
 // the file and the next command. While another process replaces the files, the key may not belong
 // to the certificate for a moment: a daemon keeps what it has and reads again.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory, absl::Time now);
 
-// Reads only `revoked`. Returns an empty list if there is no such file. A daemon that gets an error
-// keeps the list that it has.
+// Reads only `revoked`. Returns an empty list if there is no such file. While ReadTlsFiles()
+// fails, a daemon adds these entries to those that it has.
 absl::StatusOr<Revocations> ReadRevocations(const std::string& directory);
 
 }  // namespace shoal

@@ -138,8 +138,8 @@ absl::Status SoftmaxBackward(const Node& node, CpuProgramBuilder& program) {
   ProgramBuilder& builder = program.builder();
   const RowChunks chunks(builder.shape(node.outputs[0]));
   const ComputeDtype type = program.stored_dtype(node);
-  // Those of the model's last layer are float32: of a sure prediction, bfloat16 would lose most of
-  // the gradient.
+  // Those of the model's last layer are float32. bfloat16 would lose most of the gradient of a sure
+  // prediction.
   const TensorId y = program.RowMajorAsStored(node.inputs[0]);
   const TensorId dy = program.RowMajorAsStored(node.inputs[1]);
   AddLoopStep(

@@ -29,8 +29,8 @@ class GrpcChannels {
     std::shared_ptr<grpc::Channel> channel;
     std::shared_ptr<const TlsSession::Server> server;  // null: plain
   };
-  // Returns the channel to a server, to which streams of `method` go. Does not connect
-  // yet. All methods of an address belong to servers of one role.
+  // Returns the channel to a server, for streams of `method`. Does not connect yet. Requires that
+  // servers of one role serve all methods of an address.
   Channel Get(const ServerAddress& server, const std::string& method);
   // Drops a channel whose stream could not reach the address. The next stream then tries at once,
   // including the name lookup, and does not wait for gRPC's own backoff. No effect if the address
