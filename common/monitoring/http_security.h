@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "common/monitoring/tls_credentials.h"
 
 namespace shoal {
 
@@ -16,12 +18,9 @@ namespace shoal {
 //   yes   none         with a certificate
 //   yes   given        with a certificate or the token
 struct HttpSecurity {
-  bool tls = false;
-  // PEM texts. Needed with TLS: the daemon's certificates, the leaf first, and the leaf's key.
-  std::string certificate_pem;
-  std::string key_pem;
-  // The CAs of clients, one or more. Without them, no certificate lets a client in.
-  std::string ca_pem;
+  // The daemon's certificates, and the CAs of clients. Without CAs, no certificate lets a client
+  // in.
+  std::optional<TlsPem> tls;
   // Decides about a client by its certificate, which the CA verifies. The message of an error is
   // one line for the client. Any thread. If null, no certificate lets a client in.
   std::function<absl::Status(std::string_view client_certificate_der)> check_client;

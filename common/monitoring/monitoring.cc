@@ -15,10 +15,6 @@ using Clock = std::chrono::steady_clock;
 // The max age of reused stats.
 constexpr auto kFresh = std::chrono::milliseconds(200);
 
-TlsPem PemOf(const HttpSecurity& security) {
-  return {.certificate = security.certificate_pem, .key = security.key_pem, .ca = security.ca_pem};
-}
-
 }  // namespace
 
 // The loop's answer. Shared with the loop, which may answer after the caller has stopped waiting.
@@ -63,16 +59,15 @@ std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
 }
 
 absl::Status Monitoring::Listen(const std::string& address) {
-  HttpServer::Options options = {
-      .handler = [this](const HttpRequest& request) { return Answer(request); }};
-  if (options_.security.tls) options.tls = PemOf(options_.security);
-  SHOAL_ASSIGN_OR_RETURN(server_, HttpServer::Start(address, std::move(options)));
+  SHOAL_ASSIGN_OR_RETURN(
+      server_,
+      HttpServer::Start(address,
+                        {.handler = [this](const HttpRequest& request) { return Answer(request); },
+                         .tls = options_.security.tls}));
   return absl::OkStatus();
 }
 
-absl::Status Monitoring::ReplaceCertificates(const HttpSecurity& security) {
-  return server_->SetTls(PemOf(security));
-}
+absl::Status Monitoring::ReplaceCertificates(const TlsPem& pem) { return server_->SetTls(pem); }
 
 HttpReply Monitoring::Answer(const HttpRequest& request) {
   const HttpReply silent = {503, "the event loop does not answer: it is busy, or has ended\n"};

@@ -11,6 +11,7 @@
 #include "common/monitoring/http_security.h"
 #include "common/monitoring/http_server.h"
 #include "common/monitoring/metrics_access.h"
+#include "common/monitoring/tls_credentials.h"
 #include "common/rpc/event_loop.h"
 
 namespace shoal {
@@ -48,10 +49,9 @@ class Monitoring {
 
   // Starts to serve the pages. Errors are HttpServer::Start's.
   absl::Status Listen(const std::string& address);
-  // New connections use the three PEM texts of `security`; the rest of it is ignored. Requires
-  // Listen to be OK. An error, with nothing changed, if they are not valid or TLS is off. Any
-  // thread.
-  absl::Status ReplaceCertificates(const HttpSecurity& security);
+  // New connections use these certificates. Requires Listen to be OK. An error, with nothing
+  // changed, if they are not valid or TLS is off. Any thread.
+  absl::Status ReplaceCertificates(const TlsPem& pem);
   // The address of the server. Requires Listen to be OK.
   std::string address() const { return server_->address(); }
 

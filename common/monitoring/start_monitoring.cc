@@ -9,16 +9,13 @@
 #include "common/log/logging.h"
 #include "common/security/certificate.h"
 #include "common/security/permissions.h"
+#include "common/security/tls_files.h"
 
 namespace shoal {
-
 namespace {
 
-void TakeFiles(const TlsFiles& files, HttpSecurity* security) {
-  security->tls = true;
-  security->certificate_pem = files.certificate_chain_pem;
-  security->key_pem = files.key_pem;
-  security->ca_pem = files.ca_pem;
+TlsPem PemOf(const TlsFiles& files) {
+  return {.certificate = files.certificate_chain_pem, .key = files.key_pem, .ca = files.ca_pem};
 }
 
 HttpSecurity SecurityOf(const Daemon& daemon) {
@@ -26,7 +23,7 @@ HttpSecurity SecurityOf(const Daemon& daemon) {
   security.token_file = daemon.metrics_token_file();
   const std::shared_ptr<TlsSession>& tls = daemon.tls();
   if (tls == nullptr) return security;
-  TakeFiles(*tls->files(), &security);
+  security.tls = PemOf(*tls->files());
   security.check_client = [tls](std::string_view der) -> absl::Status {
     SHOAL_ASSIGN_OR_RETURN(const Certificate client, ReadCertificate(der));
     SHOAL_RETURN_IF_ERROR(tls->CheckValid(client));
@@ -63,9 +60,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
   if (listening.ok()) {
     if (daemon.tls() != nullptr) {
       daemon.tls()->OnTaken([monitoring = monitoring.get()](const TlsFiles& files) {
-        HttpSecurity security;
-        TakeFiles(files, &security);
-        const absl::Status replaced = monitoring->ReplaceCertificates(security);
+        const absl::Status replaced = monitoring->ReplaceCertificates(PemOf(files));
         if (!replaced.ok()) {
           LogWarning(absl::StrCat("the HTTP port: ", std::string(replaced.message())));
         }

@@ -65,7 +65,7 @@ TEST_F(MetricsAccessTest, AFileWithoutATokenLetsNobodyIn) {
 }
 
 TEST_F(MetricsAccessTest, TheCallerDecidesAboutCertificates) {
-  MetricsAccess access({.tls = true, .check_client = [](std::string_view der) {
+  MetricsAccess access({.tls = TlsPem(), .check_client = [](std::string_view der) {
                           return der == "viewer" ? absl::OkStatus()
                                                  : absl::PermissionDeniedError("a worker");
                         }});
@@ -80,7 +80,7 @@ TEST_F(MetricsAccessTest, TheCallerDecidesAboutCertificates) {
 TEST_F(MetricsAccessTest, ATokenHelpsWhereACertificateDoesNot) {
   Write("token");
   MetricsAccess access(
-      {.tls = true,
+      {.tls = TlsPem(),
        .check_client = [](std::string_view) { return absl::PermissionDeniedError("a worker"); },
        .token_file = file_});
   EXPECT_EQ(StatusFor(&access, {.authorization = "Bearer token",
@@ -92,7 +92,7 @@ TEST_F(MetricsAccessTest, ATokenHelpsWhereACertificateDoesNot) {
 }
 
 TEST_F(MetricsAccessTest, NobodyIsLetInByACertificateThatNobodyChecks) {
-  MetricsAccess access({.tls = true});
+  MetricsAccess access({.tls = TlsPem()});
   EXPECT_EQ(StatusFor(&access, {.client_certificate = std::string("viewer")}), 401);
 }
 

@@ -98,10 +98,7 @@ TEST_F(MonitoringTest, WithTlsMetricsNeedACertificateThatIsLetIn) {
   const TestIdentity viewer = ca.Issue("spiffe://test/job/j/viewer");
   const TestIdentity worker = ca.Issue("spiffe://test/job/j/worker");
   const auto monitoring =
-      Make(std::chrono::minutes(1), {.tls = true,
-                                     .certificate_pem = own.certificate,
-                                     .key_pem = own.key,
-                                     .ca_pem = ca.pem(),
+      Make(std::chrono::minutes(1), {.tls = TlsPem{own.certificate, own.key, ca.pem()},
                                      .check_client = [&](std::string_view der) {
                                        return der == viewer.der
                                                   ? absl::OkStatus()
@@ -120,11 +117,10 @@ TEST_F(MonitoringTest, WithTlsMetricsNeedACertificateThatIsLetIn) {
 
   const TestCa next_ca("next ca");
   const TestIdentity next = next_ca.Issue("spiffe://test/job/j/ps/0");
-  EXPECT_TRUE(
-      monitoring
-          ->ReplaceCertificates(
-              {.certificate_pem = next.certificate, .key_pem = next.key, .ca_pem = next_ca.pem()})
-          .ok());
+  EXPECT_TRUE(monitoring
+                  ->ReplaceCertificates(
+                      {.certificate = next.certificate, .key = next.key, .ca = next_ca.pem()})
+                  .ok());
   EXPECT_EQ(get("/healthz", {}), "") << "a client that trusts the old CA only";
   EXPECT_THAT(TlsRequest(monitoring->address(), "GET /healthz", {.ca = next_ca.pem()}),
               StartsWith("HTTP/1.1 200 "));
