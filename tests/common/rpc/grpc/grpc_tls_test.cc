@@ -200,6 +200,21 @@ TEST_F(GrpcTlsTest, ARevokedClientLosesItsStreams) {
   EXPECT_EQ(Unauthorized(), 1u);
 }
 
+TEST_F(GrpcTlsTest, ARevokedClientGetsNoMoreOfASource) {
+  const std::string server = authority_.Issue("ps/0");
+  StartWith(authority_.Issue("worker/1"), server);
+  StreamLog& log = NewLog();
+  Open(&log);
+  const auto accepted = WaitForAccepted();
+  // The source never ends by itself.
+  server_->OnLoop([&] {
+    accepted->stream->SendFrom([] { return std::optional<Message>(NumberedMessage(1)); });
+  });
+  log.WaitForMessages(1);
+  std::ofstream(server + "/revoked") << "spiffe://shoal/job/mnist/worker/1\n";
+  EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(GrpcTlsTest, RevocationsCountAlthoughAnotherFileIsDamaged) {
   const std::string server = authority_.Issue("ps/0");
   const auto session = OpenSession(server);
