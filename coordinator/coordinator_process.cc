@@ -88,6 +88,8 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(CheckUtf8Path(run_dir));
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls,
+                         daemon.OpenTls({Role::kCoordinator}));
   SHOAL_RETURN_IF_ERROR(MakeRunDirectory(run_dir));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   if (!RealFileSystem()->SyncsDirectories(run_dir)) {
@@ -98,8 +100,6 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   }
   ResumeStrategy(run_dir, &job);
   TakeColumnsOfRun(run_dir, &job);
-  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls,
-                         daemon.OpenTls({Role::kCoordinator}));
   std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.tls = tls, .warn = [](const std::string& what) { LogWarning(what); }});
   EventLoop* const loop = network->loop();
