@@ -13,6 +13,8 @@
 #include "common/base/version.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"
+#include "common/rpc/tls/tls_session.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -26,6 +28,8 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
                             const google::protobuf::Message& request, Time timeout,
                             const std::shared_ptr<TlsSession>& tls,
                             google::protobuf::Message* reply) {
+  // In a handshake, this error would look like that of a server that cannot be reached.
+  if (tls != nullptr) SHOAL_RETURN_IF_ERROR(CheckMayCall(tls->own(), method));
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
   EventLoop* const loop = network->loop();

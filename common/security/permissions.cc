@@ -173,6 +173,14 @@ absl::Status CheckClaimedIndex(const Identity& peer, int claimed_index) {
                                                   "; its certificate is for index ", *peer.index));
 }
 
+absl::Status CheckMayCall(const Identity& own, std::string_view method) {
+  const std::span<const Permission> rows = RowsOf(method);
+  if (rows.empty()) {
+    return absl::UnimplementedError(absl::StrCat("no daemon serves ", std::string(method)));
+  }
+  return CheckMayUse(own, rows);
+}
+
 absl::Status CheckServer(const Identity& own, const Identity& server, std::string_view method,
                          std::optional<int> index) {
   const std::span<const Permission> rows = RowsOf(method);

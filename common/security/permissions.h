@@ -108,6 +108,9 @@ absl::Status CheckPermitted(const Identity& own, const Identity& peer, PeerReque
 // free index. The coordinator knows which are free; a ps believes it.
 absl::Status CheckClaimedIndex(const Identity& peer, int claimed_index);
 
+// A client calls this before it connects. OK if the table lets `own` use the method of some server.
+absl::Status CheckMayCall(const Identity& own, std::string_view method);
+
 // A client calls this during the handshake, before it sends anything. OK if the server's
 // certificate is of the same trust domain and job, has a role that serves `method`, and has
 // `index`, and if the table lets `own` use the method. `index` is that of the ps that the client

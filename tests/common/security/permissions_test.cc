@@ -189,5 +189,14 @@ TEST(PermissionsTest, AClientDemandsTheDaemonThatItMeans) {
               FailsWith(absl::StatusCode::kPermissionDenied, {"viewer", "operator"}));
 }
 
+TEST(PermissionsTest, AClientKnowsBeforeItConnectsWhatItMayNotCall) {
+  EXPECT_TRUE(CheckMayCall(Someone(Role::kViewer), kStatusMethod).ok());
+  EXPECT_TRUE(CheckMayCall(Someone(Role::kOperator), kDrainMethod).ok());
+  EXPECT_THAT(CheckMayCall(Someone(Role::kViewer), kDrainMethod),
+              FailsWith(absl::StatusCode::kPermissionDenied, {"viewer", kDrainMethod, "operator"}));
+  EXPECT_THAT(CheckMayCall(Someone(Role::kOperator), "/shoal.proto.Cluster/Other"),
+              FailsWith(absl::StatusCode::kUnimplemented, {"/shoal.proto.Cluster/Other"}));
+}
+
 }  // namespace
 }  // namespace shoal
