@@ -9,7 +9,7 @@ namespace shoal {
 
 std::string FormatDuration(double seconds) {
   if (!(seconds < 1e9)) return "very long";
-  const auto whole = static_cast<int64_t>(std::max(0.0, seconds) + 0.5);
+  const auto whole = std::llround(std::max(0.0, seconds));
   char text[48];
   if (whole < 60) {
     std::snprintf(text, sizeof(text), "%d s", static_cast<int>(whole));

@@ -104,7 +104,7 @@ std::string ModelIndexText(const CheckpointLayout& layout) {
     }
   }
   json["metadata"]["total_size"] = total_size;
-  json["weight_map"] = std::move(weight_map);
+  json["weight_map"] = weight_map;
   return json.dump(2) + "\n";
 }
 

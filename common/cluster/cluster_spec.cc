@@ -110,7 +110,7 @@ class ClusterSpecParser {
  private:
   void ReadCluster(const json& cluster) {
     if (!cluster.is_object()) {
-      JsonObject(cluster, "$.cluster", &errors_);  // adds the error
+      const JsonObject adds_the_error(cluster, "$.cluster", &errors_);
       return;
     }
     for (const auto& [name, job] : cluster.items()) {

@@ -42,7 +42,7 @@ class StepScheduler {
     double lease_timeout_seconds = 0;
     double speculate_after = 0;
   };
-  explicit StepScheduler(Options options) : options_(std::move(options)) {}
+  explicit StepScheduler(const Options& options) : options_(options) {}
 
   // --- The timeline ---
 

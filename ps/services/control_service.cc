@@ -371,9 +371,9 @@ void ControlService::SendDeparting(const SessionPtr& session) {
   session->Send(reply);
 }
 
-void ControlService::End(const std::string& reason, LogFields fields) {
+void ControlService::End(const std::string& reason, const LogFields& fields) {
   if (std::exchange(stopped_, true)) return;
-  LogInfo(reason, std::move(fields));
+  LogInfo(reason, fields);
   if (options_.on_stopped) options_.on_stopped();
 }
 

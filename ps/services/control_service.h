@@ -93,7 +93,7 @@ class ControlService : public StreamService {
   // Leaves without a checkpoint unless a coordinator comes soon.
   void AwaitCoordinator();
   // Logs the reason and calls on_stopped, the first time only.
-  void End(const std::string& reason, LogFields fields = {});
+  void End(const std::string& reason, const LogFields& fields = {});
 
   const Options options_;
   PsState* const state_;

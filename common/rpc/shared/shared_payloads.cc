@@ -149,8 +149,8 @@ void SharedPayloads::Place(Message* message) {
     CopyPayload(*message, 0, half(sends_) + place->offset(), bytes);
   }
   flag(sends_, placed->begin)->state.store(kPlaced, std::memory_order_release);
-  placed_.insert(std::ranges::upper_bound(placed_, placed->begin, {}, &Placed::begin),
-                 *std::move(placed));
+  const auto behind = std::ranges::upper_bound(placed_, placed->begin, {}, &Placed::begin);
+  placed_.insert(behind, *std::move(placed));
   with.AppendToString(&message->fields);
   message->payload.clear();
 }

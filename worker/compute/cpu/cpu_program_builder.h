@@ -13,7 +13,7 @@ namespace shoal::cpu {
 // A oneDNN layout of an image. Its axes are numbered B, C, H, W, for any order in memory.
 class DnnlLayout : public TensorLayout {
  public:
-  explicit DnnlLayout(dnnl::memory::desc desc) : desc(std::move(desc)) {}
+  explicit DnnlLayout(const dnnl::memory::desc& desc) : desc(desc) {}
   const dnnl::memory::desc desc;
 };
 

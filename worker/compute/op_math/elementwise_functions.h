@@ -18,8 +18,10 @@ SHOAL_HOST_DEVICE Scalar Binary(Scalar a, Scalar b) {
   if constexpr (kind == Kind::kSubtract) return a - b;
   if constexpr (kind == Kind::kMultiply) return a * b;
   if constexpr (kind == Kind::kDivide) return a / b;
+  // NOLINTBEGIN(misc-redundant-expression): a != a if it is not-a-number
   if constexpr (kind == Kind::kMaximum) return a > b || a != a ? a : b;
   if constexpr (kind == Kind::kMinimum) return a < b || a != a ? a : b;
+  // NOLINTEND(misc-redundant-expression)
   if constexpr (kind == Kind::kGreater) return a > b ? 1 : a < b ? 0 : a == b ? Scalar(0.5) : a + b;
 }
 
@@ -69,7 +71,7 @@ SHOAL_HOST_DEVICE Scalar Unary(const Attributes& op, Scalar x) {
     case Kind::kClip:
       return x < low ? low : x > high ? high : x;
     case Kind::kInside:
-      if (x != x) return x;
+      if (x != x) return x;  // NOLINT(misc-redundant-expression): not-a-number
       return x < low || x > high ? 0 : x == low || x == high ? Scalar(0.5) : 1;
   }
   return x;
