@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -54,6 +56,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
 
  private:
   void TrimMemory();
+  void ReadTlsDirectory();
   void CheckCertificates();
   void End(Time grace);
   void WindDown(Time deadline);
@@ -68,6 +71,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
   GrpcEventLoop loop_;
   WriteBudget budget_;
   size_t sharing_ = 0;
+  bool reading_tls_ = false;  // on another thread
   const std::shared_ptr<SharedMemoryRoom> room_;
   const GrpcCall::Limits limits_;
 
@@ -107,8 +111,20 @@ void GrpcNetworkImpl::TrimMemory() {
   loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
 }
 
+// The directory may be on a disk that hangs. What is known already is checked meanwhile.
+void GrpcNetworkImpl::ReadTlsDirectory() {
+  if (std::exchange(reading_tls_, true)) return;
+  const auto content = std::make_shared<std::optional<TlsSession::Content>>();
+  loop_.Offload(
+      Lane::kBrief, [tls = options_.tls, content] { *content = tls->Read(); },
+      [this, content] {
+        reading_tls_ = false;
+        if (options_.tls->Refresh(std::move(**content))) channels_.ForgetAll();
+      });
+}
+
 void GrpcNetworkImpl::CheckCertificates() {
-  if (options_.tls->Refresh()) channels_.ForgetAll();
+  ReadTlsDirectory();
   for (const auto& [key, call] : client_calls_) {
     const std::optional<Certificate> server = call->server();
     const absl::Status valid =

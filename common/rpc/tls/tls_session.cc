@@ -80,19 +80,22 @@ std::shared_ptr<const TlsFiles> TlsSession::files() const {
   return files_;
 }
 
-bool TlsSession::Refresh() {
-  absl::StatusOr<TlsFiles> files = ReadTlsFiles(directory_, absl::Now());
-  absl::Status taken = files.status();
-  if (files.ok()) {
-    if (*files == *this->files()) return false;
-    taken = Take(*std::move(files));
+TlsSession::Content TlsSession::Read() const {
+  return {.files = ReadTlsFiles(directory_, absl::Now()), .revoked = ReadRevocations(directory_)};
+}
+
+bool TlsSession::Refresh(Content content) {
+  absl::Status taken = content.files.status();
+  if (content.files.ok()) {
+    if (*content.files == *files()) return false;
+    taken = Take(*std::move(content.files));
   }
   if (taken.ok()) {
     warned_of_.clear();
-    if (on_taken_) on_taken_(*this->files());
+    if (on_taken_) on_taken_(*files());
     return true;
   }
-  AddRevocations();
+  AddRevocations(content.revoked);
   if (warn_ && warned_of_ != taken.message()) {
     warn_(absl::StrCat(taken.message(), "; the files that were read before stay in use"));
   }
@@ -120,8 +123,7 @@ absl::Status TlsSession::Take(TlsFiles files) {
 
 // Otherwise a wrong or expired file of this process would keep revoked peers in. No entry is
 // forgotten: the directory may be incomplete.
-void TlsSession::AddRevocations() {
-  const absl::StatusOr<Revocations> revoked = ReadRevocations(directory_);
+void TlsSession::AddRevocations(const absl::StatusOr<Revocations>& revoked) {
   if (!revoked.ok()) return;
   auto taken = std::make_shared<TlsFiles>(*files());
   taken->revoked.Add(*revoked);

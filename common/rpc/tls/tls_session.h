@@ -36,9 +36,16 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   const Identity& own() const { return own_; }
   std::shared_ptr<const TlsFiles> files() const;
 
-  // Reads the directory again. Returns whether it has taken all files anew. Takes only a
+  // What the directory holds. If its files cannot be used, the list of the revoked alone counts.
+  struct Content {
+    absl::StatusOr<TlsFiles> files;
+    absl::StatusOr<Revocations> revoked;
+  };
+  // Reads the directory. Any thread: it waits for the disk.
+  Content Read() const;
+  // Takes what Read() has returned. Returns whether it has taken all files anew. Takes only a
   // certificate with the same identity.
-  bool Refresh();
+  bool Refresh(Content content);
 
   // Calls `on_taken` on the thread of Refresh() when other files are in use. One such function.
   void OnTaken(std::function<void(const TlsFiles&)> on_taken) { on_taken_ = std::move(on_taken); }
@@ -65,7 +72,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   TlsSession(std::string directory, std::function<void(const std::string&)> warn, TlsFiles files);
   absl::Status Take(TlsFiles files);
   // Takes new entries of `revoked` alone.
-  void AddRevocations();
+  void AddRevocations(const absl::StatusOr<Revocations>& revoked);
 
   const std::string directory_;
   const std::function<void(const std::string&)> warn_;

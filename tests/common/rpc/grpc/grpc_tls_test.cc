@@ -223,14 +223,14 @@ TEST_F(GrpcTlsTest, RevocationsCountAlthoughAnotherFileIsDamaged) {
   ASSERT_TRUE(peer.ok()) << peer.status();
   const Certificate client = (*peer)->files()->own;
   std::ofstream(server + "/tls.crt") << "damaged\n";
-  EXPECT_FALSE(session->Refresh());
+  EXPECT_FALSE(session->Refresh(session->Read()));
   EXPECT_TRUE(session->CheckValid(client).ok());
   std::ofstream(server + "/revoked") << "spiffe://shoal/job/mnist/worker/1\n";
-  EXPECT_FALSE(session->Refresh());
+  EXPECT_FALSE(session->Refresh(session->Read()));
   EXPECT_EQ(session->CheckValid(client).code(), absl::StatusCode::kPermissionDenied);
   // A missing list lets nobody in again.
   std::filesystem::remove(server + "/revoked");
-  EXPECT_FALSE(session->Refresh());
+  EXPECT_FALSE(session->Refresh(session->Read()));
   EXPECT_EQ(session->CheckValid(client).code(), absl::StatusCode::kPermissionDenied);
 }
 
