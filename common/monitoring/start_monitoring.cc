@@ -27,7 +27,7 @@ HttpSecurity SecurityOf(const Daemon& daemon) {
   security.check_client = [tls](std::string_view der) -> absl::Status {
     SHOAL_ASSIGN_OR_RETURN(const Certificate client, ReadCertificate(der));
     SHOAL_RETURN_IF_ERROR(tls->CheckValid(client));
-    return CheckMethodPermitted(tls->own(), client.identity, kMetricsPath);
+    return CheckPermitted(tls->own(), client.identity, kMetricsPath);
   };
   return security;
 }

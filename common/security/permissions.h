@@ -19,7 +19,6 @@ class RoleSet {
     for (const Role role : roles) bits_ |= Bit(role);
   }
   constexpr bool Contains(Role role) const { return (bits_ & Bit(role)) != 0; }
-  constexpr bool operator==(const RoleSet&) const = default;
   // Returns "operator or viewer".
   std::string ToString() const;
 
@@ -28,56 +27,10 @@ class RoleSet {
   uint32_t bits_ = 0;
 };
 
-// The requests of clients to daemons: each kind of message of each stream, each call of an
-// operator, and the pages of the HTTP port that show something about the job. /healthz and /readyz
-// are open to everyone and are not listed.
-enum class PeerRequest {
-  // Coordinator.Work
-  kWorkerHello,
-  kWorkerReady,
-  kStepsDone,
-  kEvaluationDone,
-  kLeaving,
-  kTimelineLost,
-  kDraining,
-  kWaiting,
-  kHalted,
-  // Evaluation.Evaluate
-  kEvaluatorHello,
-  kEvaluatorReady,
-  kValuesWanted,
-  kEvaluationProgress,
-  kCheckpointEvaluated,
-  kEvaluatorLeaving,
-  // ParameterServer.Exchange
-  kExchangeHello,
-  kPush,
-  kPull,
-  // ParameterServer.Control
-  kClaim,
-  kLoad,
-  kFence,
-  kRelease,
-  kStop,
-  kReadCut,
-  kRows,
-  kResign,
-  // Cluster
-  kStatus,
-  kDrain,
-  kCheckpoint,
-  // HTTP
-  kMetrics,
-};
-
-// A row of the table: who may make a request, and of which daemon.
+// A row of the table: who may use a method, with all kinds of its messages, and which daemons serve
+// it. /healthz and /readyz are open to everyone and have no row.
 struct Permission {
-  PeerRequest request;
-  // The method (common/rpc/methods.h) whose stream carries the request, or the HTTP path.
-  std::string_view method;
-  // The field of the method's message that holds the request ("claim"); empty if the method has one
-  // kind of message only.
-  std::string_view message;
+  std::string_view method;  // of common/rpc/methods.h, or a path of the HTTP port
   RoleSet servers;
   RoleSet clients;
 };
@@ -85,23 +38,17 @@ struct Permission {
 // kMetricsPath is the only "method" that is not of gRPC.
 inline constexpr char kMetricsPath[] = "/metrics";
 
-// Returns the whole table, in the order of PeerRequest.
+// Returns the whole table.
 std::span<const Permission> Permissions();
-const Permission& PermissionOf(PeerRequest request);
 
 // The functions below answer from the table. Each returns OK or kPermissionDenied; the message
-// names the peer's identity, the request, and who may make it, and can be shown to the peer. All
-// are stateless: any thread may call them.
+// names the peer's identity, the method, and who may use it, and can be shown to the peer. All are
+// stateless: any thread may call them.
 
 // A daemon calls this when `peer` opens a stream or calls `method`, before it reads a message. OK
 // if both are of the same trust domain and job, a daemon like `own` serves the method, and the
-// peer's role may make its requests: all of them, because the rows of a method agree.
-// kUnimplemented if `own` does not serve the method.
-absl::Status CheckMethodPermitted(const Identity& own, const Identity& peer,
-                                  std::string_view method);
-
-// A daemon calls this for a request of `peer`. The same as above, but for this request.
-absl::Status CheckPermitted(const Identity& own, const Identity& peer, PeerRequest request);
+// peer's role may use it. kUnimplemented if `own` does not serve the method.
+absl::Status CheckPermitted(const Identity& own, const Identity& peer, std::string_view method);
 
 // A daemon calls this when `peer` says which index it has, in a WorkerHello or an ExchangeHello. OK
 // if its certificate has the same index, or none: then it is an elastic worker, which may take any

@@ -202,7 +202,7 @@ absl::Status GrpcServer::Authorize(GrpcServerCall* call) {
   SHOAL_ASSIGN_OR_RETURN(Certificate client, tls.ClientOf(*call->auth_context()));
   SHOAL_RETURN_IF_ERROR(tls.CheckValid(client));
   if (!IsHealthMethod(call->method())) {
-    SHOAL_RETURN_IF_ERROR(CheckMethodPermitted(tls.own(), client.identity, call->method()));
+    SHOAL_RETURN_IF_ERROR(CheckPermitted(tls.own(), client.identity, call->method()));
   }
   call->set_client(std::move(client));
   return absl::OkStatus();
