@@ -27,6 +27,11 @@ constexpr int kIdleMs = 60'000;
 // The max size of a message on a connection before its first stream is accepted.
 constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
 
+// A client that is rejected for its certificate tries again and again. The log has the same reason
+// this often, and so many reasons are remembered.
+constexpr Time kUnauthorizedPeriod = std::chrono::minutes(1);
+constexpr size_t kMaxUnauthorized = 1000;
+
 void Configure(const GrpcNetwork::Options& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(options.max_message_bytes);
   // Most of this memory is for incomplete messages.
@@ -218,15 +223,23 @@ void GrpcServer::CheckCertificates() {
   for (const auto& [call, reason] : ended) call->Revoke(reason);
 }
 
+void GrpcServer::WarnOfUnauthorized(const GrpcServerCall& call, const absl::Status& why) {
+  if (!options_.network.warn) return;
+  const std::string what = absl::StrCat(call.method(), ": ", std::string(why.message()));
+  const Time now = options_.loop->Now();
+  if (unauthorized_until_.size() == kMaxUnauthorized) unauthorized_until_.clear();
+  Time& until = unauthorized_until_[what];
+  if (now < until) return;
+  until = now + kUnauthorizedPeriod;
+  options_.network.warn(absl::StrCat("rejected ", call.peer(), " at ", what));
+}
+
 absl::Status GrpcServer::Admit(GrpcServerCall* call) {
   if (options_.network.tls != nullptr) {
     absl::Status authorized = Authorize(call);
     if (!authorized.ok()) {
       ++unauthorized_streams_;
-      if (options_.network.warn) {
-        options_.network.warn(absl::StrCat("rejected ", call->peer(), " at ", call->method(), ": ",
-                                           authorized.message()));
-      }
+      WarnOfUnauthorized(*call, authorized);
       return authorized;
     }
   }

@@ -83,6 +83,7 @@ class GrpcServer {
   absl::Status Admit(GrpcServerCall* call);
   // Returns OK if the client's certificate permits the call. Sets the certificate of the call.
   absl::Status Authorize(GrpcServerCall* call);
+  void WarnOfUnauthorized(const GrpcServerCall& call, const absl::Status& why);
   void OnTalk(GrpcServerCall* call);
   // Lets the call's connection send messages of the size that the call accepts.
   void AllowMessagesOf(const GrpcServerCall* call);
@@ -100,8 +101,9 @@ class GrpcServer {
   std::unique_ptr<GrpcServerCall> awaiting_;  // the call that awaits a client
   uint64_t next_number_ = 0;
   uint64_t unauthorized_streams_ = 0;
-  bool winding_down_ = false;  // streams end after their queues
-  bool cancelling_ = false;    // streams are cancelled
+  std::map<std::string, Time> unauthorized_until_;  // by reason: not logged until then
+  bool winding_down_ = false;                       // streams end after their queues
+  bool cancelling_ = false;                         // streams are cancelled
 };
 
 }  // namespace shoal
