@@ -10,6 +10,8 @@ namespace {
 // gRPC 1.51's messages about a connection to a server that does not speak gRPC.
 constexpr const char* kNotGrpcEndings[] = {": Trying to connect an http1.x server",
                                            ": Failed parsing HTTP/2", ": OK"};
+constexpr char kClosedEnding[] = ": Socket closed";
+constexpr char kPlainEnding[] = ":wrong version number";
 constexpr char kNoAnswerEnding[] = ": connection attempt timed out before receiving SETTINGS frame";
 
 // Returns a short reason for gRPC's message. That message also has the name lookup and all tried
@@ -23,6 +25,13 @@ std::string Reason(const std::string& message) {
     if (message.ends_with(ending)) {
       return "answers, but does not speak gRPC: another program uses this port";
     }
+  }
+  if (message.ends_with(kPlainEnding)) {
+    return "does not use TLS: give the server there a --tls_dir, or this end none";
+  }
+  if (message.ends_with(kClosedEnding)) {
+    return "closes each new connection: one side may use TLS (--tls_dir) and the other not, or the "
+           "server does not know the CA of this certificate, or the certificate has expired";
   }
   if (message.ends_with(kNoAnswerEnding)) {
     return "accepts the connection, but does not answer: it hangs, or another program uses this "

@@ -183,8 +183,20 @@ TEST_F(GrpcTlsTest, APlainClientIsNotHeard) {
   StartServer(NodeOf({}, authority_.Issue("ps/0")), TlsTransport::ListenAddress(), Logging());
   client_ = std::make_unique<TestNode>(GrpcNetwork::Create({}),
                                        [](GrpcNetwork* network) { network->Run(Time::zero()); });
-  EXPECT_EQ(Try().code(), absl::StatusCode::kUnavailable);
+  const absl::Status status = Try();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("--tls_dir"));
   EXPECT_TRUE(accepted_.empty());
+}
+
+TEST_F(GrpcTlsTest, ATlsClientSaysWhatAPlainServerMayLack) {
+  StartServer(std::make_unique<TestNode>(GrpcNetwork::Create({}),
+                                         [](GrpcNetwork* network) { network->Run(Time::zero()); }),
+              TlsTransport::ListenAddress(), Logging());
+  client_ = NodeOf({}, authority_.Issue("worker/1"));
+  const absl::Status status = Try();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("--tls_dir"));
 }
 
 TEST_F(GrpcTlsTest, ARevokedClientLosesItsStreams) {
