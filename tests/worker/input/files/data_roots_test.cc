@@ -36,7 +36,7 @@ class DataRootsTest : public DataFileTest {
   absl::Status ErrorOf(const std::string& format, const std::string& name) const {
     DataSource source{.labels = "y", .format = format, .paths = {Path(name)}, .roots = roots_};
     std::vector<Feature> inputs = {{.name = "x", .shape = {1}}};
-    if (format == "image_folder") inputs[0].shape = {4, 4, 3};
+    if (format == "image_folder" || format == "pictures") inputs[0].shape = {4, 4, 3};
     if (format == "npz" || format == "tfrecord") source.features = {{.from = {"x"}}};
     if (format == "arrays") {
       source.images = source.paths[0];

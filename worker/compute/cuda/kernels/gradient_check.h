@@ -125,7 +125,7 @@ struct GradientCheckKernel {
     for (int i = 0; i < width; ++i) {
       pack[i] *= factor;
       squares += pack[i] * pack[i];
-      // x - x is 0 exactly for finite x.
+      // x - x is 0 exactly for finite x. NOLINTNEXTLINE(misc-redundant-expression)
       if (pack[i] - pack[i] != 0) not_finite = 1;
     }
     Store(pack, gradients);
