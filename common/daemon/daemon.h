@@ -55,7 +55,7 @@ class Daemon {
   // Errors name the file and what would be right. With --insecure besides --tls_dir an error, too.
   // Call it before the process uses gRPC.
   absl::StatusOr<std::shared_ptr<TlsSession>> OpenTls(RoleSet roles);
-  // What OpenTls() has returned.
+  // Returns the result of OpenTls(); null before it.
   const std::shared_ptr<TlsSession>& tls() const { return tls_; }
 
   // For `body`: makes `network` listen at the task's own entry in the cluster spec

@@ -80,7 +80,7 @@ struct StreamCallbacks {
 
 // The server that a stream goes to.
 struct ServerAddress {
-  // NOLINTNEXTLINE(google-explicit-constructor)
+  // Implicit: most servers are no ps, and have an address alone.
   ServerAddress(std::string text, std::optional<int> index = std::nullopt)
       : address(std::move(text)), ps(index) {}
 

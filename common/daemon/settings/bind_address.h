@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// What protects the port of a server that listens beyond loopback.
+// The protection of a port that is open beyond loopback.
 enum class PortSecurity {
   kNone,      // neither --tls_dir nor --insecure: such a port is refused
   kInsecure,  // --insecure: plain traffic, which the operator wants

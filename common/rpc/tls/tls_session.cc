@@ -81,7 +81,9 @@ std::shared_ptr<const TlsFiles> TlsSession::files() const {
 }
 
 TlsSession::Content TlsSession::Read() const {
-  return {.files = ReadTlsFiles(directory_, absl::Now()), .revoked = ReadRevocations(directory_)};
+  Content content = {.files = ReadTlsFiles(directory_, absl::Now()), .revoked = Revocations()};
+  if (!content.files.ok()) content.revoked = ReadRevocations(directory_);
+  return content;
 }
 
 bool TlsSession::Refresh(Content content) {

@@ -36,7 +36,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   const Identity& own() const { return own_; }
   std::shared_ptr<const TlsFiles> files() const;
 
-  // What the directory holds. If its files cannot be used, the list of the revoked alone counts.
+  // The content of the directory. `revoked` counts only if `files` cannot be used.
   struct Content {
     absl::StatusOr<TlsFiles> files;
     absl::StatusOr<Revocations> revoked;
@@ -79,7 +79,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   const Identity own_;
   std::function<void(const TlsFiles&)> on_taken_;
   std::string warned_of_;  // the last warning, so that it is not repeated each second
-  // What gRPC's server reads; from ForServer() on.
+  // The files that gRPC's server reads. Set by ForServer().
   struct ServedFiles {
     ReplaceableFile key;
     ReplaceableFile certificate;

@@ -105,7 +105,7 @@ SHOAL_HOST_DEVICE Scalar ActivationDerivative(const ActivationAttributes& attrib
     case Kind::kExponential:
       return y;
     case Kind::kHardSigmoid:
-      // NOLINTNEXTLINE(misc-redundant-expression)
+      // NOLINTNEXTLINE(misc-redundant-expression): `y` is no integer
       return 0 < y && y < 1 ? static_cast<Scalar>(attributes.slope) : 0;
     case Kind::kHardSilu:
       return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + Scalar(0.5);

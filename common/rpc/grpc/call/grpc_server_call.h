@@ -41,7 +41,7 @@ class GrpcServerCall : public GrpcCall {
   // The client's certificate, once it is checked. Null without TLS.
   const Certificate* client() const override { return client_.has_value() ? &*client_ : nullptr; }
   void set_client(Certificate client) { client_ = std::move(client); }
-  // What gRPC knows of the client. From the request on.
+  // Returns gRPC's record of the client's identity. Valid from the request on.
   std::shared_ptr<const grpc::AuthContext> auth_context() const { return context_.auth_context(); }
   // Whether the client has sent a message, and neither the client nor the owner has ended the
   // stream.
