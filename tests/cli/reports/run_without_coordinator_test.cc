@@ -58,6 +58,15 @@ class RunWithoutCoordinatorTest : public JobFilesTest {
     const auto stored = store.Commit(*directory, layout, parts, texts, manifest);
     ASSERT_TRUE(stored.ok()) << stored.status();
   }
+  // Writes a run of five epochs that early stopping has ended after two.
+  void WriteEarlyStop() {
+    ReadJob({{"epochs", 5},
+             {"callbacks",
+              {{{"class_name", "EarlyStopping"},
+                {"config", {{"monitor", "val_loss"}, {"patience", 1}}}}}}});
+    WriteCheckpoint(100, 250);
+    WriteModel();
+  }
   void WriteModel() const {
     std::filesystem::create_directories(run_.model());
     WriteAll(run_.model() + "/model.safetensors", "values");
@@ -91,12 +100,7 @@ TEST_F(RunWithoutCoordinatorTest, AFinishedRunIsReportedWithItsEnd) {
 }
 
 TEST_F(RunWithoutCoordinatorTest, OneThatEarlyStoppingHasEndedIsFinished) {
-  ReadJob({{"epochs", 5},
-           {"callbacks",
-            {{{"class_name", "EarlyStopping"},
-              {"config", {{"monitor", "val_loss"}, {"patience", 1}}}}}}});
-  WriteCheckpoint(100, 250);
-  WriteModel();
+  WriteEarlyStop();
   const auto status = Finished();
   ASSERT_TRUE(status.has_value());
   EXPECT_EQ(status->ended_after_epoch(), 1u);
@@ -165,12 +169,7 @@ TEST_F(RunWithoutCoordinatorTest, OneThatIsToTrainLongerIsNotFinished) {
 }
 
 TEST_F(RunWithoutCoordinatorTest, AnEndThatCannotBeReadIsAnErrorThatNamesTheFile) {
-  ReadJob({{"epochs", 5},
-           {"callbacks",
-            {{{"class_name", "EarlyStopping"},
-              {"config", {{"monitor", "val_loss"}, {"patience", 1}}}}}}});
-  WriteCheckpoint(100, 250);
-  WriteModel();
+  WriteEarlyStop();
   WriteAll(run_.history(), "epoch,loss,val_loss\n1,0.5,0.6\n2,0.25,0.x\n");
   const absl::Status status = ReadFinishedRun(run_.directory).status();
   EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, {run_.history() + ":3: ", "\"0.x\""}));

@@ -12,8 +12,8 @@ namespace shoal {
 // The certificates of the tests are valid from a day before this time to a day after it.
 inline const absl::Time kTestNow = absl::FromUnixSeconds(1'900'000'000);
 
-// The content of a certificate. The defaults are those of a good one. Usages are in OpenSSL's syntax;
-// the certificate lacks the extension if the text is empty.
+// The content of a certificate. The defaults are those of a good one. Usages are in OpenSSL's
+// syntax; the certificate lacks the extension if the text is empty.
 struct CertificateShape {
   std::string name = "test";
   std::vector<std::string> alternative_names = {"URI:spiffe://shoal/job/mnist/ps/0"};

@@ -34,14 +34,14 @@ bool IsInOrder(const Plan& plan, int index, const Fusion& fusion) {
 }
 
 // Returns the index of the fused node.
-int Apply(int index, Fusion fusion, Plan& plan) {
+int Apply(int index, const Fusion& fusion, Plan& plan) {
   const ValueId result = fusion.node.outputs[0];
   std::vector<Node> nodes;
   int place = -1;
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
     if (Contains(fusion.absorbed, i)) continue;
     if (i == index) place = static_cast<int>(nodes.size());
-    nodes.push_back(i == index ? std::move(fusion.node) : plan.nodes()[i]);
+    nodes.push_back(i == index ? fusion.node : plan.nodes()[i]);
     if (fusion.dropped == kNoValue) continue;
     std::replace(nodes.back().inputs.begin(), nodes.back().inputs.end(), fusion.dropped, result);
   }
@@ -58,7 +58,7 @@ void ApplyFusions(FindFusion find, const Supports& supports, Plan& plan) {
         !supports(fusion->node)) {
       continue;
     }
-    index = Apply(index, *std::move(fusion), plan);
+    index = Apply(index, *fusion, plan);
   }
 }
 

@@ -12,8 +12,9 @@ absl::StatusOr<std::unique_ptr<Replica>> Replica::Start(std::string name, Create
   std::unique_ptr<Replica> replica(new Replica(std::move(name)));
   replica->Submit([&runner = replica->runner_, &create] {
     absl::StatusOr<std::unique_ptr<GraphRunner>> created = create();
-    if (created.ok()) runner = *std::move(created);
-    return created.status();
+    if (!created.ok()) return created.status();
+    runner = *std::move(created);
+    return absl::OkStatus();
   });
   SHOAL_RETURN_IF_ERROR(replica->Await());
   return replica;
