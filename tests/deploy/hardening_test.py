@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from real_cluster import BIN
+from real_cluster import BIN, SOURCE
 
 PROGRAMS = ["shoal", "shoal-coordinator", "shoal-ps", "shoal-worker"]
 
@@ -36,3 +36,13 @@ def test_overflows_are_found(program):
     imported = readelf("--dyn-syms", program)
     assert "__stack_chk_fail" in imported, "built without -fstack-protector-strong"
     assert re.search(r"__\w+_chk@GLIBC", imported), "built without -D_FORTIFY_SOURCE"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_program_says_where_it_was_built(program):
+    """So each folder gives the same programs; the lane `reproducible` compares all of the package."""
+    content = (BIN / program).read_bytes()
+    assert b"common/rpc/message.cc" in content, "a failed check names its file"
+    for folder in (SOURCE, BIN.parent):
+        assert str(folder).encode() not in content, folder
+    assert re.findall(rb"(?<![.])\.\./[a-z][\x21-\x7e]*", content) == []
