@@ -9,6 +9,7 @@ import subprocess
 import pytest
 import yaml
 
+from bill_of_materials import read, write_sbom
 from debian_root import SOURCE
 from docker_engine import Engine, building, directory, reason  # noqa: F401 (a fixture)
 from document_blocks import commands
@@ -69,6 +70,22 @@ def test_the_image_holds_what_runs_and_no_more(engine):
     assert engine.docker(*shell, "for tool in gcc g++ cc make cmake ninja git ccache; do command -v $tool || true; done").strip() == ""
     assert engine.docker(*shell, "for program in shoal shoal-coordinator shoal-ps shoal-worker; do $program --version; done").count(VERSION) == 4
     assert "fashion_mnist" in engine.docker(*shell, "ls /usr/share/shoal/examples")
+
+
+def test_the_list_of_the_image_is_whole(engine, tmp_path):
+    """Written to build/sbom, for whoever gets the image."""
+    shell = ["run", "--rm", "--network=none", "--entrypoint", "cat", f"shoal:{VERSION}"]
+    for name in ("var/lib/dpkg/status", "etc/os-release"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(engine.docker(*shell, f"/{name}"))
+    output = SOURCE / "build/sbom/shoal.image.cdx.json"
+    written = write_sbom("image", f"shoal:{VERSION}", "--root", tmp_path, "--output", output)
+    assert written.returncode == 0, written.stderr
+    described, components = read(output)
+    assert (described["type"], described["version"], components["shoal"]["version"]) == ("container", VERSION, VERSION)
+    installed = engine.docker(*shell[:-2], "dpkg-query", shell[-1], "--show", "--showformat=${Package}\\n").split()
+    assert {"libgrpc++1.51", "libopenblas0-openmp", "libc6"} <= set(installed)
+    assert set(components) - {"Debian GNU/Linux"} == set(installed)
 
 
 def test_compose_trains_and_brings_back_what_dies(engine):
