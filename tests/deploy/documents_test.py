@@ -51,6 +51,17 @@ def test_functions_that_the_architecture_points_to_are_there():
             assert re.search(rf"\b{name}\(", (SOURCE / path).read_text()), f"{path} has no {name}"
 
 
+def test_tests_that_the_threat_model_names_are_there():
+    table = (DOCS / "security.md").read_text().split("## Threat model\n")[1].split("\nNot defended:")[0]
+    names = set(re.findall(r"`(\w+_test)`", table))
+    lanes = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"lanes? ([^|]+)\|", table)))) - names
+    assert len(names) >= 10 and lanes == {"fuzz", "reproducible", "sbom"}
+    files = {path.stem for ending in ("py", "cc") for path in TESTS.parent.rglob(f"*_test.{ending}")}
+    assert names <= files, names - files
+    for lane in lanes:
+        assert f"\n    {lane}) " in (SOURCE / "scripts/check-lanes").read_text(), lane
+
+
 def test_what_the_readme_of_the_tests_names_is_there():
     page = (SOURCE / "tests/README.md").read_text()
     fixtures, areas = (page.split(f"## {title}\n")[1].split("\n## ")[0] for title in ("Fakes and fixtures", "Texts of messages"))
