@@ -43,7 +43,8 @@ class HeldDirectory {
 
   // Returns the path of an entry, for messages.
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
-  // Returns whether there is an entry with this name, be it a link that leads nowhere.
+  // Returns whether there is an entry with this name or relative path, be it a link that leads
+  // nowhere.
   bool Has(const std::string& name) const;
   // Reads a file and its permissions. Follows links. Returns kNotFound, kFailedPrecondition if it
   // is not a regular file, kDataLoss if it is larger than `limit_bytes`.

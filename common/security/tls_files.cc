@@ -15,7 +15,10 @@
 namespace shoal {
 namespace {
 
-constexpr char kKubernetesLink[] = "..data";
+// The entries by which a volume of Kubernetes is known, seen from the volume and from a directory
+// in it: the kubelet writes ..DATE/tls.key or ..DATE/0/tls.key, and links ..data to ..DATE.
+constexpr char kVolumeLink[] = "..data";
+constexpr char kVolumeLinkAbove[] = "../../..data";
 
 // Adds the path. Damage means a wrong configuration here: nothing that was computed is lost.
 absl::Status InFile(const absl::Status& status, const std::string& path) {
@@ -38,7 +41,7 @@ absl::StatusOr<OwnedFile> ReadTlsFile(const HeldDirectory& directory, const std:
 // PostgreSQL's rule for key files, and one more for Kubernetes, whose volumes root owns even where
 // containers run as root.
 absl::Status CheckKeyMode(const HeldDirectory& directory, const OwnedFile& key) {
-  const bool kubernetes = directory.Has(kKubernetesLink);
+  const bool kubernetes = directory.Has(kVolumeLink) || directory.Has(kVolumeLinkAbove);
   const bool group_may_read = kubernetes || (key.owner == 0 && geteuid() != 0);
   const uint32_t forbidden = group_may_read ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
   if ((key.mode & forbidden) == 0) return absl::OkStatus();

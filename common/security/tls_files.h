@@ -32,7 +32,7 @@ struct TlsFiles {
 //     Kubernetes writes secrets as links;
 //   - no stranger can read the key: mode 0600 or less. The group may read it if root owns the file
 //     and this process does not run as root (systemd credentials, fsGroup), or if the directory is
-//     a volume of Kubernetes (it has an entry "..data");
+//     a volume of Kubernetes (it has an entry "..data") or a directory in one;
 //   - the certificate passes ReadCertificate() and is valid at `now`;
 //   - the key belongs to the certificate;
 //   - the chain leads to a CA of ca.crt, which has at most kMaxCertificates, all of them CAs,

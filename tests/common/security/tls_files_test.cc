@@ -114,6 +114,50 @@ TEST_F(TlsFilesTest, TheGroupMayReadTheKeyInAVolumeOfKubernetes) {
   }
 }
 
+// As Kubernetes mounts a projected volume with a directory for each ps: ..data/0/tls.key.
+TEST_F(TlsFilesTest, TheGroupMayReadTheKeyInADirectoryOfAVolumeOfKubernetes) {
+  namespace fs = std::filesystem;
+  fs::create_directories(directory_ / "volume/..2026/0");
+  for (const char* name : {kCaFile, kCertificateFile, kKeyFile})
+    fs::rename(directory_ / name, directory_ / "volume/..2026/0/" + name);
+  fs::create_symlink("..data/0", directory_ / "volume/0");
+  const std::string key = directory_ / "volume/..2026/0/" + kKeyFile;
+  ASSERT_EQ(chmod(key.c_str(), 0440), 0);
+  const auto read = [this] { return ReadTlsFiles(directory_ / "volume/0", kTestNow).status(); };
+  fs::create_symlink("..2026", directory_ / "volume/..data");
+  EXPECT_TRUE(read().ok()) << read();
+  ASSERT_EQ(chmod(key.c_str(), 0444), 0);
+  EXPECT_THAT(read(), FailsWith(absl::StatusCode::kPermissionDenied, {"defaultMode: 0440"}));
+}
+
+// As systemd makes credentials where it cannot give them to the user, and as a package's files are.
+TEST_F(TlsFilesTest, TheGroupMayReadAKeyOfRoot) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of root";
+  constexpr id_t kOther = 65534;
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
+  for (const char* name : {kCaFile, kCertificateFile, kKeyFile}) {
+    const std::string path = directory_ / name;
+    ASSERT_EQ(chown(path.c_str(), 0, kOther), 0);
+    ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  }
+  EXPECT_THAT(Read(), FailsWith(absl::StatusCode::kPermissionDenied, {directory_ / kKeyFile}))
+      << "root's own daemon needs no group";
+  const auto read_as_other = [this] {
+    EXPECT_EQ(setegid(kOther), 0);
+    EXPECT_EQ(seteuid(kOther), 0);
+    const absl::Status status = Read();
+    EXPECT_EQ(seteuid(0), 0);
+    EXPECT_EQ(setegid(0), 0);
+    return status;
+  };
+  EXPECT_TRUE(read_as_other().ok()) << read_as_other();
+  const std::string key = directory_ / kKeyFile;
+  for (const mode_t mode : {0660, 0644}) {
+    ASSERT_EQ(chmod(key.c_str(), mode), 0);
+    EXPECT_THAT(read_as_other(), FailsWith(absl::StatusCode::kPermissionDenied, {key})) << mode;
+  }
+}
+
 TEST_F(TlsFilesTest, TheKeyBelongsToTheCertificate) {
   Write(kKeyFile, TestCertificate({}, ca_).key_pem());
   EXPECT_THAT(Read(), FailsWith(absl::StatusCode::kFailedPrecondition,
