@@ -23,12 +23,27 @@ def named(resources, kind, name):
 def render(folder):
     """The resources that the kustomization of `folder` stands for: what is used of kustomize here, and nothing more."""
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
-    unknown = set(kustomization) - {"apiVersion", "kind", "namespace", "resources", "patches"}
+    unknown = set(kustomization) - {"apiVersion", "kind", "namespace", "resources", "components", "patches"}
     assert not unknown, f"not rendered here: {unknown}"
     resources = []
     for entry in kustomization["resources"]:
         path = folder / entry
         resources += render(path) if path.is_dir() else documents(path)
+    for entry in kustomization.get("components", []):
+        resources = render_component(folder / entry, resources)
+    return transform(kustomization, resources)
+
+
+def render_component(folder, resources):
+    """What a component makes of the resources of those who include it."""
+    component = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    unknown = set(component) - {"apiVersion", "kind", "namespace", "resources", "patches"}
+    assert component["kind"] == "Component" and not unknown, f"not rendered here: {unknown}"
+    own = [each for entry in component["resources"] for each in documents(folder / entry)]
+    return transform(component, resources + own)
+
+
+def transform(kustomization, resources):
     for patch in kustomization.get("patches", []):
         target = patch["target"]
         chosen = [each for each in resources if each["kind"] == target["kind"] and
@@ -50,10 +65,13 @@ def apply_operation(resource, operation):
     place = resource
     for key in parents:
         place = place[int(key) if isinstance(place, list) else key]
-    assert operation["op"] in ("add", "replace"), operation
+    assert operation["op"] in ("add", "replace", "remove"), operation
     if isinstance(place, list):
         assert (operation["op"], last) == ("add", "-"), operation
         place.append(copy.deepcopy(operation["value"]))
         return
-    assert operation["op"] == "add" or last in place, f"nothing to replace: {operation['path']}"
+    assert operation["op"] == "add" or last in place, f"nothing to {operation['op']}: {operation['path']}"
+    if operation["op"] == "remove":
+        del place[last]
+        return
     place[last] = copy.deepcopy(operation["value"])

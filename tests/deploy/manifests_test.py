@@ -13,11 +13,13 @@ import yaml
 from manifests import KUBERNETES, documents, named, render
 from version import VERSION
 
-OVERLAYS = ["plain", "spot", "colocated", "gpu"]
+OVERLAYS = ["plain", "spot", "colocated", "gpu", "tls"]
 # The oldest and the newest version of Kubernetes that the manifests are for.
 VERSIONS = ["1.31", "1.37"]
 SYSTEMD = KUBERNETES.parent / "systemd"
 SCHEMAS = pathlib.Path(__file__).parent / "schemas"
+# Kinds that Kubernetes itself does not know, by their schemas here.
+CUSTOM = {"cert-manager.io/v1": "cert_manager"}
 # What a task needs from SIGTERM to its end, in seconds; a ps, its drain timeout and this.
 DRAIN_SECONDS = {"worker": 10, "ps": 5, "coordinator": 30}
 
@@ -77,7 +79,8 @@ def test_kustomize_renders_the_same(overlay):
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_rendered_is_valid(overlay, version):
     for each in rendered(overlay):
-        kubernetes_validate.validate(each, version, strict=True)
+        if each["apiVersion"] not in CUSTOM:
+            kubernetes_validate.validate(each, version, strict=True)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -175,6 +178,71 @@ def test_pods_that_listen_have_tls_or_say_insecure(where):
     assert ("SHOAL_TLS_DIR" in environment) != (environment.get("SHOAL_INSECURE") == "1"), environment
 
 
+def certificates():
+    """{name: spec} of the Certificates of the tasks and people, in the overlay `tls`."""
+    found = {each["metadata"]["name"]: each["spec"] for each in rendered("tls") if each["kind"] == "Certificate"}
+    assert found.pop("shoal-ca")["isCA"]
+    return found
+
+
+def test_objects_of_cert_manager_are_valid():
+    schema = json.loads((SCHEMAS / "cert_manager.json").read_text())
+    objects = [each for each in rendered("tls") if each["apiVersion"] in CUSTOM]
+    assert {each["kind"] for each in objects} == {"Issuer", "Certificate"}
+    for each in objects:
+        jsonschema.validate(each, schema)
+        # Each refers to an issuer of this namespace, and has a Secret of its own.
+        if each["kind"] == "Certificate":
+            named(objects, "Issuer", each["spec"]["issuerRef"]["name"])
+            assert each["spec"]["secretName"] == each["metadata"]["name"]
+    self_signed, = (each for each in objects if each["kind"] == "Issuer" and "selfSigned" in each["spec"])
+    authority = named(objects, "Certificate", "shoal-ca")["spec"]
+    assert authority["issuerRef"]["name"] == self_signed["metadata"]["name"]
+    assert named(objects, "Issuer", "shoal")["spec"] == {"ca": {"secretName": authority["secretName"]}}
+
+
+def test_certificates_of_cert_manager_are_what_a_daemon_takes():
+    """One URI, for both ends of a connection, and not for encryption alone (docs/security.md, Identities)."""
+    uris = {name: spec["uris"] for name, spec in certificates().items()}
+    identities = {"coordinator": "coordinator", "ps-0": "ps/0", "ps-1": "ps/1", "worker": "worker", "operator": "operator", "viewer": "viewer"}
+    assert uris == {f"shoal-{name}": [f"spiffe://shoal/job/fashion_mnist/{role}"] for name, role in identities.items()}
+    for spec in certificates().values():
+        assert spec["usages"] == ["digital signature", "server auth", "client auth"] and not spec.get("isCA")
+        assert spec["issuerRef"] == {"name": "shoal", "kind": "Issuer"}
+        assert spec["dnsNames"] == ["shoal"], "the server_name of Prometheus"
+
+
+def test_every_pod_of_the_tls_overlay_mounts_its_certificate():
+    """Of each Secret the files that a daemon needs, where it looks for them, readable by its group."""
+    resources = rendered("tls")
+    assert named(resources, "ConfigMap", "shoal-cluster")["data"]["SHOAL_TLS_DIR"] == "/etc/shoal/tls"
+    secrets = {}
+    for task in ("coordinator", "ps", "worker"):
+        pod = named(resources, "Job", f"shoal-{task}")["spec"]["template"]["spec"]
+        assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"]
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        container, = pod["containers"]
+        mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+        assert mounts["/etc/shoal/tls"] == {"name": "tls", "mountPath": "/etc/shoal/tls", "readOnly": True}, "with subPath nothing is renewed"
+        projected = volumes["tls"]["projected"]
+        assert projected["defaultMode"] == 0o440
+        *kept, revoked = projected["sources"]
+        secrets[task] = [source["secret"]["name"] for source in kept]
+        assert revoked["configMap"]["name"] == "shoal-revoked" and revoked["configMap"]["optional"]
+        if task == "ps":
+            assert "--tls_dir=/etc/shoal/tls/$(JOB_COMPLETION_INDEX)" in container["command"]
+            for index, source in enumerate(kept):
+                assert source["secret"]["items"] == [{"key": name, "path": f"{index}/{name}"} for name in ("ca.crt", "tls.crt", "tls.key")]
+            assert revoked["configMap"]["items"] == [{"key": "revoked", "path": f"{index}/revoked"} for index in range(len(kept))]
+        if task == "coordinator":
+            assert volumes["operator"]["secret"] == {"secretName": "shoal-operator", "defaultMode": 0o440}
+            assert mounts["/etc/shoal/operator"]["name"] == "operator"
+        for probe in ("livenessProbe", "readinessProbe"):
+            assert container[probe]["httpGet"]["scheme"] == "HTTPS"
+    count = int(named(resources, "ConfigMap", "shoal-cluster")["data"]["CLUSTER_PS"])
+    assert secrets == {"coordinator": ["shoal-coordinator"], "worker": ["shoal-worker"], "ps": [f"shoal-ps-{i}" for i in range(count)]}
+
+
 @pytest.mark.parametrize("where", pod_templates())
 def test_pods(where):
     task, template = pod_templates()[where]
@@ -193,7 +261,8 @@ def test_pods(where):
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports.pop("http") == 9640 and list(ports.values()) == [2222]
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
-        assert container[probe]["httpGet"] == {"path": path, "port": "http"}
+        scheme = {"scheme": "HTTPS"} if where.startswith("tls ") else {}
+        assert container[probe]["httpGet"] == {"path": path, "port": "http", **scheme}
 
 
 def test_a_ps_has_its_drain_timeout_elsewhere_too():

@@ -3,15 +3,20 @@
 A pod sees what its container would: a read-only root, its volumes, its environment, a user that is not root. What starts
 pods, ends them and starts them again, as the Job controller and the kubelet do, is Jobs.
 """
+import copy
 import dataclasses
 import itertools
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
+
+import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/cluster/fixtures"))
@@ -101,7 +106,7 @@ class Task:
     grace_seconds: int
     volumes: dict  # where it is mounted: directory
     final_codes: tuple = ()  # exit codes after which nothing is started again
-    probes: dict = dataclasses.field(default_factory=dict)  # name: (port, path)
+    probes: dict = dataclasses.field(default_factory=dict)  # name: (scheme, port, path)
     read_only: frozenset = frozenset()  # of the volumes' places
 
 
@@ -111,18 +116,16 @@ class Pod:
     def __init__(self, task, network, directory, extra_mounts):
         self.task, self.network = task, network
         self.log = directory / f"{task.name}.log"
-        # The volumes last: one of them may be /tmp, where what is mounted elsewhere comes from.
-        self.mounts = {**extra_mounts, "/etc/hosts": network.hosts, "/etc/resolv.conf": network.resolver, **task.volumes}
+        mounts = {**extra_mounts, "/etc/hosts": network.hosts, "/etc/resolv.conf": network.resolver, **task.volumes}
+        # /tmp last: what is mounted elsewhere comes from there.
+        self.mounts = dict(sorted(mounts.items(), key=lambda mount: mount[0] == "/tmp"))
         self.process = None
         self.starts = 0
 
     def start(self, named=True):
         self.network.give_address(self.task.name, named)
-        script = "set -e\nmount --make-rprivate /\n"
+        script = "set -e\nmount --make-rprivate /\n" + self._make_places()
         for place, source in self.mounts.items():
-            # The manifest's places need not exist here; their parents do.
-            if not pathlib.Path(place).exists():
-                script += f"mount -t tmpfs tmpfs {pathlib.Path(place).parent}\nmkdir -p {place}\n"
             script += f"mount --bind {source} {place}\n"
             if place in self.task.read_only:
                 script += f"mount -o remount,bind,ro {place}\n"
@@ -135,16 +138,46 @@ class Pod:
         self.process = Process([*variables, *self.task.command], self.log, prefix=prefix)
         self.starts += 1
 
+    def _make_places(self):
+        """A script that makes what the manifest mounts on and this machine lacks, on a layer of the pod's own."""
+        missing = [pathlib.Path(place) for place in self.mounts if not pathlib.Path(place).exists()]
+        script = ""
+        for number, base in enumerate(sorted({next(each for each in place.parents if each.exists()) for place in missing})):
+            layer = f"{IMAGE}/{number}"
+            script += (f"mount -t tmpfs tmpfs {IMAGE}\nmkdir -p {layer}/upper {layer}/work\n"
+                       f"mount -t overlay overlay -o lowerdir={base},upperdir={layer}/upper,workdir={layer}/work {base}\n")
+        for place in missing:
+            is_file = pathlib.Path(self.mounts[str(place)]).is_file()
+            script += f"mkdir -p {place.parent}\ntouch {place}\n" if is_file else f"mkdir -p {place}\n"
+        return script
+
     def running(self):
         return self.process is not None and self.process.popen.poll() is None
 
     def probe(self, name):
-        """The HTTP status, as the kubelet asks for it."""
-        port, path = self.task.probes[name]
-        script = f"exec 3<>/dev/tcp/{self.network.addresses[self.task.name]}/{port}; printf 'GET {path} HTTP/1.0\\r\\n\\r\\n' >&3; read -r _ code _ <&3; echo $code"
+        """The HTTP status, as the kubelet asks for it: it takes any certificate."""
+        scheme, port, path = self.task.probes[name]
+        address, request = self.network.addresses[self.task.name], f"printf 'GET {path} HTTP/1.0\\r\\n\\r\\n'"
+        if scheme == "HTTPS":
+            script = f"{request} | openssl s_client -quiet -connect {address}:{port} 2>/dev/null | (read -r _ code _; echo $code)"
+        else:
+            script = f"exec 3<>/dev/tcp/{address}/{port}; {request} >&3; read -r _ code _ <&3; echo $code"
         done = subprocess.run(["ip", "netns", "exec", self.network.namespace(self.task.name), "timeout", "10", "bash", "-c", script],
                               capture_output=True, text=True, check=False)
         return int(done.stdout or 0)
+
+    def certificate(self):
+        """What the HTTP port shows, as PEM; empty where it shows none."""
+        address = f"{self.network.addresses[self.task.name]}:9640"
+        done = subprocess.run(["ip", "netns", "exec", self.network.namespace(self.task.name), "timeout", "10", "openssl", "s_client",
+                               "-connect", address], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return "".join(re.findall("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n", done.stdout, re.S))
+
+    def execute(self, *command):
+        """As `kubectl exec` does."""
+        return subprocess.run(["nsenter", f"--target={self.process.popen.pid}", "--mount", "--net", "setpriv", f"--reuid={USER}", f"--regid={USER}",
+                               "--clear-groups", "env", "-i", f"PATH={IMAGE}:/usr/bin:/bin", *command],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
     def output(self):
         return self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -182,7 +215,7 @@ class Pods:
         for each in (self.records, self.image, self.logs):
             each.mkdir()
         self.records.chmod(0o777)
-        for program in ("shoal-coordinator", "shoal-ps", "shoal-worker"):
+        for program in ("shoal", "shoal-coordinator", "shoal-ps", "shoal-worker"):
             shutil.copy(BIN / program, self.image)
         shutil.copy(SOURCE / "deploy/docker/shoal-task", self.image)
         self.job = job
@@ -204,8 +237,9 @@ class Pods:
         if "worker" in task.name:
             task.environment.update({"SHOAL_STEP_RECORDS": RECORDS})
         for directory in task.volumes.values():
-            directory.mkdir(exist_ok=True)
-            directory.chmod(0o777)
+            if not directory.exists():
+                directory.mkdir()
+                directory.chmod(0o777)
         mounts = {IMAGE: self.image, JOB: self.job.parent, RECORDS: self.records}
         pod = self.pods[task.name] = Pod(task, self.network, self.logs, mounts)
         if start:
@@ -245,8 +279,55 @@ class Pods:
             assert code in (0, 143), pod.output()[-3000:]
 
 
+def write_secrets(directory, files, mode):
+    """Writes a volume as the kubelet does, for a pod with an fsGroup: {path: text}. Written again, it changes as a whole."""
+    directory.mkdir(exist_ok=True)
+    former = [each for each in directory.iterdir() if each.name.startswith("..") and not each.is_symlink()]
+    generation = directory / f"..{len(former)}.{time.monotonic_ns()}"
+    for path, text in files.items():
+        file = generation / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.chown(file, 0, USER)
+        file.chmod(mode)
+    link = directory / "..data_tmp"
+    link.symlink_to(generation.name)
+    os.replace(link, directory / "..data")
+    for name in {path.split("/")[0] for path in files}:
+        if not (directory / name).is_symlink():
+            (directory / name).symlink_to(f"..data/{name}")
+    for each in former:
+        shutil.rmtree(each)
+
+
+def secret_files(volume, contents):
+    """({path: text}, mode) of a volume of Secrets; None for one of another kind. `contents` is {name of a Secret or ConfigMap: {key: text}}."""
+    if "secret" in volume:
+        mode, sources = volume["secret"]["defaultMode"], [{"secret": {"name": volume["secret"]["secretName"]}}]
+    elif "projected" in volume:
+        mode, sources = volume["projected"]["defaultMode"], volume["projected"]["sources"]
+    else:
+        return None
+    files = {}
+    for reference in (each for source in sources for each in source.values()):
+        content = contents.get(reference["name"])
+        assert content is not None or reference.get("optional"), f"the pod waits for {reference['name']}"
+        for item in reference.get("items", [{"key": key, "path": key} for key in content or {}]) if content else []:
+            files[item["path"]] = content[item["key"]]
+    return files, mode
+
+
+def update_secrets(resources, directory, contents):
+    """Writes the volumes of Secrets of all pods, as the kubelets do some time after `contents` has changed."""
+    for job in (each for each in resources if each["kind"] == "Job"):
+        for index in range(job["spec"]["completions"]):
+            for volume in job["spec"]["template"]["spec"].get("volumes", []):
+                if found := secret_files(volume, contents):
+                    write_secrets(directory / f"{job['metadata']['name']}-{index}-{volume['name']}", *found)
+
+
 def tasks_of_jobs(resources, directory):
-    """The tasks of a rendered overlay: {Job: [Task, ...]}."""
+    """The tasks of a rendered overlay: {Job: [Task, ...]}. update_secrets() writes their Secrets."""
     config = {each["metadata"]["name"]: each["data"] for each in resources if each["kind"] == "ConfigMap"}
     jobs = {}
     for job in (each for each in resources if each["kind"] == "Job"):
@@ -273,11 +354,42 @@ def task_of_pod(job, spec, index, config, directory):
     final = [code for rule in job["spec"]["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"
              for code in rule["onExitCodes"]["values"]]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    probes = {name: (ports[container[name]["httpGet"]["port"]], container[name]["httpGet"]["path"]) for name in ("livenessProbe", "readinessProbe")}
-    return Task(name=f"{host}.{spec['subdomain']}", command=container["command"] + container.get("args", []), environment=environment,
+    probes = {}
+    for name in ("livenessProbe", "readinessProbe"):
+        get = container[name]["httpGet"]
+        probes[name] = (get.get("scheme", "HTTP"), ports[get["port"]], get["path"])
+    command = [re.sub(r"\$\((\w+)\)", lambda match: environment[match[1]], word) for word in container["command"] + container.get("args", [])]
+    return Task(name=f"{host}.{spec['subdomain']}", command=command, environment=environment,
                 grace_seconds=spec["terminationGracePeriodSeconds"],
                 volumes={mount["mountPath"]: volumes[mount["name"]] for mount in container.get("volumeMounts", [])},
                 final_codes=tuple(final), probes=probes)
+
+
+def compose_files(*names, **variables):
+    """The files of deploy/compose, as `docker-compose -f FIRST -f SECOND` takes them: variables, then one file over the other."""
+    compose = {}
+    for name in names:
+        text = (SOURCE / "deploy/compose" / name).read_text()
+        merge(compose, yaml.safe_load(re.sub(r"\$\{(\w+)[^}]*\}", lambda match: str(variables[match[1]]), text)))
+    return compose
+
+
+def merge(compose, other):
+    """What compose does with the parts that are used here: maps are merged, and lists joined, but for commands."""
+    for key, value in other.items():
+        if isinstance(value, dict) and key in compose:
+            merge(compose[key], value)
+        elif isinstance(value, list) and key in compose and key != "command":
+            compose[key] = compose[key] + value
+        else:
+            # Parts of YAML that several services share stay as they are.
+            compose[key] = copy.deepcopy(value)
+
+
+def secrets_of_service(compose, service):
+    """{where it is mounted: file}."""
+    entries = [{"source": each} if isinstance(each, str) else each for each in service.get("secrets", [])]
+    return {f"/run/secrets/{each.get('target', each['source'])}": pathlib.Path(compose["secrets"][each["source"]]["file"]) for each in entries}
 
 
 def tasks_of_compose(compose, directory):
@@ -289,5 +401,6 @@ def tasks_of_compose(compose, directory):
         grace = {"s": 1, "m": 60}[service["stop_grace_period"][-1]] * int(service["stop_grace_period"][:-1])
         environment = {key: str(value) for key, value in service["environment"].items()}
         volumes = {place: directory / volume for volume, place in (entry.split(":")[:2] for entry in service.get("volumes", []))}
+        volumes.update(secrets_of_service(compose, service))
         tasks.append(Task(name, service["command"], environment, grace, volumes))
     return tasks

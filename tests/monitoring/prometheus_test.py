@@ -56,6 +56,22 @@ def test_the_files_are_valid():
     check("test", "rules", SOURCE / "tests/monitoring/alerts_unit_test.yml")
 
 
+def test_the_file_for_tls_is_the_other_one_with_certificates(tmp_path):
+    plain, tls = (yaml.safe_load((DEPLOY / name).read_text()) for name in ("prometheus.yml", "prometheus-tls.yml"))
+    scrape, = tls["scrape_configs"]
+    assert (scrape.pop("scheme"), scrape["tls_config"].pop("min_version")) == ("https", "TLS13")
+    files = scrape.pop("tls_config")
+    assert tls == plain
+    assert files == {key: f"/run/secrets/{name}" for key, name in (("ca_file", "ca.crt"), ("cert_file", "tls.crt"), ("key_file", "tls.key"))}
+    # promtool looks whether the files are there.
+    for name in ("ca.crt", "tls.crt", "tls.key", "recording.yml", "alerts.yml"):
+        (tmp_path / name).write_text((DEPLOY / name).read_text() if name.endswith(".yml") else "")
+    config = tmp_path / "config.yml"
+    config.write_text((DEPLOY / "prometheus-tls.yml").read_text().replace("/run/secrets", str(tmp_path)))
+    done = subprocess.run(["promtool", "check", "config", config], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_kubernetes_file_is_valid_but_for_what_debian_leaves_out(tmp_path):
     # Debian's Prometheus is built without discovery in Kubernetes; the rest is checked.
     for name in ("recording.yml", "alerts.yml"):
