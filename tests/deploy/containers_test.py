@@ -117,3 +117,28 @@ def test_compose_trains_and_brings_back_what_dies(engine):
         engine.docker("cp", container("coordinator-0") + ":/var/lib/shoal/run/model/model.safetensors", engine.directory / "model.safetensors")
     finally:
         engine.shell(down + " --volumes --timeout=5")
+
+
+def test_compose_with_tls(engine):
+    certificates = engine.directory / "certificates"
+    place = "$PWD/certificates"
+    assert place in commands("compose-certificates")
+    # Made by the image; compose gets the variable.
+    set_directory, *make = commands("compose-certificates").replace(place, str(certificates)).splitlines(keepends=True)
+    engine.shell(set_directory + "".join(make))
+    start, status = commands("compose-tls").splitlines()
+    down = start.split(" up ")[0] + " down --volumes --timeout=5"
+    try:
+        engine.shell(set_directory + start)
+        ours = [name for name, service in SERVICES.items() if service["image"].startswith("shoal") and "profiles" not in service]
+        for service in ours:
+            wait_for(lambda: inspect(engine, service, "State.Health.Status") == "healthy", f"{service} is healthy")
+            role = service.replace("coordinator-0", "coordinator").replace("-", "/")
+            assert f"identity=spiffe://shoal/job/fashion_mnist/{role}" in logs_of(engine, service)
+        wait_for(lambda: "training:" in logs_of(engine, "coordinator-0"), "steps")
+        assert "worker 2" in engine.shell(set_directory + status)
+        # By its certificate, under the names of the targets.
+        watched = ["exec", container("prometheus"), "promtool", "query", "instant", "http://localhost:9090", "sum(up)"]
+        wait_for(lambda: f"=> {len(ours)} @" in engine.docker(*watched), "Prometheus sees all of them")
+    finally:
+        engine.shell(set_directory + down)

@@ -1,4 +1,4 @@
-"""Every command of docs/operations.md and docs/kubernetes.md is run by a test, or checked where it takes a cluster."""
+"""Every command of docs/operations.md, docs/kubernetes.md and docs/security.md is run by a test, or checked where it takes a cluster."""
 import json
 import os
 import pathlib
@@ -17,9 +17,13 @@ TESTS = pathlib.Path(__file__).parent
 # Who runs the blocks, which are named in their text.
 RUN_ELSEWHERE = {"compose": "containers_test.py", "image": "containers_test.py", "machine-install": "package_test.py",
                  "machine-start": "package_test.py", "machine-watch": "package_test.py", "machine-stop": "package_test.py",
-                 "machine-upgrade": "package_test.py", "machine-backup": "package_test.py", "machine-remove": "package_test.py"}
+                 "machine-upgrade": "package_test.py", "machine-backup": "package_test.py", "machine-remove": "package_test.py",
+                 "machine-certificates": "package_test.py", "machine-tls-credentials": "package_test.py", "machine-tls-group": "package_test.py",
+                 "compose-certificates": "containers_test.py", "compose-tls": "containers_test.py",
+                 "certificates": "../cluster/several_machines_test.py"}
 RUN_HERE = {"checkout", "package", "cluster"}
 RESOURCES = documents(KUBERNETES / "overlays/plain/rendered.yaml")
+TLS_RESOURCES = documents(KUBERNETES / "overlays/tls/rendered.yaml")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -96,6 +100,13 @@ def test_the_package_is_built_as_the_lane_does():
         assert f"    {line} ||" in lane, line
 
 
+def optional_config_maps():
+    """Those that pods mount if they are there."""
+    volumes = [volume for each in TLS_RESOURCES if each["kind"] == "Job" for volume in each["spec"]["template"]["spec"]["volumes"]]
+    sources = [source["configMap"] for volume in volumes for source in volume.get("projected", {}).get("sources", []) if "configMap" in source]
+    return {source["name"] for source in sources if source["optional"]}
+
+
 @pytest.mark.parametrize("line", commands("cluster").splitlines())
 def test_kubectl(line):
     """Known verbs, flags that take what they are given, resources that the manifests have."""
@@ -109,15 +120,20 @@ def test_kubectl(line):
     for word in own:
         if word.startswith("--"):
             flag, _, value = word.partition("=")
-            flags[flag] = value or next(own)
+            flags[flag] = value or flag == "--all" or next(own)
         else:
             names.append(word)
-    assert set(flags) <= {"--namespace", "--filename", "--for", "--timeout", "--type", "--patch", "--output"}, flags
+    assert set(flags) <= {"--namespace", "--filename", "--for", "--timeout", "--type", "--patch", "--output", "--all", "--from-file"}, flags
     verb, *names = names
     if verb in ("apply", "delete") and "--filename" in flags:
         assert (SOURCE / flags["--filename"]).exists() and not names
         return
     assert flags["--namespace"] == named(RESOURCES, "Namespace", "shoal")["metadata"]["name"]
+    if verb == "create":
+        kind, name = names
+        assert (kind, flags["--from-file"]) == ("configmap", "revoked")
+        assert name in optional_config_maps(), "no pod mounts it"
+        return
     assert verb in ("get", "logs", "exec", "wait", "patch", "describe", "delete"), verb
     kind, _, name = (" ".join(names).replace(" ", "/")).partition("/")
     if verb == "exec":
@@ -135,5 +151,7 @@ def test_kubectl(line):
         assert kind == "pod"
         job, index, _ = re.fullmatch(r"(.*)-(\d+)-([a-z0-9]{5})", name).groups()
         assert int(index) < named(RESOURCES, "Job", job)["spec"]["completions"]
+    elif verb == "wait":
+        assert kind == "certificates" and flags["--all"] and any(each["kind"] == "Certificate" for each in TLS_RESOURCES)
     else:
         assert kind in ("jobs", "pods")

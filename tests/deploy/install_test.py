@@ -9,6 +9,7 @@ import pytest
 from real_cluster import BIN, SOURCE
 
 BUILD = BIN.parent
+DROP_INS = ["tls-credentials.conf", "tls-group.conf"]
 PROGRAMS = ["shoal", "shoal-coordinator", "shoal-ps", "shoal-worker"]
 
 
@@ -33,6 +34,7 @@ def test_everything_is_in_its_place(installed):
     assert files == {*(f"usr/bin/{name}" for name in PROGRAMS), *(f"usr/share/man/man1/{page}.1" for page in pages),
                      *(f"usr/share/bash-completion/completions/{name}" for name in PROGRAMS),
                      *(f"usr/lib/systemd/system/{name}.service" for name in PROGRAMS[1:]),
+                     *(f"usr/share/shoal/systemd/{name}" for name in DROP_INS),
                      *(f"etc/shoal/{name.removeprefix('shoal-')}.env" for name in PROGRAMS[1:]), "usr/share/doc/shoal/copyright", *examples}
 
 
@@ -49,6 +51,20 @@ def test_units_are_ones_that_systemd_understands(installed, tmp_path, unit):
     assert {"Type=notify", "SuccessExitStatus=143", "RestartPreventExitStatus=64 65 77 78", "DynamicUser=yes"} <= set(text.splitlines())
     task = unit.removeprefix("shoal-")
     assert f"EnvironmentFile=/etc/shoal/{task}.env" in text
+
+
+@pytest.mark.parametrize("drop_in", DROP_INS)
+@pytest.mark.parametrize("unit", PROGRAMS[1:])
+def test_drop_ins_are_ones_that_systemd_understands(installed, tmp_path, unit, drop_in):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    path = tmp_path / f"{unit}.service"
+    path.write_text((installed / f"usr/lib/systemd/system/{unit}.service").read_text().replace("ExecStart=/usr/bin/", f"ExecStart={installed}/usr/bin/"))
+    folder = tmp_path / f"{unit}.service.d"  # systemd-analyze looks there, too
+    folder.mkdir()
+    (folder / drop_in).symlink_to(installed / "usr/share/shoal/systemd" / drop_in)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("unit", PROGRAMS[1:])

@@ -119,6 +119,7 @@ def test_the_package_is_installed_run_and_removed(tmp_path, package):
     with Machine(root, tmp_path / "boot.log") as machine:
         check_cluster(machine)
         check_stop_of_all(machine)
+        check_tls(machine)
         check_bad_configuration(machine)
         machine.run(commands("machine-remove"))
         assert machine.run("systemctl list-unit-files --no-legend 'shoal*' || true").strip() == ""
@@ -185,6 +186,55 @@ def check_stop_of_all(machine):
     for unit in UNITS:
         assert ended_well(machine, unit), machine.journal(unit)[-3000:]
     assert machine.run("ls /var/lib/shoal/second/checkpoints/*/manifest.json").strip()
+
+
+def check_tls(machine):
+    """Units with the drop-ins for certificates, as docs/security.md has them: credentials for coordinator and ps, the group for the worker."""
+    # A job that does not end meanwhile.
+    examples = machine.root / "usr/share/shoal/examples/fashion_mnist"
+    job = json.loads((examples / "job.json").read_text()) | {"epochs": 100000, "model": "/usr/share/shoal/examples/fashion_mnist/model.json"}
+    (machine.root / "srv/long_job.json").write_text(json.dumps(job))
+    machine.run("printf 'SHOAL_JOB=/srv/long_job.json\nSHOAL_RUN_DIR=/var/lib/shoal/third\n' >>/etc/shoal/coordinator.env")
+    machine.run("cd /root\n" + commands("machine-certificates"))
+    credentials = commands("machine-tls-credentials")
+    assert "tls/ps-0/*" in credentials
+    # It is restarted, that is, started: all are stopped.
+    machine.run("cd /root\n" + credentials)
+    machine.run("cd /root\n" + credentials.replace("tls/ps-0", "tls/coordinator").replace("tls/ps", "tls/coordinator").replace("shoal-ps", "shoal-coordinator"))
+    machine.run("cd /root\n" + commands("machine-tls-group"))
+    for unit, role in (("shoal-ps", "ps/0"), ("shoal-coordinator", "coordinator"), ("shoal-worker", "worker/0")):
+        wait_for(lambda: f"identity=spiffe://shoal/job/fashion_mnist/{role}" in machine.journal(unit), f"{unit} uses its certificate")
+    for unit in ("shoal-ps", "shoal-coordinator"):
+        process, = machine.show(unit, "MainPID")
+        listed = machine.run(f"stat --format='%n %a %u' /proc/{process}/root/run/credentials/{unit}.service/tls.key; stat --format=%u /proc/{process}")
+        mode, owner, user = re.fullmatch(r"\S+ (\d+) (\d+)\n(\d+)\n", listed).groups()
+        # Where systemd finds no file system without swap, the file is root's, with an ACL that shows as the group's mode.
+        assert (mode, owner) in (("400", user), ("440", "0")), listed
+
+    def status():
+        return json.loads(machine.run("shoal status --chief 127.0.0.1:2220 --json --tls_dir /root/tls/ada || echo '{}'"))
+    steps = wait_for(lambda: status().get("steps_done", 0), "the operator sees steps")
+
+    # A list of the group's files counts at once, a copy of systemd's after a restart.
+    worker = "spiffe://shoal/job/fashion_mnist/worker/0"
+    machine.run(f"echo {worker.replace('worker', 'ps')} >/etc/shoal/tls/worker/revoked")
+    wait_for(lambda: "is revoked" in machine.journal("shoal-worker"), "the worker keeps the ps out")
+    machine.run("rm /etc/shoal/tls/worker/revoked")
+    wait_for(lambda: status().get("steps_done", 0) > steps, "the worker is back")
+    machine.run(f"echo {worker} >/etc/shoal/tls/ps/revoked; systemctl restart shoal-ps")
+    wait_for(lambda: "is revoked" in machine.journal("shoal-ps"), "the ps keeps the worker out")
+    # Without a list nobody is kept out; without a key, nothing runs until it is there.
+    machine.run("rm /etc/shoal/tls/ps/revoked; systemctl stop shoal-ps; mv /etc/shoal/tls/ps/tls.key /root; systemctl start shoal-ps || true")
+    assert "status=243/CREDENTIALS" in machine.journal("shoal-ps")
+    assert "/etc/shoal/tls/ps/tls.key" in machine.run("shoal cert check /etc/shoal/tls/ps 2>&1 || true")
+    machine.run("mv /root/tls.key /etc/shoal/tls/ps")
+    wait_for(lambda: machine.show("shoal-ps", "ActiveState") == ["active"], "the unit starts when the key is there")
+    steps = wait_for(lambda: status().get("steps_done", 0), "the operator sees the job again")
+    wait_for(lambda: status().get("steps_done", 0) > steps, "the worker is let in again")
+
+    machine.run(commands("machine-stop"))
+    # The operator's own; the package knows nothing of it.
+    machine.run("rm -r /srv/long_job.json /etc/shoal/tls /etc/systemd/system/shoal-*.service.d/tls-*.conf; systemctl daemon-reload; groupdel shoal-tls")
 
 
 def check_bad_configuration(machine):
