@@ -12,12 +12,17 @@ namespace shoal {
 // Callbacks from other threads for the loop of a node, in order. Thread-safe.
 class InProcessMailbox {
  public:
+  InProcessMailbox() = default;
+  virtual ~InProcessMailbox() = default;
+  InProcessMailbox(const InProcessMailbox&) = delete;
+  InProcessMailbox& operator=(const InProcessMailbox&) = delete;
+
   // Returns false and drops the callback if the mailbox is closed.
-  bool Post(std::function<void()> callback);
+  virtual bool Post(std::function<void()> callback);
   // Waits for callbacks until `deadline` (forever without one) and returns all of them.
   std::vector<std::function<void()>> Take(std::optional<Time> deadline);
   // Drops the waiting callbacks and rejects later ones.
-  void Close();
+  virtual void Close();
 
  private:
   Mutex mutex_;
