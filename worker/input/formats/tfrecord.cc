@@ -182,11 +182,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
   for (size_t i = 0; i < inputs.size(); ++i) {
     Part& part = content.parts.emplace_back(Part{.key = matched[i]->from[0]});
     absl::StatusOr<PictureLoader> pictures = PictureLoader::Make(source, inputs[i]);
-    // An input that does not accept pictures accepts numbers.
+    const bool must_be_pictures = inputs[i].shape.size() == 3 && source.image_height > 0;
+    // Any other input that does not accept pictures accepts numbers.
+    if (!pictures.ok() && must_be_pictures) return pictures.status();
     if (pictures.ok()) part.pictures = *std::move(pictures);
-    if (inputs[i].shape.size() == 3 && source.image_height > 0) {
-      SHOAL_RETURN_IF_ERROR(pictures.status());
-    }
   }
   for (const std::string& path : paths) {
     SHOAL_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Open(path, source.roots));
