@@ -362,13 +362,23 @@ void Checkpointer::RemoveDirectory(const std::string& directory) {
 
 void Checkpointer::Cancel(const std::string& why, std::optional<uint64_t> highest_step) {
   if (!cut_.has_value()) return;
-  const uint64_t step = cut_->step;
-  const std::string text = absl::StrCat("cancelling the cut at step ", step, ": ", why);
+  const std::string text = absl::StrCat("cancelling the cut at step ", cut_->step, ": ", why);
   if (why == last_error_) {  // NoteError has logged it
     LogInfo(text);
   } else {
     LogWarning(text);
   }
+  Drop(why, highest_step);
+}
+
+void Checkpointer::Replace(const std::string& why) {
+  if (!cut_.has_value()) return;
+  LogInfo(absl::StrCat("the cut at step ", cut_->step, " is replaced by an earlier one: ", why));
+  Drop(why, std::nullopt);
+}
+
+void Checkpointer::Drop(const std::string& why, std::optional<uint64_t> highest_step) {
+  const uint64_t step = cut_->step;
   if (!directory_.empty() && !committing_ && !files_done_) {
     RemoveDirectory(directory_);
   }

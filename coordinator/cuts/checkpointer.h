@@ -131,6 +131,8 @@ class Checkpointer {
 
   // Cancels the cut in progress: the timeline is over, a ps rejected it, or it takes too long.
   void Cancel(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
+  // Cancels the cut in progress, with nothing wrong: the caller begins a cut at an earlier step.
+  void Replace(const std::string& why);
 
   // The newest checkpoint that was committed or restored by this coordinator.
   const std::optional<StoredCheckpoint>& last() const { return last_; }
@@ -178,6 +180,8 @@ class Checkpointer {
   void NoteError(const std::string& why);
   // Removes the directory of a cancelled cut, off the loop.
   void RemoveDirectory(const std::string& directory);
+  // Ends the cut in progress without a checkpoint. Requires that there is one.
+  void Drop(const std::string& why, std::optional<uint64_t> highest_step);
 
   const Options options_;
   std::optional<Cut> cut_;

@@ -182,7 +182,7 @@ void DrainCheckpoint::CancelCutAhead() {
   StepScheduler& scheduler = *options_.scheduler;
   if (!scheduler.open() || !scheduler.begun() || !scheduler.Revoke()) return;
   if (options_.checkpointer->step() > scheduler.CutTarget())
-    options_.checkpointer->Cancel("some steps below it have not begun, and no more begin");
+    options_.checkpointer->Replace("some steps below it have not begun, and no more begin");
 }
 
 void DrainCheckpoint::Closed(const std::string& outcome, bool kept) {

@@ -19,6 +19,7 @@ using std::chrono::seconds;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 TEST(TrainingRunTest, StoppedBeforeItBegan) {
@@ -210,9 +211,13 @@ TEST(TrainingRunTest, AStopGivesUpACutThatLiesAhead) {
   ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
   ScriptedWorker& worker = cluster.Join(0);
   EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5));
+  testing::internal::CaptureStderr();
   cluster.run->Stop();
   cluster.Settle();
   cluster.FinishAll(worker);
+  FlushLog(seconds(10));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr(" W ")))
+      << "`shoal train` shows warnings, and this stop is in order";
   EXPECT_THAT(worker.leased, ElementsAre(0, 1));
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
   EXPECT_TRUE(cluster.over.has_value());
