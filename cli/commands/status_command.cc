@@ -5,9 +5,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "cli/commands/command.h"
 #include "cli/coordinator_calls/status_query.h"
 #include "cli/display/console.h"
+#include "cli/display/resume_advice.h"
 #include "cli/display/status_report.h"
 #include "cli/flags/coordinator_option.h"
 #include "cli/reports/run_without_coordinator.h"
@@ -74,7 +76,10 @@ absl::Status ShowStatus(const StatusOptions& options) {
     // If values of the checkpoint are not finite, the cause names the checkpoint to continue from,
     // if any.
     if (options.json || !failed->last_checkpoint().not_finite().empty()) return absl::OkStatus();
-    return PrintReport("\nTo continue once that is fixed: " + CommandToResume(run_dir) + "\n");
+    SavedSteps saved = {.total = failed->total_steps()};
+    if (failed->has_last_checkpoint()) saved.checkpoint = failed->last_checkpoint().step();
+    return PrintReport(absl::StrCat("\nFirst correct the cause of the error. ",
+                                    AdviseToResume(saved, CommandToResume(run_dir)), "\n"));
   }
   SHOAL_ASSIGN_OR_RETURN(const std::optional<proto::StatusReply> finished,
                          ReadFinishedRun(run_dir));

@@ -135,7 +135,7 @@ absl::Status CoordinatorOption::ExplainSilence(const absl::Status& unavailable) 
     if (!ReadFailedRun(run_dir).has_value())
       absl::StrAppend(&what, ": its coordinator at ", holder->address, " has ended in order");
   }
-  return absl::UnavailableError(absl::StrCat(what, "; ", DescribeRunWithoutCoordinator(run_dir)));
+  return absl::UnavailableError(absl::StrCat(what, "\n", DescribeRunWithoutCoordinator(run_dir)));
 }
 
 absl::Status CoordinatorOption::CheckLeads(const std::string& address,

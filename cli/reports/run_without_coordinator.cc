@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/display/resume_advice.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/shell_word.h"
 #include "common/base/version.h"
@@ -66,11 +67,6 @@ void FillProgress(const StoredCheckpoint& newest, proto::StatusReply* status) {
   status->set_total_steps(manifest.total_steps);
   status->set_epoch(manifest.epoch);
   FillCheckpoint(newest, status->mutable_last_checkpoint());
-}
-
-// " of 100"; empty if the total is unknown.
-std::string OfTotal(const Manifest& manifest) {
-  return manifest.total_steps > 0 ? absl::StrCat(" of ", manifest.total_steps) : "";
 }
 
 // Returns the outcome of the run if it failed.
@@ -161,19 +157,20 @@ std::string DescribeRunWithoutCoordinator(const std::string& run_dir) {
   const RunPaths run{AbsolutePath(run_dir)};
   const std::string directory = ShellWord(run_dir);
   if (const std::optional<RunOutcome> failure = FailureOf(run)) {
-    return absl::StrCat("it failed with exit code ", failure->exit_code, ": ", failure->cause,
+    return absl::StrCat("It failed with exit code ", failure->exit_code, ": ", failure->cause,
                         "; to see its progress: shoal status ", directory);
   }
   const auto finished = ReadFinishedRun(run_dir);
   if (!finished.ok()) return std::string(finished.status().message());
   if (finished->has_value())
-    return absl::StrCat("its training is finished: shoal status ", directory);
+    return absl::StrCat("Its training is finished: shoal status ", directory);
   const std::vector<StoredCheckpoint> stored = CheckpointsOf(run);
   if (stored.empty())
-    return absl::StrCat("to see what an ended job has left: shoal checkpoint list ", directory);
+    return absl::StrCat("To see what an ended job has left: shoal checkpoint list ", directory);
   const Manifest& newest = stored.front().manifest;
-  return absl::StrCat("its newest checkpoint has the first ", newest.cut_step, OfTotal(newest),
-                      " steps; to continue from it: ", CommandToResume(run_dir));
+  const SavedSteps saved = {.checkpoint = newest.cut_step, .total = newest.total_steps};
+  return absl::StrCat(DescribeSavedSteps(saved), "\n",
+                      AdviseToResume(saved, CommandToResume(run_dir)));
 }
 
 }  // namespace shoal

@@ -24,8 +24,8 @@ std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir);
 // Returns the command that continues the run, or a text about how to start its coordinator.
 std::string CommandToResume(const std::string& run_dir);
 
-// Returns, for people, the end of a sentence about a run without a leader: how far the run came,
-// and the command that continues it or shows its remains.
+// Returns, for people, sentences about a run without a leader: how far the run came, and the
+// command that continues it or shows its remains.
 std::string DescribeRunWithoutCoordinator(const std::string& run_dir);
 
 }  // namespace shoal

@@ -1,7 +1,5 @@
 #include "cli/train/resume_command.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/text/shell_word.h"
 
@@ -29,19 +27,6 @@ std::string ResumeCommand(const TrainOptions& options) {
         ShellWord(each.flag == "--set" ? each.field + "=" + each.value : each.value));
   }
   return command;
-}
-
-std::string DescribeSavedSteps(std::optional<uint64_t> checkpoint_step, uint64_t steps_done) {
-  const bool any = checkpoint_step.has_value();
-  const uint64_t lost = steps_done - std::min(steps_done, checkpoint_step.value_or(0));
-  std::string text = any ? absl::StrCat("The newest checkpoint has the first ", *checkpoint_step,
-                                        *checkpoint_step == 1 ? " step" : " steps")
-                         : std::string("There is no checkpoint yet");
-  if (lost > 0) {
-    absl::StrAppend(&text, "; at least ", lost, any ? " more" : "",
-                    lost == 1 ? " step was done and is lost" : " steps were done and are lost");
-  }
-  return text + (any ? ". To continue from it:" : ". To start again:");
 }
 
 }  // namespace shoal

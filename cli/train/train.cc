@@ -17,6 +17,7 @@
 #include "cli/coordinator_calls/status_query.h"
 #include "cli/display/console.h"
 #include "cli/display/history_table.h"
+#include "cli/display/resume_advice.h"
 #include "cli/display/training_display.h"
 #include "cli/local_cluster/daemon_commands.h"
 #include "cli/local_cluster/local_certificates.h"
@@ -322,11 +323,13 @@ class Training {
       PrintPlaces();
       return;
     }
-    if (supervisor.outcome() == Supervisor::Outcome::kStopped) console_.PrintError("Stopped.");
     if (!supervisor.cause().empty()) KeepOutcome({exit_code_, supervisor.cause()});
     // A restart would end the same way. The message above says what is necessary first.
     if (IsRestartUseless(exit_code_)) return;
-    console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand(options_));
+    const SavedSteps saved = ReadSavedSteps();
+    const bool stopped = supervisor.outcome() == Supervisor::Outcome::kStopped;
+    console_.PrintError(absl::StrCat(DescribeSavedSteps(saved), "\n", stopped ? "Stopped. " : "",
+                                     AdviseToResume(saved, ResumeCommand(options_))));
   }
 
   // Records the outcome for `shoal status`: the coordinator knows only that it was stopped.
@@ -346,15 +349,16 @@ class Training {
         absl::StrCat("\n", FormatHistoryTable({history.begin() + hidden, history.end()})));
   }
 
-  // Describes the checkpoint to continue from.
-  std::string NewestCheckpoint() const {
+  // Reads which checkpoint a resumed run continues from.
+  SavedSteps ReadSavedSteps() const {
     const auto checkpoints = CheckpointStore(run_->paths().checkpoints()).List(nullptr);
-    if (!checkpoints.ok() || checkpoints->empty())
-      return DescribeSavedSteps(std::nullopt, steps_done_);
+    if (!checkpoints.ok() || checkpoints->empty()) return {.done = steps_done_};
     const auto finite = std::find_if(checkpoints->begin(), checkpoints->end(),
                                      [](const auto& each) { return each.manifest.finite(); });
     const auto& newest = finite == checkpoints->end() ? checkpoints->front() : *finite;
-    return DescribeSavedSteps(newest.manifest.cut_step, steps_done_);
+    return {.checkpoint = newest.manifest.cut_step,
+            .total = newest.manifest.total_steps,
+            .done = steps_done_};
   }
 
   // Prints the verdict of the job's callbacks.

@@ -75,7 +75,7 @@ def test_a_stop_with_a_full_disk_says_how_many_steps_are_lost(tmp_path):
         train.wait_for_output(f"epoch {kept // 500 + 3}/100000: ")
         train.signal(signal.SIGINT)
         train.wait()
-        said = re.search(r"the first (\d+) steps; at least (\d+) more steps", train.output())
+        said = re.search(r"the first (\d+) of \d+ steps; at least (\d+) more steps", train.output())
         assert said, train.output()[-3000:]
         assert int(said[1]) == kept and int(said[2]) >= 1000, said[0]
     finally:

@@ -1,14 +1,9 @@
 #include "cli/train/resume_command.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace shoal {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(ResumeCommandTest, LeavesOutWhatIsUsual) {
   EXPECT_EQ(ResumeCommand({.job_path = "examples/a-b_1/job.json"}),
@@ -43,15 +38,6 @@ TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(ResumeCommand({.job_path = "my jobs/job.json", .run_dir = "it's $HOME"}),
             R"(shoal train 'my jobs/job.json' --run_dir 'it'\''s $HOME')");
   EXPECT_EQ(ResumeCommand({.job_path = "~/größe.json"}), "shoal train '~/größe.json'");
-}
-
-TEST(DescribeSavedStepsTest, SaysWhatIsThereAndWhatIsLost) {
-  EXPECT_THAT(DescribeSavedSteps(231, 231), AllOf(HasSubstr(" 231 steps"), Not(HasSubstr("lost"))));
-  EXPECT_EQ(DescribeSavedSteps(231, 0), DescribeSavedSteps(231, 231));
-  EXPECT_THAT(DescribeSavedSteps(231, 660),
-              AllOf(HasSubstr(" 231 steps"), HasSubstr(" 429 more steps"), HasSubstr("lost")));
-  EXPECT_THAT(DescribeSavedSteps(std::nullopt, 0), Not(HasSubstr("lost")));
-  EXPECT_THAT(DescribeSavedSteps(std::nullopt, 1), AllOf(HasSubstr(" 1 step "), HasSubstr("lost")));
 }
 
 }  // namespace
