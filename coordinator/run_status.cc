@@ -1,6 +1,8 @@
 // The answer to Cluster.Status, and the list of what a run waits for.
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -168,10 +170,20 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
   std::map<int, const Worker*> connected;
   for (const auto& [key, worker] : parts_.membership->workers())
     connected[worker->index] = worker.get();
-  for (const auto& [index, record] : parts_.membership->records()) {
+  const std::map<int, Membership::Record>& records = parts_.membership->records();
+  std::set<int> indices = parts_.options.listed_workers;
+  for (const auto& [index, record] : records) indices.insert(index);
+  for (const int index : indices) {
     proto::TaskStatus* task = reply->add_tasks();
     task->set_type("worker");
     task->set_index(index);
+    const auto found = records.find(index);
+    if (found == records.end()) {
+      task->set_state("connecting");
+      task->set_detail("not connected yet");
+      continue;
+    }
+    const Membership::Record& record = found->second;
     task->set_address(record.address);
     task->set_state(StateName(record.state));
     task->set_detail(record.detail);

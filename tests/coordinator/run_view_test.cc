@@ -91,12 +91,26 @@ TEST_F(RunViewTest, StatusHasTheStepsTheTasksAndTheirHolders) {
   EXPECT_EQ(status.steps_done(), 1u);
   EXPECT_EQ(status.steps_done_here(), 5u);
   EXPECT_EQ(status.timeline(), fleet_->timeline());
-  ASSERT_EQ(status.tasks_size(), 3);
+  ASSERT_EQ(status.tasks_size(), 2 + 4);
   EXPECT_EQ(status.tasks(1).address(), "ps-1:1");
   EXPECT_EQ(status.tasks(1).state(), "up");
   EXPECT_EQ(status.tasks(2).type(), "worker");
   EXPECT_EQ(status.tasks(2).held(), 1u);
   EXPECT_THAT(status.waiting(), IsEmpty());
+}
+
+TEST_F(RunViewTest, AListedWorkerThatNeverCameHasARow) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(2);
+  const proto::StatusReply status = View().Status();
+  std::vector<std::string> states;
+  for (const proto::TaskStatus& task : status.tasks()) {
+    if (task.type() != "worker") continue;
+    EXPECT_EQ(task.index(), states.size());
+    EXPECT_EQ(task.address().empty(), task.state() == "connecting");
+    states.push_back(task.state());
+  }
+  EXPECT_THAT(states, ElementsAre("connecting", "connecting", "preparing", "connecting"));
 }
 
 TEST_F(RunViewTest, APsThatWasReachedAndIsGoneIsLost) {
