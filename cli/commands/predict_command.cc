@@ -23,6 +23,7 @@
 #include "cli/trained_model/trained_model.h"
 #include "common/base/status_macros.h"
 #include "common/files/output_file.h"
+#include "worker/input/dataset/decorated_dataset.h"
 #include "worker/job/job_data.h"
 #include "worker/job/job_names.h"
 
@@ -39,6 +40,9 @@ struct PredictOptions {
   bool probabilities = false;
   int top = 0;
 };
+
+// A terminal shows at most this many examples.
+constexpr uint64_t kMaxOnTerminal = 50;
 
 using MakeFormat = std::unique_ptr<PredictionFormat> (*)(const PredictionRows&);
 
@@ -58,6 +62,24 @@ absl::StatusOr<MakeFormat> FormatOf(const PredictOptions& options) {
   return absl::InvalidArgumentError("--top is for .csv and .jsonl; .npy holds all of the output");
 }
 
+// The first examples of a data set.
+class FirstExamples : public DecoratedDataset {
+ public:
+  FirstExamples(std::unique_ptr<Dataset> all, uint64_t max)
+      : DecoratedDataset(std::move(all)), size_(std::min(max, original().size())) {}
+  uint64_t size() const override { return size_; }
+
+ private:
+  const uint64_t size_;
+};
+
+// Returns true if the model's output has a value for each class.
+bool HasClasses(const TrainedModel& trained) {
+  const Graph& graph = trained.model.model.graph;
+  const Shape& output = graph.value(graph.outputs()[0]).shape;
+  return output.size() == 2 && output[1] > 1;
+}
+
 // Returns the shape, class names and `top` of the rows. Rejects `top` for an output without
 // classes.
 absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset& dataset,
@@ -69,7 +91,7 @@ absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset
       .shape = {output.begin() + 1, output.end()},
       .class_names = ClassNamesOfJob(trained.job).value_or(std::vector<std::string>()),
       .top = top};
-  const bool classes = rows.shape.size() == 1 && rows.shape[0] > 1;
+  const bool classes = HasClasses(trained);
   if (top > 0 && !classes) {
     return absl::InvalidArgumentError(
         absl::StrCat("--top is for an output with a value for each class; that of the model ",
@@ -123,7 +145,21 @@ void PrintGaps(const GappedDataset& dataset, Console* console) {
       " no prediction, as the job says \"damaged\": \"skip\""));
 }
 
-absl::Status Predict(const PredictOptions& options) {
+// Returns the line below the rows on a terminal: what it shows, and how to get all. Empty: it shows
+// all. `brief`: it shows the highest output of an example with classes.
+std::string DescribeShown(const PredictionRows& rows, uint64_t examples, bool brief) {
+  const bool highest = brief && rows.top > 0, first = rows.examples < examples;
+  if (!highest && !first) return "";
+  return absl::StrCat(
+      "Shown: ", highest ? "the highest output of " : "",
+      first ? absl::StrCat("the first ", rows.examples, " of ",
+                           FormatCount(static_cast<double>(examples)), " examples")
+            : "each example",
+      ". To write all outputs: --output FILE, with the ending .npy, .csv or .jsonl");
+}
+
+absl::Status Predict(PredictOptions options) {
+  const bool terminal = options.output.empty() && TerminalStyle::Detect().terminal;
   // Without an output file, standard output is for the predictions only.
   Console console(options.output.empty() ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO,
                   options.output.empty() ? TerminalStyle() : TerminalStyle::Detect());
@@ -135,6 +171,14 @@ absl::Status Predict(const PredictOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const DataSource source,
                          ChooseInputs(trained.job, options.inputs, inputs));
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(source, inputs));
+  const uint64_t examples = opened->size();
+  if (terminal) opened = std::make_unique<FirstExamples>(std::move(opened), kMaxOnTerminal);
+  // Without a flag for the form, a person wants to see classes and not logits.
+  const bool brief = terminal && !options.json && !options.probabilities && options.top == 0;
+  if (brief) {
+    options.top = HasClasses(trained) ? 1 : 0;
+    options.probabilities = true;
+  }
   const auto dataset =
       std::make_shared<GappedDataset>(std::move(opened), /*allowed=*/source.damaged == "skip");
   SHOAL_ASSIGN_OR_RETURN(const PredictionRows rows, RowsOf(trained, *dataset, options.top));
@@ -168,6 +212,8 @@ absl::Status Predict(const PredictOptions& options) {
   }));
   SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(sink.Finish()));
   PrintGaps(*dataset, &console);
+  if (const std::string shown = DescribeShown(rows, examples, brief); !shown.empty())
+    console.PrintError(shown);
   if (!options.output.empty()) {
     console.Print(absl::StrCat(options.output, ": ",
                                FormatCount(static_cast<double>(rows.examples)),
@@ -190,7 +236,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   predict->add_option(
       "-o,--output", options->output,
       "The file to write, in the format of its ending: .npy, .csv, .jsonl [standard "
-      "output, as CSV]");
+      "output, as CSV; a terminal shows the class of the first 50 examples]");
   AddOverwriteFlag(predict, &options->overwrite);
   AddComputeFlags(predict, &options->compute);
   predict->add_flag("--json", options->json, "On standard output, as JSON lines");

@@ -7,6 +7,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import zlib
 
 import numpy as np
@@ -232,6 +233,39 @@ def test_predictions_in_every_form_are_those_of_the_model(trained, tmp_path):
     likely = np.array([row[1:] for row in rows(predict(run, "--probabilities"))[1:]], float)
     powers = np.exp(exact.astype(float) - exact.max(axis=1, keepdims=True))
     np.testing.assert_allclose(likely, powers / powers.sum(axis=1, keepdims=True), atol=1e-6)
+
+
+def predict_on_terminal(*arguments):
+    """Returns what a terminal gets on standard output, and what standard error gets."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen([BIN / "shoal", "predict", *map(str, arguments)], stdout=follower, stderr=subprocess.PIPE,
+                          env=environment) as command:
+        os.close(follower)
+        said = b""
+        try:
+            while part := os.read(leader, 1 << 16):
+                said += part
+        except OSError:  # EIO: the command has ended
+            pass
+        errors = command.stderr.read()
+        assert command.wait(PATIENCE_SECONDS) == 0, errors
+    os.close(leader)
+    return said.decode().replace("\r\n", "\n"), errors.decode()
+
+
+def test_a_terminal_gets_the_class_of_the_first_examples(trained):
+    run = trained / "run"
+    said, hint = predict_on_terminal(run)
+    header, *table = rows(said)
+    all_likely = np.array([row[1:] for row in rows(predict(run, "--probabilities"))[1:]], np.float32)
+    assert header == ["example", "class_1", "output_1"] and [row[0] for row in table] == [str(i) for i in range(50)]
+    assert [int(row[1]) for row in table] == all_likely.argmax(axis=1)[:50].tolist()
+    assert np.array_equal(np.array([row[2] for row in table], np.float32), all_likely.max(axis=1)[:50])
+    assert "50 of 64" in hint and "--output" in hint
+    # What is asked for in words stays as it is.
+    said, hint = predict_on_terminal(run, "--top", 2)
+    assert rows(said) == rows(predict(run, "--top", 2))[:51] and "50 of 64" in hint
 
 
 def test_examples_without_labels_of_any_kind_of_file(trained, tmp_path):
