@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cli/commands/command.h"
 #include "common/base/text/nearest_name.h"
@@ -13,6 +14,7 @@
 #include "common/daemon/process/exit_code.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/daemon/settings/command_line.h"
+#include "common/rpc/grpc/library_log.h"
 
 namespace {
 
@@ -40,6 +42,11 @@ std::string DescribeUnknownCommand(const CLI::App& app, const std::string& first
                       nearest.empty() ? "" : absl::StrCat("; did you mean `", nearest, "`?"));
 }
 
+// The commands report errors of a connection themselves. `shoal train` replaces this.
+void PrintLibraryLog(const std::string& message) {
+  shoal::ReportStatus(absl::UnknownError(message));
+}
+
 int UsageError(const std::string& mistake) {
   std::cerr << "shoal: " << mistake << "\nRun with --help for the commands and their flags.\n";
   return shoal::kExitUsage;
@@ -53,6 +60,7 @@ int main(int argc, char** argv) {
   shoal::ClearProxyVariables();
   shoal::UseSystemNames();
   shoal::RaiseFileLimit();  // a data set keeps all its files open
+  shoal::SendLibraryLogTo(PrintLibraryLog);
   CLI::App app("Trains neural networks with parameter servers.", "shoal");
   app.set_version_flag("--version", std::string("shoal ") + shoal::kVersion);
   app.require_subcommand(1);

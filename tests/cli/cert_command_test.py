@@ -4,7 +4,9 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -180,6 +182,28 @@ def test_check_says_what_a_daemon_would(authority, tls, tmp_path):
     shutil.copy(tmp_path / "other/tls.key", tls / "tls.key")
     mismatch = shoal("check", tls)
     assert mismatch.returncode == 78 and str(tls / "tls.key") in mismatch.stderr
+
+
+def test_a_server_without_tls_is_one_line_of_ours_a_cause(authority, tmp_path):
+    """Not a raw line of gRPC's log, as `E1128 19:06:59.970 20221 ssl_transport_security.cc:1501] ...`."""
+    done(shoal("issue", authority, "operator", tmp_path / "operator"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def answer():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:  # the test has ended
+                    return
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        asked = run(BIN / "shoal", "status", "--chief", f"127.0.0.1:{server.getsockname()[1]}",
+                    "--tls_dir", tmp_path / "operator")
+        server.shutdown(socket.SHUT_RDWR)
+    assert asked.returncode == 138, asked.stderr
+    assert all(line.startswith("shoal: ") for line in asked.stderr.splitlines()), asked.stderr
 
 
 def test_the_commands_of_the_document(tmp_path):
