@@ -4,10 +4,12 @@
 #include <openssl/pem.h>
 
 #include <ctime>
+#include <optional>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/security/certificate.h"
 
 namespace shoal {
@@ -21,6 +23,20 @@ int RejectPassphrase(char*, int, int, void*) { return -1; }
 absl::Status DamagedCertificate(size_t number, const std::string& why) {
   return absl::DataLossError(absl::StrCat("certificate ", number, " is damaged: ", why));
 }
+
+// Why a chain is not accepted, and the certificate at fault unless it is the first.
+absl::Status ChainError(X509_STORE_CTX* context) {
+  std::string text = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context));
+  X509* at = X509_STORE_CTX_get_current_cert(context);
+  if (at != nullptr && X509_STORE_CTX_get_error_depth(context) > 0) {
+    absl::StrAppend(&text, " (", NameText(X509_get_subject_name(at)), ", valid from ",
+                    UtcText(TimeOf(X509_get0_notBefore(at))), " to ",
+                    UtcText(TimeOf(X509_get0_notAfter(at))), ")");
+  }
+  return absl::UnauthenticatedError(text);
+}
+
+absl::Status OutOfMemory() { return absl::ResourceExhaustedError("out of memory"); }
 
 }  // namespace
 
@@ -82,6 +98,36 @@ absl::StatusOr<KeyPtr> ParsePrivateKey(std::string_view pem) {
     return absl::DataLossError("the private key is encrypted; Shoal asks for no passphrase");
   }
   return absl::DataLossError(absl::StrCat("there is no private key as PEM (", why, ")"));
+}
+
+absl::Status VerifyChain(const std::vector<X509Ptr>& chain, const std::vector<X509Ptr>& authorities,
+                         absl::Time now, const std::vector<int>& purposes) {
+  const X509StorePtr store(X509_STORE_new());
+  const X509StackPtr intermediates(sk_X509_new_null());
+  const X509StoreContextPtr context(X509_STORE_CTX_new());
+  if (!store || !intermediates || !context) return OutOfMemory();
+  for (const X509Ptr& each : authorities) {
+    if (X509_STORE_add_cert(store.get(), each.get()) != 1)
+      return absl::InternalError(absl::StrCat("X509_STORE_add_cert: ", TakeOpenSslError()));
+  }
+  for (size_t i = 1; i < chain.size(); ++i) {
+    if (sk_X509_push(intermediates.get(), chain[i].get()) <= 0) return OutOfMemory();
+  }
+  const auto verify = [&](std::optional<int> purpose) {
+    if (X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), intermediates.get()) != 1)
+      return absl::InternalError(absl::StrCat("X509_STORE_CTX_init: ", TakeOpenSslError()));
+    const absl::Cleanup end = [&] { X509_STORE_CTX_cleanup(context.get()); };
+    X509_VERIFY_PARAM* parameters = X509_STORE_CTX_get0_param(context.get());
+    X509_VERIFY_PARAM_set_time(parameters, absl::ToTimeT(now));
+    if (purpose && X509_VERIFY_PARAM_set_purpose(parameters, *purpose) != 1)
+      return absl::InternalError(absl::StrCat("set_purpose: ", TakeOpenSslError()));
+    const bool verified = X509_verify_cert(context.get()) == 1;
+    TakeOpenSslError();
+    return verified ? absl::OkStatus() : ChainError(context.get());
+  };
+  if (purposes.empty()) return verify(std::nullopt);
+  for (const int purpose : purposes) SHOAL_RETURN_IF_ERROR(verify(purpose));
+  return absl::OkStatus();
 }
 
 std::string SerialOf(X509* certificate) {

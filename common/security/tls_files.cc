@@ -92,52 +92,17 @@ absl::Status CheckAuthorities(const std::vector<X509Ptr>& authorities,
   return absl::OkStatus();
 }
 
-absl::Status ChainError(X509_STORE_CTX* context, const HeldDirectory& directory) {
-  const int error = X509_STORE_CTX_get_error(context);
-  const int depth = X509_STORE_CTX_get_error_depth(context);
-  std::string text =
-      absl::StrCat(directory.PathOf(kCertificateFile), ": the chain does not lead to a CA in ",
-                   directory.PathOf(kCaFile), ": ", X509_verify_cert_error_string(error));
-  X509* at = X509_STORE_CTX_get_current_cert(context);
-  if (at != nullptr && depth > 0) {
-    absl::StrAppend(&text, " (", NameText(X509_get_subject_name(at)), ", valid from ",
-                    UtcText(TimeOf(X509_get0_notBefore(at))), " to ",
-                    UtcText(TimeOf(X509_get0_notAfter(at))), ")");
-  }
-  return absl::UnauthenticatedError(
-      absl::StrCat(text, "; ", kCaFile, " needs the root that has issued the certificate, and ",
-                   kCertificateFile, " every intermediate between them"));
-}
-
 // Verifies `chain` as a peer does, once as that of a server and once as that of a client.
 absl::Status CheckChain(const std::vector<X509Ptr>& chain, const std::vector<X509Ptr>& authorities,
                         absl::Time now, const HeldDirectory& directory) {
-  const X509StorePtr store(X509_STORE_new());
-  const X509StackPtr intermediates(sk_X509_new_null());
-  if (!store || !intermediates) return absl::ResourceExhaustedError("out of memory");
-  for (const X509Ptr& each : authorities) {
-    if (X509_STORE_add_cert(store.get(), each.get()) != 1)
-      return absl::InternalError(absl::StrCat("X509_STORE_add_cert: ", TakeOpenSslError()));
-  }
-  for (size_t i = 1; i < chain.size(); ++i) {
-    if (sk_X509_push(intermediates.get(), chain[i].get()) <= 0)
-      return absl::ResourceExhaustedError("out of memory");
-  }
-  for (const int purpose : {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT}) {
-    const X509StoreContextPtr context(X509_STORE_CTX_new());
-    if (!context ||
-        X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), intermediates.get()) != 1) {
-      return absl::InternalError(absl::StrCat("X509_STORE_CTX_init: ", TakeOpenSslError()));
-    }
-    X509_VERIFY_PARAM* parameters = X509_STORE_CTX_get0_param(context.get());
-    X509_VERIFY_PARAM_set_time(parameters, absl::ToTimeT(now));
-    if (X509_VERIFY_PARAM_set_purpose(parameters, purpose) != 1)
-      return absl::InternalError(absl::StrCat("set_purpose: ", TakeOpenSslError()));
-    const bool verified = X509_verify_cert(context.get()) == 1;
-    TakeOpenSslError();
-    if (!verified) return ChainError(context.get(), directory);
-  }
-  return absl::OkStatus();
+  const absl::Status verified =
+      VerifyChain(chain, authorities, now, {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT});
+  if (!absl::IsUnauthenticated(verified)) return verified;
+  return absl::UnauthenticatedError(
+      absl::StrCat(directory.PathOf(kCertificateFile), ": the chain does not lead to a CA in ",
+                   directory.PathOf(kCaFile), ": ", verified.message(), "; ", kCaFile,
+                   " needs the root that has issued the certificate, and ", kCertificateFile,
+                   " every intermediate between them"));
 }
 
 absl::StatusOr<Revocations> ReadRevocationsIn(const HeldDirectory& directory) {
