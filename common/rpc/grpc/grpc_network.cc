@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/base/usable_cores.h"
@@ -58,6 +59,7 @@ class GrpcNetworkImpl final : public GrpcNetwork {
   void TrimMemory();
   void ReadTlsDirectory();
   void CheckCertificates();
+  void CheckServers();
   void End(Time grace);
   void WindDown(Time deadline);
   bool has_streams() const {
@@ -119,20 +121,24 @@ void GrpcNetworkImpl::ReadTlsDirectory() {
       Lane::kBrief, [tls = options_.tls, content] { *content = tls->Read(); },
       [this, content] {
         reading_tls_ = false;
-        if (options_.tls->Refresh(std::move(**content))) channels_.ForgetAll();
+        if (!options_.tls->Refresh(std::move(**content))) return;
+        channels_.ForgetAll();
+        CheckServers();
       });
 }
 
 void GrpcNetworkImpl::CheckCertificates() {
   ReadTlsDirectory();
-  for (const auto& [key, call] : client_calls_) {
-    const std::optional<Certificate> server = call->server();
-    const absl::Status valid =
-        server.has_value() ? options_.tls->CheckValid(*server) : absl::OkStatus();
-    if (!valid.ok()) call->Break(valid);
-  }
+  CheckServers();
   if (server_ != nullptr) server_->CheckCertificates();
   loop_.CallAfter(kTlsPeriod, [this] { CheckCertificates(); });
+}
+
+void GrpcNetworkImpl::CheckServers() {
+  // A callback may open streams, which need no check yet. No call is removed meanwhile.
+  std::vector<GrpcClientCall*> calls;
+  for (const auto& [key, call] : client_calls_) calls.push_back(call.get());
+  for (GrpcClientCall* const call : calls) call->CheckServer(*options_.tls);
 }
 
 std::unique_ptr<Stream> GrpcNetworkImpl::Open(const ServerAddress& server,

@@ -204,10 +204,10 @@ void GrpcServer::OnClient(GrpcServerCall* call) {
 
 absl::Status GrpcServer::Authorize(GrpcServerCall* call) {
   const TlsSession& tls = *options_.network.tls;
-  SHOAL_ASSIGN_OR_RETURN(Certificate client, tls.ClientOf(*call->auth_context()));
-  SHOAL_RETURN_IF_ERROR(tls.CheckValid(client));
+  SHOAL_ASSIGN_OR_RETURN(TlsSession::Peer client, TlsSession::ClientOf(*call->auth_context()));
+  SHOAL_RETURN_IF_ERROR(tls.CheckPeer(&client));
   if (!IsHealthMethod(call->method())) {
-    SHOAL_RETURN_IF_ERROR(CheckPermitted(tls.own(), client.identity, call->method()));
+    SHOAL_RETURN_IF_ERROR(CheckPermitted(tls.own(), client.certificate.identity, call->method()));
   }
   call->set_client(std::move(client));
   return absl::OkStatus();
@@ -216,8 +216,8 @@ absl::Status GrpcServer::Authorize(GrpcServerCall* call) {
 void GrpcServer::CheckCertificates() {
   std::vector<std::pair<GrpcServerCall*, absl::Status>> ended;
   for (const auto& [number, call] : calls_) {
-    if (call->client() == nullptr) continue;
-    absl::Status valid = options_.network.tls->CheckValid(*call->client());
+    if (call->tls_client() == nullptr) continue;
+    absl::Status valid = options_.network.tls->CheckPeer(call->tls_client());
     if (!valid.ok()) ended.emplace_back(call.get(), std::move(valid));
   }
   for (const auto& [call, reason] : ended) call->Revoke(reason);

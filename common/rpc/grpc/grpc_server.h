@@ -51,7 +51,7 @@ class GrpcServer {
 
   // Accepts no more connections. New streams may still come on the open ones.
   void StopListening();
-  // Ends the streams of clients whose certificate has expired or was revoked. With TLS only.
+  // Ends the streams of clients whose certificate is not valid any more. With TLS only.
   void CheckCertificates();
   // The number of streams that were rejected for their client's certificate.
   uint64_t unauthorized_streams() const { return unauthorized_streams_; }

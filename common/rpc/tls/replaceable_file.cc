@@ -53,13 +53,13 @@ ReplaceableFile::~ReplaceableFile() {
 
 std::string ReplaceableFile::path() const { return absl::StrCat("/proc/self/fd/", fd_); }
 
-absl::Status ReplaceableFile::Replace(std::string_view content) {
-  SHOAL_ASSIGN_OR_RETURN(const int fd, MakeFile(content));
+absl::Status ReplaceableFile::Take(const ReplaceableFile& other) {
   // The number stays, and names the new file from one moment to the next.
-  const bool replaced = dup3(fd, fd_, O_CLOEXEC) == fd_;
-  const absl::Status result = replaced ? absl::OkStatus() : MemoryFileError("replace");
-  close(fd);
-  return result;
+  while (dup3(other.fd_, fd_, O_CLOEXEC) != fd_) {
+    // Linux gives EBUSY while another thread opens a file.
+    if (errno != EINTR && errno != EBUSY) return MemoryFileError("replace");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shoal

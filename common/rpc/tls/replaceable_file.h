@@ -20,8 +20,10 @@ class ReplaceableFile {
 
   // Returns "/proc/self/fd/7". It is the same for all contents.
   std::string path() const;
+  // Takes the content of `other` at its own path. All that can fail for want of descriptors or
+  // memory is in Create(), so several files are replaced together: create all, then take each.
   // On an error the old content stays.
-  absl::Status Replace(std::string_view content);
+  absl::Status Take(const ReplaceableFile& other);
 
  private:
   explicit ReplaceableFile(int fd) : fd_(fd) {}

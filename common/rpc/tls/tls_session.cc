@@ -4,7 +4,9 @@
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,9 +20,28 @@ namespace {
 
 constexpr unsigned kServerRefreshSeconds = 1;
 
+// Clients leave a server's certificate for its next one this long before its end: a sixth of its
+// life, but at most an hour. cert-manager renews after two thirds.
+constexpr int kRenewalPart = 6;
+constexpr absl::Duration kMaxRenewal = absl::Hours(1);
+
+absl::Time RenewalOf(const Certificate& certificate) {
+  const absl::Duration life = certificate.not_after - certificate.not_before;
+  return certificate.not_after - std::min(life / kRenewalPart, kMaxRenewal);
+}
+
 // gRPC 1.51 has no setting for the version. Without a cipher suite that TLS 1.2 could use, only 1.3
 // is left, whose suites are not of this list. gRPC reads the variable once.
 void RequireTls13() { setenv("GRPC_SSL_CIPHER_SUITES", "PSK-AES256-GCM-SHA384", /*overwrite=*/1); }
+
+// `chain` has the intermediates; at a client it begins with the certificate, too.
+absl::StatusOr<TlsSession::Peer> ReadPeer(grpc::string_ref certificate, grpc::string_ref chain) {
+  const std::string own(certificate.data(), certificate.size());
+  const std::string others(chain.data(), chain.size());
+  SHOAL_ASSIGN_OR_RETURN(Certificate read, ReadCertificate(own));
+  return TlsSession::Peer{.certificate = std::move(read),
+                          .chain_pem = others.starts_with(own) ? others : own + others};
+}
 
 // Checks the server's certificate at the end of a handshake, on gRPC's threads.
 class ServerCheck : public grpc::experimental::ExternalCertificateVerifier {
@@ -34,8 +55,7 @@ class ServerCheck : public grpc::experimental::ExternalCertificateVerifier {
 
   bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
               std::function<void(grpc::Status)>, grpc::Status* status) override {
-    const grpc::string_ref pem = request->peer_cert();
-    const absl::Status checked = Check({pem.data(), pem.size()});
+    const absl::Status checked = Check(request->peer_cert(), request->peer_cert_full_chain());
     *status =
         grpc::Status(static_cast<grpc::StatusCode>(checked.code()), std::string(checked.message()));
     return true;
@@ -43,12 +63,13 @@ class ServerCheck : public grpc::experimental::ExternalCertificateVerifier {
   void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
 
  private:
-  absl::Status Check(std::string_view pem) const {
-    SHOAL_ASSIGN_OR_RETURN(Certificate certificate, ReadCertificate(pem));
-    SHOAL_RETURN_IF_ERROR(CheckServer(session_->own(), certificate.identity, method_, index_));
-    SHOAL_RETURN_IF_ERROR(session_->CheckValid(certificate));
+  absl::Status Check(grpc::string_ref certificate, grpc::string_ref chain) const {
+    SHOAL_ASSIGN_OR_RETURN(TlsSession::Peer peer, ReadPeer(certificate, chain));
+    SHOAL_RETURN_IF_ERROR(CheckServer(session_->own(), peer.certificate.identity, method_, index_));
+    SHOAL_RETURN_IF_ERROR(session_->CheckPeer(&peer));
     MutexLock lock(&server_->mutex);
-    server_->certificate = std::move(certificate);
+    server_->peer = std::move(peer);
+    server_->shaken_at = absl::Now();
     return absl::OkStatus();
   }
 
@@ -112,15 +133,25 @@ absl::Status TlsSession::Take(TlsFiles files) {
         ", and this process is ", own_.ToUri(), "; restart it to change that"));
   }
   if (served_ != nullptr) {
-    SHOAL_RETURN_IF_ERROR(served_->ca.Replace(files.ca_pem));
+    SHOAL_ASSIGN_OR_RETURN(const ServedFiles next, ServedFiles::Create(files));
+    SHOAL_RETURN_IF_ERROR(served_->ca.Take(next.ca));
     // gRPC reads the pair again each second, so one that does not match is soon replaced.
-    SHOAL_RETURN_IF_ERROR(served_->key.Replace(files.key_pem));
-    SHOAL_RETURN_IF_ERROR(served_->certificate.Replace(files.certificate_chain_pem));
+    SHOAL_RETURN_IF_ERROR(served_->key.Take(next.key));
+    SHOAL_RETURN_IF_ERROR(served_->certificate.Take(next.certificate));
   }
   auto taken = std::make_shared<const TlsFiles>(std::move(files));
   MutexLock lock(&mutex_);
+  if (taken->ca_pem != files_->ca_pem) ++ca_number_;
   files_ = std::move(taken);
   return absl::OkStatus();
+}
+
+absl::StatusOr<TlsSession::ServedFiles> TlsSession::ServedFiles::Create(const TlsFiles& files) {
+  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile key, ReplaceableFile::Create(files.key_pem));
+  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile certificate,
+                         ReplaceableFile::Create(files.certificate_chain_pem));
+  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile ca, ReplaceableFile::Create(files.ca_pem));
+  return ServedFiles{std::move(key), std::move(certificate), std::move(ca)};
 }
 
 // Otherwise a wrong or expired file of this process would keep revoked peers in. No entry is
@@ -134,13 +165,8 @@ void TlsSession::AddRevocations(const absl::StatusOr<Revocations>& revoked) {
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer() {
-  const std::shared_ptr<const TlsFiles> files = this->files();
-  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile key, ReplaceableFile::Create(files->key_pem));
-  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile certificate,
-                         ReplaceableFile::Create(files->certificate_chain_pem));
-  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile ca, ReplaceableFile::Create(files->ca_pem));
-  served_ = std::make_unique<ServedFiles>(
-      ServedFiles{std::move(key), std::move(certificate), std::move(ca)});
+  SHOAL_ASSIGN_OR_RETURN(ServedFiles served, ServedFiles::Create(*files()));
+  served_ = std::make_unique<ServedFiles>(std::move(served));
   provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       served_->key.path(), served_->certificate.path(), served_->ca.path(), kServerRefreshSeconds);
   grpc::experimental::TlsServerCredentialsOptions options(provider_);
@@ -155,6 +181,7 @@ std::shared_ptr<grpc::ChannelCredentials> TlsSession::ForChannel(std::string met
                                                                  std::optional<int> index,
                                                                  std::shared_ptr<Server> server) {
   const std::shared_ptr<const TlsFiles> files = this->files();
+  server->files = files;
   auto provider = std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
       files->ca_pem, std::vector<grpc::experimental::IdentityKeyCertPair>{
                          {files->key_pem, files->certificate_chain_pem}});
@@ -171,17 +198,55 @@ std::shared_ptr<grpc::ChannelCredentials> TlsSession::ForChannel(std::string met
   return grpc::experimental::TlsCredentials(options);
 }
 
-absl::StatusOr<Certificate> TlsSession::ClientOf(const grpc::AuthContext& context) const {
-  const std::vector<grpc::string_ref> pem = context.FindPropertyValues("x509_pem_cert");
+absl::StatusOr<TlsSession::Peer> TlsSession::ClientOf(const grpc::AuthContext& context) {
+  const std::vector<grpc::string_ref> pem =
+      context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (!context.IsPeerAuthenticated() || pem.size() != 1) {
     return absl::UnauthenticatedError("the client shows no certificate");
   }
-  return ReadCertificate({pem[0].data(), pem[0].size()});
+  const std::vector<grpc::string_ref> chain =
+      context.FindPropertyValues(GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
+  return ReadPeer(pem[0], chain.empty() ? grpc::string_ref() : chain[0]);
 }
 
-absl::Status TlsSession::CheckValid(const Certificate& peer) const {
-  SHOAL_RETURN_IF_ERROR(CheckDates(peer, absl::Now(), peer.identity.RoleText()));
-  return files()->revoked.Check(peer);
+absl::Status TlsSession::CheckValid(const Certificate& certificate) const {
+  SHOAL_RETURN_IF_ERROR(CheckDates(certificate, absl::Now(), certificate.identity.RoleText()));
+  return files()->revoked.Check(certificate);
+}
+
+absl::Status TlsSession::CheckPeer(Peer* peer) const {
+  SHOAL_RETURN_IF_ERROR(CheckValid(peer->certificate));
+  std::shared_ptr<const TlsFiles> files;
+  uint64_t ca_number = 0;
+  {
+    MutexLock lock(&mutex_);
+    files = files_;
+    ca_number = ca_number_;
+  }
+  if (peer->ca_number == ca_number) return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(CheckLeadsToCa(peer->chain_pem, files->ca_pem, absl::Now(),
+                                       peer->certificate.identity.RoleText()));
+  peer->ca_number = ca_number;
+  return absl::OkStatus();
+}
+
+absl::Status TlsSession::CheckPeer(Server* server) const {
+  MutexLock lock(&server->mutex);
+  return server->peer.has_value() ? CheckPeer(&*server->peer) : absl::OkStatus();
+}
+
+bool TlsSession::IsOutdated(const Server& server) const {
+  const std::shared_ptr<const TlsFiles> now = files();
+  const TlsFiles& then = *server.files;
+  if (now.get() != &then && (now->certificate_chain_pem != then.certificate_chain_pem ||
+                             now->key_pem != then.key_pem || now->ca_pem != then.ca_pem)) {
+    return true;
+  }
+  MutexLock lock(&server.mutex);
+  if (!server.peer.has_value()) return false;
+  // A handshake after this time has met a server that has no later certificate yet.
+  const absl::Time renewal = RenewalOf(server.peer->certificate);
+  return server.shaken_at < renewal && renewal <= absl::Now();
 }
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,10 @@ namespace shoal {
 // after an error the old ones stay, and a warning says why. New entries of `revoked` count even
 // then. Lives as long as gRPC's handshakes do (shared_ptr). Thread-safe, except that Refresh() and
 // the makers of credentials are called on one thread.
+//
+// A stream keeps the certificates of its handshake. This class says when they are too old:
+// IsOutdated() tells a client to reopen its stream in time (ReconnectingStream), and CheckPeer()
+// tells either end to end it.
 class TlsSession : public std::enable_shared_from_this<TlsSession> {
  public:
   // Reads `directory`. Errors are ReadTlsFiles()'s. `warn` gets lines about new files, on the
@@ -53,20 +58,38 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // Returns credentials of a server that go on with new files by themselves, within two seconds.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer();
 
+  // The other end of a stream, as it has shown itself in the handshake.
+  struct Peer {
+    Certificate certificate;
+    std::string chain_pem;   // the certificate, then its intermediates
+    uint64_t ca_number = 0;  // of the ca.crt that CheckPeer() has last compared the chain with
+  };
   // The server that a channel has reached.
   struct Server {
+    std::shared_ptr<const TlsFiles> files;  // of the channel's credentials; set by ForChannel()
     mutable Mutex mutex;
-    std::optional<Certificate> certificate ABSL_GUARDED_BY(mutex);  // once shaken hands
+    std::optional<Peer> peer ABSL_GUARDED_BY(mutex);  // once shaken hands
+    absl::Time shaken_at ABSL_GUARDED_BY(mutex);
   };
   // Returns credentials, with today's files, of a channel to a server of `method`. The handshake
-  // fails unless CheckServer() permits the server. Fills `server`.
+  // fails unless CheckServer() permits the server. Fills `server`, which is new.
   std::shared_ptr<grpc::ChannelCredentials> ForChannel(std::string method, std::optional<int> index,
                                                        std::shared_ptr<Server> server);
 
-  // Returns the certificate of a call's client. kUnauthenticated: it breaks a rule of identities.
-  absl::StatusOr<Certificate> ClientOf(const grpc::AuthContext& context) const;
+  // Returns the client of a call. kUnauthenticated: its certificate breaks a rule of identities.
+  static absl::StatusOr<Peer> ClientOf(const grpc::AuthContext& context);
   // Returns OK if the certificate is valid today and not revoked.
-  absl::Status CheckValid(const Certificate& peer) const;
+  absl::Status CheckValid(const Certificate& certificate) const;
+  // Returns OK if the peer's certificate is valid today, not revoked, and leads to a CA of today's
+  // ca.crt. Compares the chain only if ca.crt has changed since the last time. Before the first
+  // change, the handshake has compared it.
+  absl::Status CheckPeer(Peer* peer) const;
+  // The same for a server; OK before the handshake.
+  absl::Status CheckPeer(Server* server) const;
+  // Whether a stream to this server should be opened anew: the certificate, key or CAs of this
+  // process are others now, or the server's certificate has become old on this stream (RenewalOf()
+  // in the .cc file), so that the server is likely to have another one by now.
+  bool IsOutdated(const Server& server) const;
 
  private:
   TlsSession(std::string directory, std::function<void(const std::string&)> warn, TlsFiles files);
@@ -81,6 +104,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   std::string warned_of_;  // the last warning, so that it is not repeated each second
   // The files that gRPC's server reads. Set by ForServer().
   struct ServedFiles {
+    static absl::StatusOr<ServedFiles> Create(const TlsFiles& files);
     ReplaceableFile key;
     ReplaceableFile certificate;
     ReplaceableFile ca;
@@ -90,6 +114,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
 
   mutable Mutex mutex_;
   std::shared_ptr<const TlsFiles> files_ ABSL_GUARDED_BY(mutex_);
+  uint64_t ca_number_ ABSL_GUARDED_BY(mutex_) = 0;  // how often ca.crt has changed
 };
 
 }  // namespace shoal

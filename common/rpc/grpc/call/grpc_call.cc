@@ -247,6 +247,10 @@ bool GrpcCall::NotifyHalfClosed() {
   return true;
 }
 
+void GrpcCall::NotifyOutdated() {
+  if (open() && callbacks_.on_outdated) Call([&] { callbacks_.on_outdated(); });
+}
+
 void GrpcCall::Silence() {
   drops_messages_ = true;
   DropSources();

@@ -127,6 +127,8 @@ class GrpcCall {
   // Calls on_half_closed: the client sends no more, and the owner decides when to end. Returns
   // false if there is no such callback.
   bool NotifyHalfClosed();
+  // Calls on_outdated.
+  void NotifyOutdated();
   void DropMessages() { drops_messages_ = true; }
   void DropSources();
   // Enters the last state and calls on_closed. Call it only in the done function of an operation.

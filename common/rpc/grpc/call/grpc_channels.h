@@ -27,7 +27,7 @@ class GrpcChannels {
   // A way to the server at an address.
   struct Channel {
     std::shared_ptr<grpc::Channel> channel;
-    std::shared_ptr<const TlsSession::Server> server;  // null: plain
+    std::shared_ptr<TlsSession::Server> server;  // null: plain
   };
   // Returns the channel to a server, for streams of `method`. Does not connect yet. Requires that
   // servers of one role serve all methods of an address.

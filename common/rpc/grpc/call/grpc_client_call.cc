@@ -66,10 +66,18 @@ std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCa
   return MakeHandle(server_.address);
 }
 
-std::optional<Certificate> GrpcClientCall::server() const {
-  if (channel_.server == nullptr) return std::nullopt;
-  MutexLock lock(&channel_.server->mutex);
-  return channel_.server->certificate;
+// New files of this process may make a stream outdated and its server untrusted at the same time,
+// most of all a ca.crt without the former CA. The owner then has until the next check to end the
+// stream where nothing is lost.
+void GrpcClientCall::CheckServer(const TlsSession& tls) {
+  const absl::Status valid = tls.CheckPeer(channel_.server.get());
+  const bool outdated = tls.IsOutdated(*channel_.server);
+  if (!valid.ok() && (!outdated || told_outdated_)) return Break(valid);
+  if (!outdated) return;
+  told_outdated_ = true;
+  // Otherwise the next stream would use the connection of this one.
+  channels_->Forget(server_.address, channel_.channel.get());
+  NotifyOutdated();
 }
 
 void GrpcClientCall::OnStarted(bool ok) {

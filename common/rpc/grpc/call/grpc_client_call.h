@@ -4,7 +4,6 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "common/rpc/grpc/call/grpc_call.h"
@@ -23,8 +22,9 @@ class GrpcClientCall : public GrpcCall {
   std::unique_ptr<Stream> Open(const std::string& method, StreamCallbacks callbacks,
                                grpc::CompletionQueue* queue,
                                std::shared_ptr<const SharedMemory> lent);
-  // Returns the certificate of the server. Nothing before the handshake, and without TLS.
-  std::optional<Certificate> server() const;
+  // Breaks the call if the server's certificate is not valid any more. Tells the owner if it should
+  // open another stream (StreamCallbacks::on_outdated).
+  void CheckServer(const TlsSession& tls);
 
  private:
   void StartRead(grpc::ByteBuffer* buffer, void* tag) override;
@@ -42,6 +42,7 @@ class GrpcClientCall : public GrpcCall {
   GrpcChannels* const channels_;
   const ServerAddress server_;
   GrpcChannels::Channel channel_;  // from Open() on
+  bool told_outdated_ = false;     // the owner knows that it should open another stream
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   grpc::Status status_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/rpc/grpc/call/grpc_call.h"
+#include "common/rpc/tls/tls_session.h"
 #include "common/security/certificate.h"
 
 namespace shoal {
@@ -38,9 +39,12 @@ class GrpcServerCall : public GrpcCall {
   // The network's number for the client's connection; 0: not known.
   uint64_t connection() const { return connection_; }
   void set_connection(uint64_t connection) { connection_ = connection; }
-  // The client's certificate, once it is checked. Null without TLS.
-  const Certificate* client() const override { return client_.has_value() ? &*client_ : nullptr; }
-  void set_client(Certificate client) { client_ = std::move(client); }
+  // The client and its certificate, once they are checked. Null without TLS.
+  TlsSession::Peer* tls_client() { return client_.has_value() ? &*client_ : nullptr; }
+  const Certificate* client() const override {
+    return client_.has_value() ? &client_->certificate : nullptr;
+  }
+  void set_client(TlsSession::Peer client) { client_ = std::move(client); }
   // Returns gRPC's record of the client's identity. Valid from the request on.
   std::shared_ptr<const grpc::AuthContext> auth_context() const { return context_.auth_context(); }
   // Whether the client has sent a message, and neither the client nor the owner has ended the
@@ -89,7 +93,7 @@ class GrpcServerCall : public GrpcCall {
   std::string peer_;
   size_t max_request_bytes_ = 0;  // from the client's request on
   uint64_t connection_ = 0;
-  std::optional<Certificate> client_;
+  std::optional<TlsSession::Peer> client_;
   bool deciding_ = false;  // the acceptor is running
   bool talks_ = false;
   Operation request_;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,12 @@ class TestAuthority {
     IssueInto(role, path);
     return path;
   }
+  std::string ca_pem() const { return Contents(directory_ / "ca/ca.crt"); }
+  // Lets the holder of a TLS directory trust another CA, too.
+  static void Trust(const std::string& ca_pem, const std::string& path) {
+    const std::string both = Contents(path + "/ca.crt") + ca_pem;
+    std::ofstream(path + "/ca.crt") << both;
+  }
   // Replaces the files of a TLS directory.
   void Renew(const std::string& role, const std::string& path) {
     std::filesystem::remove_all(path);
@@ -48,6 +55,10 @@ class TestAuthority {
   }
 
  private:
+  static std::string Contents(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   void IssueInto(const std::string& role, const std::string& path) {
     const auto authority = CertificateAuthority::Open(directory_ / "ca");
     ASSERT_TRUE(authority.ok()) << authority.status();
@@ -123,6 +134,16 @@ class GrpcTlsTest : public NetworkConformance<TlsTransport> {
       count = dynamic_cast<GrpcNetwork&>(*server_->network()).stats().unauthorized_streams;
     });
     return count;
+  }
+
+  // Returns the serial of the certificate that the client has shown on a stream.
+  std::string SerialOfClient(const Accepted& accepted) {
+    std::string serial;
+    server_->OnLoop([&] { serial = accepted.stream->client()->serial; });
+    return serial;
+  }
+  static std::string SerialIn(const std::string& tls_dir) {
+    return OpenSession(tls_dir)->files()->own.serial;
   }
 
   TestAuthority authority_;
@@ -258,7 +279,7 @@ TEST_F(GrpcTlsTest, ARevokedServerIsLeft) {
   EXPECT_EQ(Try().code(), absl::StatusCode::kUnavailable);
 }
 
-// The CA, too: new clients of the old one stay outside, and open streams go on.
+// The CA, too: new clients of the old one stay outside, and open streams of the old one end.
 TEST_F(GrpcTlsTest, NewFilesServeNewStreams) {
   const std::string client = authority_.Issue("worker/1"), server = authority_.Issue("ps/0");
   StartWith(client, server);
@@ -292,7 +313,125 @@ TEST_F(GrpcTlsTest, NewFilesServeNewStreams) {
     Close(stream);
   }
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(old_log.open());
+  EXPECT_EQ(old_log.WaitForClose().code(), absl::StatusCode::kUnauthenticated);
+}
+
+// Here only the server knows that the CA does not count any more.
+TEST_F(GrpcTlsTest, AClientOfACaThatIsTakenOutLosesItsStreams) {
+  const std::string server = authority_.Issue("ps/0");
+  StartWith(authority_.Issue("worker/1"), server);
+  StreamLog& log = NewLog();
+  Stream* const stream = Open(&log);
+  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
+  WaitForAccepted()->log.WaitForMessages(1);
+  TestAuthority().Renew("ps/0", server);
+  EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnauthenticated);
+}
+
+// Here only the client does. Its owner has had a second to reopen the stream.
+TEST_F(GrpcTlsTest, AServerOfACaThatIsTakenOutIsLeft) {
+  const std::string client = authority_.Issue("worker/1");
+  StartWith(client, authority_.Issue("ps/0"));
+  StreamLog& log = NewLog();
+  Event outdated;
+  StreamCallbacks callbacks = log.Callbacks();
+  callbacks.on_outdated = [&outdated] { outdated.Set(); };
+  Stream* const stream = Open(address_, std::move(callbacks));
+  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
+  WaitForAccepted()->log.WaitForMessages(1);
+  TestAuthority().Renew("worker/1", client);
+  ASSERT_TRUE(outdated.Wait());
+  EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnauthenticated);
+}
+
+TEST_F(GrpcTlsTest, APeerIsComparedWithTodaysCas) {
+  TestAuthority next;
+  const std::string own = authority_.Issue("ps/0");
+  const auto session = OpenSession(own);
+  ASSERT_NE(session, nullptr);
+  const auto peer_of = [](const std::string& directory) {
+    const auto peer = OpenSession(directory);
+    return TlsSession::Peer{.certificate = peer->files()->own,
+                            .chain_pem = peer->files()->certificate_chain_pem};
+  };
+  TlsSession::Peer old_peer = peer_of(authority_.Issue("worker/1"));
+  TlsSession::Peer next_peer = peer_of(next.Issue("worker/1"));
+  EXPECT_TRUE(session->CheckPeer(&old_peer).ok());
+  next.Renew("ps/0", own);
+  next.Trust(authority_.ca_pem(), own);
+  ASSERT_TRUE(session->Refresh(session->Read()));
+  EXPECT_TRUE(session->CheckPeer(&old_peer).ok());
+  EXPECT_TRUE(session->CheckPeer(&next_peer).ok());
+  next.Renew("ps/0", own);
+  ASSERT_TRUE(session->Refresh(session->Read()));
+  EXPECT_EQ(session->CheckPeer(&old_peer).code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_TRUE(session->CheckPeer(&next_peer).ok());
+}
+
+TEST_F(GrpcTlsTest, AStreamIsOutdatedOnceThisEndHasOtherFiles) {
+  const std::string client = authority_.Issue("worker/1");
+  StartWith(client, authority_.Issue("ps/0"));
+  StreamLog& log = NewLog();
+  Event outdated;
+  StreamCallbacks callbacks = log.Callbacks();
+  callbacks.on_outdated = [&outdated] { outdated.Set(); };
+  Stream* const stream = Open(address_, std::move(callbacks));
+  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
+  const auto first = WaitForAccepted();
+  first->log.WaitForMessages(1);
+  EXPECT_EQ(SerialOfClient(*first), SerialIn(client));
+  authority_.Renew("worker/1", client);
+  ASSERT_TRUE(outdated.Wait());
+  client_->OnLoop([&] { stream->Finish(absl::OkStatus()); });
+  EXPECT_TRUE(log.WaitForClose().ok());
+  StreamLog& next_log = NewLog();
+  Open(&next_log);
+  EXPECT_EQ(SerialOfClient(*WaitForAccepted(1)), SerialIn(client));
+}
+
+TEST_F(GrpcTlsTest, NewRevocationsOutdateNoStream) {
+  const std::string own = authority_.Issue("worker/1");
+  const auto session = OpenSession(own);
+  ASSERT_NE(session, nullptr);
+  auto server = std::make_shared<TlsSession::Server>();
+  session->ForChannel(kExchangeMethod, 0, server);
+  std::ofstream(own + "/revoked") << "abcdef\n";
+  ASSERT_TRUE(session->Refresh(session->Read()));
+  EXPECT_FALSE(session->IsOutdated(*server));
+  authority_.Renew("worker/1", own);
+  ASSERT_TRUE(session->Refresh(session->Read()));
+  EXPECT_TRUE(session->IsOutdated(*server));
+}
+
+// The client leaves it for the next one, an hour before its end.
+TEST_F(GrpcTlsTest, AStreamIsOutdatedOnceTheServersCertificateIsOld) {
+  const auto session = OpenSession(authority_.Issue("worker/1"));
+  ASSERT_NE(session, nullptr);
+  auto server = std::make_shared<TlsSession::Server>();
+  session->ForChannel(kExchangeMethod, 0, server);
+  EXPECT_FALSE(session->IsOutdated(*server)) << "before the handshake";
+  Certificate certificate = OpenSession(authority_.Issue("ps/0"))->files()->own;
+  const auto shake_hands = [&](absl::Time at) {
+    MutexLock lock(&server->mutex);
+    server->peer = TlsSession::Peer{.certificate = certificate};
+    server->shaken_at = at;
+  };
+  shake_hands(absl::Now());
+  EXPECT_FALSE(session->IsOutdated(*server));
+  certificate.not_before = absl::Now() - absl::Hours(240);
+  certificate.not_after = absl::Now() + absl::Minutes(59);
+  shake_hands(absl::Now() - absl::Hours(2));
+  EXPECT_TRUE(session->IsOutdated(*server));
+  shake_hands(absl::Now());
+  EXPECT_FALSE(session->IsOutdated(*server)) << "the server has no later one";
+  // A sixth of a short life.
+  certificate.not_before = absl::Now() - absl::Minutes(50);
+  certificate.not_after = absl::Now() + absl::Minutes(11);
+  shake_hands(absl::Now() - absl::Minutes(49));
+  EXPECT_FALSE(session->IsOutdated(*server));
+  certificate.not_after = absl::Now() + absl::Minutes(9);
+  shake_hands(absl::Now() - absl::Minutes(49));
+  EXPECT_TRUE(session->IsOutdated(*server));
 }
 
 // Shakes hands with the server in at most that version. Returns whether it succeeds.
