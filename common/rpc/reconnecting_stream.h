@@ -18,7 +18,17 @@ namespace shoal {
 //            ┌────────────── OpenLater(), after a pause ──────────────┐
 //            ▼                                                        │
 //   Open() ──▶ open ── MarkAccepted() ──▶ accepted ── broken ──▶ on_closed
-//               └────────────────── broken ───────────────────────▲
+//            ▲  └────────────────── broken ───────────────────────▲
+//            │                                                    │ broken
+//            └── ended in order ── reopening ─────────────────────┘
+//                                     ▲
+//                        open, outdated and quiet: on_reopen, Finish
+//
+// A stream keeps the certificates with which it began, and the server ends it when they are too
+// old. So the network calls a stream outdated when another one would use newer certificates. This
+// class then ends the stream and opens the next one at once, when the owner says that the stream is
+// quiet: nothing is lost or done twice. It asks is_quiet each second, and in ReopenIfQuiet().
+// Without a certificate no stream is outdated.
 //
 // The pauses start over after a stream that lasted for a second from MarkAccepted() on. A peer that
 // accepts and breaks again and again therefore does not get each try at once. The owner may destroy
@@ -35,8 +45,15 @@ class ReconnectingStream {
     std::function<void()> on_open;
     std::function<void(Message)> on_message;
     // Called when the stream is gone: why it broke, or the status with which the peer ended it.
-    // Without OpenLater() no other stream follows.
+    // Without OpenLater() no other stream follows. Not called for a stream that is reopened.
     std::function<void(const absl::Status&)> on_closed;
+    // Returns whether the stream may be ended now and opened again, because nothing is under way on
+    // it. Asked only if the stream is outdated. Null: an outdated stream stays open.
+    std::function<bool()> is_quiet;
+    // Called before an outdated stream is ended, for the last messages on it. on_message may
+    // follow, and then on_open for the next stream, or on_closed. Must not destroy this object. May
+    // be null.
+    std::function<void()> on_reopen;
   };
   explicit ReconnectingStream(Options options);
 
@@ -46,6 +63,11 @@ class ReconnectingStream {
   void OpenLater();
   // Reports that the peer has accepted this stream. Only the first call for a stream counts.
   void MarkAccepted();
+  // Reopens the stream if it is outdated and quiet. An owner whose stream is seldom quiet calls
+  // this when it is.
+  void ReopenIfQuiet() {
+    if (outdated_ && !reopening_) Reopen();
+  }
 
   // These three have no effect while no stream is open.
   void Send(Message message) {
@@ -62,14 +84,21 @@ class ReconnectingStream {
   // queued messages are still sent.
   void Close();
   bool open() const { return stream_ != nullptr; }
+  // Whether an outdated stream is ending, so that messages can no longer be sent on it.
+  bool reopening() const { return reopening_; }
 
  private:
+  void Reopen();
   void OnClosed(const absl::Status& status);
+  // Resets the pauses if the last stream was accepted and lasted.
+  void Settle();
 
   const Options options_;
   Backoff backoff_;
   std::optional<Time> accepted_at_;  // of the current stream, or of the last one
   std::unique_ptr<Stream> stream_;
+  bool outdated_ = false;   // of stream_
+  bool reopening_ = false;  // stream_ is ended for the next one
   Timer retry_{options_.loop};
 };
 

@@ -54,6 +54,14 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
     });
   }
 
+  // Says that another stream would use newer certificates.
+  void SayOutdated() {
+    loop_->Post([self = shared_from_this()] {
+      const auto callback = self->callbacks_.on_outdated;
+      if (self->open() && callback != nullptr) callback();
+    });
+  }
+
   // Returns the messages since the last call.
   template <typename Proto>
   std::vector<Proto> Take() {

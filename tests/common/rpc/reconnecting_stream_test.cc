@@ -43,7 +43,9 @@ class ReconnectingStreamTest : public testing::Test {
               EXPECT_TRUE(stream_ == nullptr || !stream_->open());
               events_.push_back(absl::StrCat("closed ", absl::StatusCodeToString(status.code())));
               on_closed_();
-            }});
+            },
+        .is_quiet = [this] { return quiet_; },
+        .on_reopen = [this] { events_.push_back("reopen"); }});
     stream_->Open();
   }
 
@@ -65,11 +67,23 @@ class ReconnectingStreamTest : public testing::Test {
       loop_.Advance(milliseconds(1));
     return loop_.Now() - begin;
   }
+  void SayOutdated() {
+    peer().SayOutdated();
+    loop_.RunUntilIdle();
+  }
+  // The peer has read all messages of a stream that was finished.
+  void EndInOrder() {
+    ASSERT_TRUE(peer().finished().has_value());
+    EXPECT_TRUE(peer().finished()->ok());
+    peer().Close(absl::OkStatus());
+    loop_.RunUntilIdle();
+  }
   std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
 
   FakeLoop loop_;
   FakeNetwork network_{&loop_};
   std::vector<std::string> events_;
+  bool quiet_ = true;
   std::function<void()> on_closed_ = [this] { stream_->OpenLater(); };
   std::unique_ptr<ReconnectingStream> stream_;
 };
@@ -166,6 +180,89 @@ TEST_F(ReconnectingStreamTest, FinishWaitsForThePeer) {
   peer().Close(absl::OkStatus());
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("closed OK"));
+}
+
+// --- Old certificates ----------------------------------------------------------------------------
+
+TEST_F(ReconnectingStreamTest, AnOutdatedStreamIsEndedInOrderAndTheNextOneOpenedAtOnce) {
+  TakeEvents();
+  SayOutdated();
+  EXPECT_TRUE(stream_->reopening());
+  EXPECT_THAT(network_.opened(), SizeIs(1)) << "the peer may not have read all messages yet";
+  peer().Send(proto::ControlReply());
+  EndInOrder();
+  EXPECT_THAT(TakeEvents(), ElementsAre("reopen", "message", "open"));
+  EXPECT_THAT(network_.opened(), SizeIs(2));
+  EXPECT_THAT(peer().Take<proto::ControlRequest>(), SizeIs(1)) << "the hello";
+  EXPECT_FALSE(stream_->reopening());
+  stream_->ReopenIfQuiet();
+  EXPECT_FALSE(peer().finished().has_value()) << "this one is not outdated";
+}
+
+TEST_F(ReconnectingStreamTest, AnOutdatedStreamStaysOpenUntilItIsQuiet) {
+  quiet_ = false;
+  SayOutdated();
+  SayOutdated();
+  EXPECT_FALSE(peer().finished().has_value());
+  quiet_ = true;
+  stream_->ReopenIfQuiet();
+  stream_->ReopenIfQuiet();
+  SayOutdated();
+  EndInOrder();
+  EXPECT_THAT(TakeEvents(), ElementsAre("open", "reopen", "open"));
+}
+
+TEST_F(ReconnectingStreamTest, TheNetworkAsksAgainWhetherItIsQuiet) {
+  quiet_ = false;
+  SayOutdated();
+  quiet_ = true;
+  SayOutdated();
+  EndInOrder();
+  EXPECT_THAT(network_.opened(), SizeIs(2));
+}
+
+TEST_F(ReconnectingStreamTest, AStreamWithNewCertificatesIsNotReopened) {
+  stream_->ReopenIfQuiet();
+  EXPECT_FALSE(peer().finished().has_value());
+  quiet_ = false;
+  SayOutdated();
+  Break();
+  Pause();
+  quiet_ = true;
+  stream_->ReopenIfQuiet();
+  EXPECT_FALSE(peer().finished().has_value()) << "it has begun with the new ones";
+}
+
+TEST_F(ReconnectingStreamTest, AStreamThatBreaksWhileItIsReopenedIsBroken) {
+  SayOutdated();
+  TakeEvents();
+  Break();
+  EXPECT_THAT(TakeEvents(), ElementsAre("closed UNAVAILABLE"));
+  EXPECT_GE(Pause(), milliseconds(25));
+}
+
+TEST_F(ReconnectingStreamTest, CloseEndsTheReopening) {
+  SayOutdated();
+  TakeEvents();
+  stream_->Close();
+  EXPECT_FALSE(stream_->reopening());
+  peer().Close(absl::OkStatus());
+  loop_.Advance(seconds(10));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(network_.opened(), SizeIs(1));
+}
+
+TEST_F(ReconnectingStreamTest, ReopeningResetsThePausesOfAStreamThatLasted) {
+  for (int i = 0; i < 10; ++i) {
+    Break();
+    Pause();
+  }
+  stream_->MarkAccepted();
+  loop_.Advance(seconds(1));
+  SayOutdated();
+  EndInOrder();
+  Break();
+  EXPECT_LE(Pause(), milliseconds(51));
 }
 
 TEST_F(ReconnectingStreamTest, MayBeDestroyedInItsCallback) {
