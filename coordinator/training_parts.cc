@@ -95,6 +95,7 @@ void TrainingRun::MakePs() {
       .on_applied = [this](int ps,
                            const proto::Claimed& claimed) { reports_.CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int ps) { parts_.checkpointer->Resend(ps); },
+      .is_cutting = [this] { return !parts_.checkpointer->idle(); },
       .on_failed = [this](const absl::Status& status) { KeepFailure(status); },
       .wakeup = &wakeup_});
 }

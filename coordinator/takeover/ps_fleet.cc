@@ -60,11 +60,17 @@ void PsFleet::Start() {
                 if (dismissed_) return;
                 LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
                                         peers_[i].link->last_error()));
-              }});
+              },
+          .is_quiet = [this](int i) { return IsQuiet(i); }});
     }
     Claim();
     Probe();
   });
+}
+
+bool PsFleet::IsQuiet(int ps) const {
+  return phase_ == Phase::kLeading && !dismissed_ && peers_[ps].departure == Departure::kNone &&
+         (options_.is_cutting == nullptr || !options_.is_cutting());
 }
 
 std::vector<FieldLimit> PsFleet::ReplyLimits() const {

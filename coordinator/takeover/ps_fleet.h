@@ -95,6 +95,9 @@ class PsFleet {
     std::function<void(int ps, const proto::Claimed&)> on_applied;
     // The stream to a ps is new: pending requests must be sent again.
     std::function<void(int ps)> on_reconnected;
+    // Returns whether a cut is in progress. Meanwhile no stream is reopened for a new certificate.
+    // Null: none ever is.
+    std::function<bool()> is_cutting;
     // This coordinator cannot continue.
     std::function<void(const absl::Status&)> on_failed;
     Wakeup* wakeup = nullptr;  // raised for TakeEnd
@@ -198,6 +201,8 @@ class PsFleet {
   void LookForEnd();
   void KeepEnd(const RunEnd& end);
   void SetDeparture(Peer& peer, Departure departure);
+  // Whether no answer of this ps is awaited but that to a probe.
+  bool IsQuiet(int ps) const;
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);

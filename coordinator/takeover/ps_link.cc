@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/text/printable.h"
+#include "common/log/logging.h"
 
 namespace shoal {
 
@@ -17,7 +18,13 @@ PsLink::PsLink(Options options)
                .method = kControlMethod,
                .seed = options_.seed,
                .on_message = [this](const Message& message) { OnMessage(message); },
-               .on_closed = [this](const absl::Status& status) { OnClosed(status); }}) {
+               .on_closed = [this](const absl::Status& status) { OnClosed(status); },
+               .is_quiet =
+                   [this] {
+                     return hello_seen_ &&
+                            (options_.is_quiet == nullptr || options_.is_quiet(options_.index));
+                   },
+               .on_reopen = [this] { OnReopen(); }}) {
   stream_.Open();
 }
 
@@ -62,6 +69,14 @@ void PsLink::OnMessage(const Message& message) {
 void PsLink::Break(const std::string& why) {
   stream_.Close();
   OnClosed(absl::InvalidArgumentError(why));
+}
+
+// The owner sends pending requests again after the next hello, as after a stream that broke.
+void PsLink::OnReopen() {
+  LogInfo(absl::StrCat("opening the stream to ps ", options_.index, " at ", options_.address,
+                       " anew, with new certificates"));
+  hello_seen_ = false;
+  since_ = options_.loop->Now();
 }
 
 void PsLink::OnClosed(const absl::Status& status) {

@@ -11,7 +11,8 @@
 
 namespace shoal {
 
-// The Control stream to one ps. Reopens it whenever it breaks, without limit. Loop thread only.
+// The Control stream to one ps. Reopens it whenever it breaks, without limit, and when it has an
+// old certificate and is quiet (ReconnectingStream). Loop thread only.
 class PsLink {
  public:
   struct Options {
@@ -26,6 +27,8 @@ class PsLink {
     std::function<void(int ps, const proto::ServerHello&)> on_hello;
     std::function<void(int ps, const proto::ControlReply&)> on_reply;
     std::function<void(int ps, const absl::Status&)> on_lost;
+    // Returns whether the owner waits for nothing but probes on this stream. Null: always.
+    std::function<bool(int ps)> is_quiet;
   };
   explicit PsLink(Options options);
 
@@ -46,6 +49,7 @@ class PsLink {
  private:
   void OnMessage(const Message& message);
   void OnClosed(const absl::Status& status);
+  void OnReopen();
   // Ends the stream of a ps that breaks the protocol.
   void Break(const std::string& why);
 

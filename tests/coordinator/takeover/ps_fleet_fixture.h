@@ -80,6 +80,7 @@ class PsFleetTest : public testing::Test {
                   absl::StrCat("ps ", ps, " has ", claimed.base(), " of ", claimed.done_below()));
             },
         .on_reconnected = [this](int ps) { events_.push_back(absl::StrCat("reconnected ", ps)); },
+        .is_cutting = [this] { return is_cutting_; },
         .on_failed =
             [this](const absl::Status& status) {
               events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
@@ -226,6 +227,7 @@ class PsFleetTest : public testing::Test {
   }
   std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
 
+  bool is_cutting_ = false;
   TemporaryDirectory directory_;
   CountingFiles files_;
   CheckpointStore store_{directory_.path(), &files_};

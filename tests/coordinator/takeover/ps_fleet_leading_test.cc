@@ -105,6 +105,33 @@ TEST_F(PsFleetTest, APsThatComesBackWithItsVariablesIsNoLoss) {
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
 }
 
+// Answers to anything but a probe may be lost with the stream.
+TEST_F(PsFleetTest, AStreamWithAnOldCertificateIsReopenedWhileNothingIsAwaited) {
+  const auto is_reopened = [this] {
+    ps(0).SayOutdated();
+    loop_.RunUntilIdle();
+    return ps(0).finished().has_value();
+  };
+  Start();
+  SendHello(0, {.incarnation = 10});
+  EXPECT_FALSE(is_reopened()) << "it claims";
+  SendHello(1, {.incarnation = 11});
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  EXPECT_FALSE(is_reopened()) << "the ps loads";
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  is_cutting_ = true;
+  EXPECT_FALSE(is_reopened());
+  is_cutting_ = false;
+  EXPECT_TRUE(is_reopened());
+  TakeEvents();
+  ps(0).Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  SendHello(0, {.incarnation = 10, .promised = fleet_->term()});
+  EXPECT_THAT(TakeEvents(), ElementsAre("reconnected 0"));
+  AnswerClaim(0, {.timeline = fleet_->timeline()});
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
+}
+
 TEST_F(PsFleetTest, APsStartedAnewStartsAllOverUnderAFreshTerm) {
   Lead();
   const StoredCheckpoint checkpoint = WriteSmallCheckpoint(&store_, fleet_->timeline(), 40);

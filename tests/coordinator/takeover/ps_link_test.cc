@@ -211,5 +211,24 @@ TEST_F(PsLinkTest, MayBeClosedFromItsOwnCallback) {
   EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7"));
 }
 
+TEST_F(PsLinkTest, AnOutdatedStreamIsReopenedAndNotLost) {
+  ps().SayOutdated();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(ps().finished().has_value()) << "not before the hello";
+  SendHello();
+  TakeEvents();
+  ps().SayOutdated();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(ps().finished().has_value());
+  EXPECT_FALSE(link_->connected());
+  ps().Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  EXPECT_EQ(network_.CountOf("ps-3:1"), 2) << "without a pause";
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  SendHello();
+  EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7"));
+  EXPECT_TRUE(link_->connected());
+}
+
 }  // namespace
 }  // namespace shoal
