@@ -56,7 +56,9 @@ ParameterExchange::ParameterExchange(Options options)
         .seed = options_.worker * uint64_t{7919} + ps,
         .on_open = [this, ps] { SendHello(ps); },
         .on_message = [this, ps](Message message) { OnMessage(ps, std::move(message)); },
-        .on_closed = [this, ps](const absl::Status& status) { OnClosed(ps, status); }});
+        .on_closed = [this, ps](const absl::Status& status) { OnClosed(ps, status); },
+        .is_quiet = [this, ps] { return IsQuiet(ps); },
+        .on_reopen = [this, ps] { OnReopen(ps); }});
     peers_[ps].stream->Open();
   }
 }
@@ -272,6 +274,19 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
     EndTimeline(peer.last_error);
 }
 
+bool ParameterExchange::IsQuiet(int ps) const {
+  const Peer& peer = peers_[ps];
+  return peer.hello_seen && Unanswered(peer) == 0 && gradients_are_free();
+}
+
+// Requests wait for the hello on the next stream.
+void ParameterExchange::OnReopen(int ps) {
+  LogInfo(absl::StrCat("opening the stream to ps ", ps, " at ", options_.addresses[ps],
+                       " anew, with new certificates"));
+  peers_[ps].hello_seen = false;
+  peers_[ps].last_error.clear();
+}
+
 void ParameterExchange::OnMessage(int ps, Message message) {
   peers_[ps].received_bytes += message.payload_bytes();
   proto::ExchangeReply reply;
@@ -375,6 +390,7 @@ void ParameterExchange::MaybeFinishPull() {
 void ParameterExchange::OnAnswered(int ps) {
   peers_[ps].stream->MarkAccepted();
   RequestMore(ps);
+  peers_[ps].stream->ReopenIfQuiet();
 }
 
 // Rule 4.

@@ -139,6 +139,10 @@ class ParameterExchange {
   void SendHello(int ps);
   void OnMessage(int ps, Message message);
   void OnClosed(int ps, const absl::Status& status);
+  void OnReopen(int ps);
+  // Whether nothing is under way on the stream: each request is answered, and no ps may still read
+  // the gradients of a cancelled step.
+  bool IsQuiet(int ps) const;
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnApplied(int ps, const proto::Applied& applied, Message message);
   void OnValues(int ps, const proto::ChunkValues& values, const Message& message);

@@ -342,6 +342,36 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItPushesWhatIsNotAcknowledged) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
+TEST_F(ParameterExchangeTest, AnOutdatedStreamIsReopenedWhenEveryRequestIsAnswered) {
+  Connect();
+  PullAll(1, 5);
+  BeginStep();
+  std::vector<std::pair<int, int>> rest = PushedChunks();
+  const auto [first_ps, first] = rest.front();
+  ASSERT_EQ(first_ps, 0);
+  rest.erase(rest.begin());
+  exchange_->PushChunk(0, first);
+  for (int i = 0; i < 2; ++i) ps(i).SayOutdated();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(ps(0).finished().has_value());
+  EXPECT_TRUE(ps(1).finished().has_value()) << "nothing is under way there";
+  Acknowledge(0, first, 3);
+  EXPECT_TRUE(ps(0).finished().has_value());
+  // The rest of the step waits for the next streams.
+  ps(0).Take<proto::ExchangeRequest>();
+  for (const auto& [i, k] : rest) exchange_->PushChunk(i, k);
+  EXPECT_THAT(ps(0).Take<proto::ExchangeRequest>(), IsEmpty());
+  for (int i = 0; i < 2; ++i) ps(i).Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(network_.CountOf(absl::StrCat("ps-", i, ":1")), 2) << "without a pause";
+    ExchangePeer::SendHello(ps(i), kTimeline);
+  }
+  loop_.RunUntilIdle();
+  for (const auto& [i, k] : rest) Acknowledge(i, k, 3);
+  EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+}
+
 TEST_F(ParameterExchangeTest, AnAcknowledgementCountsOnce) {
   Connect();
   PullAll(0, 7);
