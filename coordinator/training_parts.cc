@@ -111,7 +111,9 @@ void TrainingRun::MakeWorkers() {
                          const proto::WorkerReady& ready) { reports_.OnReady(worker, ready); },
       .on_report = [this](Worker& worker,
                           const proto::WorkerReport& report) { reports_.OnReport(worker, report); },
-      .on_gone = [this](Worker& worker, const std::string& why) { reports_.OnGone(worker, why); }});
+      .on_gone = [this](Worker& worker, const std::string& why) { reports_.OnGone(worker, why); },
+      .on_reopened = [this](const Worker& former,
+                            Worker& now) { reports_.OnReopened(former, now); }});
   parts_.scheduler = std::make_unique<StepScheduler>(
       StepScheduler::Options{.loop = parts_.options.loop,
                              .membership = parts_.membership.get(),

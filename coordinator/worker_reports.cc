@@ -142,6 +142,12 @@ void WorkerReports::OnGone(Worker& worker, const std::string& why) {
   wakeup_.Raise();
 }
 
+void WorkerReports::OnReopened(const Worker& former, Worker& now) {
+  // The order to drain may be lost.
+  parts_.requests->OnWorkerGone(former, "it has opened a new stream");
+  if (parts_.scheduler->Move(former, now) > 0) wakeup_.Raise();
+}
+
 void WorkerReports::CountStep(const proto::StepDone& step) {
   parts_.counters.examples += step.examples();
   const Progress::Step counted = {

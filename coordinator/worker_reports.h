@@ -27,6 +27,8 @@ class WorkerReports {
   void OnReport(Worker& worker, const proto::WorkerReport& report);
   // The worker's stream is gone.
   void OnGone(Worker& worker, const std::string& why);
+  // The worker has reopened its stream, and keeps the steps that its hello lists.
+  void OnReopened(const Worker& former, Worker& now);
   // A ps has answered which steps it has applied. Opens reported steps again that it has not
   // applied, and rejects the workers that reported them. Abandons the timeline if these steps are
   // unknown, or if the ps uses another number of examples. Does nothing without an open timeline.

@@ -19,6 +19,9 @@ namespace {
 
 constexpr size_t kMaxGone = 1000;        // records of workers that are gone and not listed
 constexpr size_t kMaxDetailBytes = 500;  // of a text that a worker sends
+// A worker that reopens its stream counts as gone after this time. Its steps wait so long.
+constexpr Time kReopenPatience = std::chrono::seconds(5);
+
 // A worker takes at most this many leases: 2^14, and the step that it computes.
 constexpr int kMaxHeldSteps = (1 << 14) + 1;
 
@@ -80,8 +83,10 @@ void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
 }
 
 void Membership::Reject(Worker& worker, const proto::Rejected& rejected) {
-  admission_.RejectSeated(worker.key, std::move(worker.stream),
-                          absl::StrCat("worker ", worker.index), rejected);
+  if (worker.stream != nullptr) {
+    admission_.RejectSeated(worker.key, std::move(worker.stream),
+                            absl::StrCat("worker ", worker.index), rejected);
+  }
   Remove(worker.key, rejected.reason());
 }
 
@@ -92,7 +97,9 @@ void Membership::Broadcast(const proto::WorkerOrder& order) {
 void Membership::EndJob(const std::string& failure) {
   job_done_.emplace().mutable_job_done()->set_failure(failure);
   Broadcast(*job_done_);
-  for (const auto& [key, worker] : workers_) notified_.insert(worker->index);
+  for (const auto& [key, worker] : workers_) {
+    if (worker->stream != nullptr) notified_.insert(worker->index);
+  }
 }
 
 bool Membership::AllNotified() const {
@@ -142,6 +149,7 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
   if (!parsed.ok()) return Reject(worker, std::string(parsed.message()), true);
   if (report.has_hello())
     return Reject(worker, "this worker sent its hello twice on one stream", true);
+  if (report.has_reopening()) return OnReopening(worker);
   if (report.has_ready()) {
     if (worker.ready) return;
     if (const auto rejected = admission_.CheckJob(report.ready().job_fingerprint()))
@@ -169,17 +177,23 @@ void Membership::OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello
   }
   if (!index.ok())
     return admission_.RejectJoining(key, std::string(index.status().message()), true);
+  std::unique_ptr<Worker> former;  // this worker, if it has reopened its stream
   if (const Worker* const holder = WorkerAt(*index); holder != nullptr) {
     if (!admission_.IsLastIn(*index, hello.incarnation())) {
       return admission_.RejectClaim(
           key, *index,
-          absl::StrCat("there is a worker ", *index, " already, and it is alive: ",
-                       records_[*index].address, ", at ", holder->stream->peer(),
+          absl::StrCat("there is a worker ", *index,
+                       " already, and it is alive: ", records_[*index].address,
+                       holder->stream == nullptr ? "" : ", at " + holder->stream->peer(),
                        ". Start this one with another index, or with --chief=HOST:PORT alone to "
                        "get a free index. To replace the other one, end it"));
     }
-    // The same worker has a new stream: its old one broke, but this was not noticed yet.
-    Remove(holder->key, "it has opened a new stream");
+    if (holder->reopening.has_value()) {
+      former = std::move(workers_.extract(holder->key).mapped());
+    } else {
+      // The same worker has a new stream: its old one broke, but this was not noticed yet.
+      Remove(holder->key, "it has opened a new stream");
+    }
   }
   std::unique_ptr<Worker>& added = workers_[key];
   added = std::make_unique<Worker>();
@@ -195,8 +209,13 @@ void Membership::OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello
   record.key = worker.key;
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
   record.detail.clear();
-  LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
-                       ", ", hello.threads(), hello.threads() == 1 ? " thread)" : " threads)"));
+  if (former != nullptr) {
+    LogInfo(absl::StrCat("worker ", *index, " has reopened its stream"));
+    options_.on_reopened(*former, worker);
+  } else {
+    LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
+                         ", ", hello.threads(), hello.threads() == 1 ? " thread)" : " threads)"));
+  }
   if (job_done_.has_value()) {
     notified_.insert(*index);
     return worker.Send(*job_done_);
@@ -227,8 +246,22 @@ absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const 
   return next;
 }
 
+void Membership::OnReopening(Worker& worker) {
+  if (worker.reopening.has_value()) return;
+  worker.ready = false;
+  worker.reopening.emplace(options_.loop);
+  worker.reopening->Set(kReopenPatience, [this, key = worker.key] {
+    Remove(key, "it has ended its stream to open another, and has not come back");
+  });
+}
+
 void Membership::OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status) {
   admission_.OnClosed(key);
+  if (const auto found = workers_.find(key);
+      found != workers_.end() && found->second->reopening.has_value()) {
+    found->second->stream.reset();
+    return;
+  }
   Remove(key, status.ok() ? "it ended its stream" : std::string(status.message()));
 }
 

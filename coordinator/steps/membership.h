@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/rpc/network.h"
+#include "common/rpc/scope.h"
 #include "coordinator/steps/admission.h"
 #include "coordinator/steps/step_dispatcher.h"
 #include "proto/coordinator.pb.h"
@@ -18,14 +19,16 @@
 
 namespace shoal {
 
-// One connected worker whose hello was accepted.
+// One connected worker whose hello was accepted. Or a worker that is reopening its stream: it is
+// not ready, and has no stream for a moment.
 struct Worker {
   StepDispatcher::WorkerKey key = 0;  // of this connection; never used again
   int index = 0;
   proto::WorkerHello hello;
-  std::unique_ptr<Stream> stream;
-  bool ready = false;          // it has job and data and can compute
-  bool lost_timeline = false;  // it dropped the open timeline and waits for a new announcement
+  std::unique_ptr<Stream> stream;  // null while it has none
+  std::optional<Timer> reopening;  // set once it reopens its stream: until it counts as gone
+  bool ready = false;              // it has job and data and can compute
+  bool lost_timeline = false;      // it dropped the open timeline and waits for a new announcement
   uint64_t steps_done = 0;
   bool in_line = false;     // waits for steps
   double step_seconds = 0;  // smoothed time from one step to the next; 0 before two steps
@@ -37,12 +40,18 @@ struct Worker {
   bool Computing(Time now) const {
     return waiting.computing() && now - waiting_at < std::chrono::seconds(15);
   }
-  void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
+  // An order to a worker without a stream is lost, as one on a stream that breaks.
+  void Send(const proto::WorkerOrder& order) {
+    if (stream != nullptr) stream->Send(MakeMessage(order));
+  }
 };
 
 // The connected workers and their indices. A listed worker brings its index. A worker that is not
 // listed gets the next free one. Admission decides between two processes that claim one index.
-// Loop thread only.
+//
+// A worker that says Reopening stays a member without its stream, for kReopenPatience at most. Its
+// hello on the next stream makes it a Worker with another key, to which on_reopened moves what the
+// former one holds. Loop thread only.
 class Membership {
  public:
   struct Options {
@@ -54,8 +63,11 @@ class Membership {
     // All other reports of a worker whose hello was accepted.
     std::function<void(Worker&, const proto::WorkerReport&)> on_report;
     // The worker's stream is gone. Called once for each worker whose hello was accepted, before the
-    // Worker is destroyed.
+    // Worker is destroyed. Not called for one that on_reopened replaces.
     std::function<void(Worker&, const std::string& why)> on_gone;
+    // The worker has reopened its stream. `former` is not among workers() any more, and is
+    // destroyed afterwards. `now` has sent its hello and is not ready yet.
+    std::function<void(const Worker& former, Worker& now)> on_reopened;
   };
   explicit Membership(Options options);
   ~Membership();
@@ -107,6 +119,7 @@ class Membership {
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
   void OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
+  void OnReopening(Worker& worker);
   void Reject(Worker& worker, const proto::Rejected& rejected);
   // Returns the connected worker with this index, or nullptr.
   Worker* WorkerAt(int index);

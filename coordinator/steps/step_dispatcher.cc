@@ -81,6 +81,21 @@ void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
   Lease(worker, step, now);
 }
 
+void StepDispatcher::Move(WorkerKey from, WorkerKey to, const std::vector<uint64_t>& steps) {
+  const auto former = holders_.find(from);
+  if (former == holders_.end()) return;
+  Holder& holder = holders_[to];
+  holder.late = std::exchange(former->second.late, {});
+  holder.deadline = former->second.deadline;
+  holder.begun = former->second.begun;
+  for (const uint64_t step : steps) {
+    if (former->second.steps.erase(step) == 0) continue;
+    holder.steps.insert(step);
+    WorkerKey& first = leased_[step];
+    (first == from ? first : second_[step]) = to;
+  }
+}
+
 bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
   Extend(worker, now);
   // Also if another worker was faster: this worker has begun its next step.

@@ -60,6 +60,9 @@ class StepDispatcher {
   // The worker already holds this step, by its own report after a takeover. Ignores a step that is
   // done, leased, outside the window, or not allowed by the rule.
   void Hold(WorkerKey worker, uint64_t step, Time now);
+  // The worker `from` goes on as `to`, which holds nothing yet. Those of its leases that are of
+  // `steps` become leases of `to`, with their deadline. `from` keeps the others, to be released.
+  void Move(WorkerKey from, WorkerKey to, const std::vector<uint64_t>& steps);
   // `worker` reports the step as done. Returns false if it was done before, or cannot be done. The
   // remaining leases of `worker` get a new deadline.
   bool Done(WorkerKey worker, uint64_t step, Time now);

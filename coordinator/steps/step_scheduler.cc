@@ -307,6 +307,18 @@ uint64_t StepScheduler::Forget(const Worker& worker) {
   return Release(worker);
 }
 
+uint64_t StepScheduler::Move(const Worker& former, Worker& now) {
+  now.steps_done = former.steps_done;
+  now.step_seconds = former.step_seconds;
+  now.waiting = former.waiting;
+  now.waiting_at = former.waiting_at;
+  if (open() && now.hello.timeline() == timeline_) {
+    steps_->Move(former.key, now.key,
+                 {now.hello.held_steps().begin(), now.hello.held_steps().end()});
+  }
+  return Forget(former);
+}
+
 std::string StepScheduler::WhyExpired(const Worker& worker, Time now) {
   const double timeout = options_.lease_timeout_seconds;
   if (!worker.Computing(now))

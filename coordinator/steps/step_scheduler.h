@@ -113,6 +113,9 @@ class StepScheduler {
   uint64_t Release(const Worker& worker);
   // The worker's stream is gone: as Release, and removes it from the queue.
   uint64_t Forget(const Worker& worker);
+  // The worker has reopened its stream: what its hello lists of its leases stays leased to it, and
+  // its speed is known. As Forget for the rest, which was lost with the former stream.
+  uint64_t Move(const Worker& former, Worker& now);
   // Ends the streams of workers whose leases have expired. Otherwise a stopped worker would be
   // leased the same steps for ever. A worker that is alive comes back at once and reports the steps
   // that it holds. `patient`: spares workers that report that they compute.

@@ -31,7 +31,13 @@ CoordinatorLink::CoordinatorLink(Options options)
                    [this](const Message& message) {
                      if (!over_) options_.on_message(message);
                    },
-               .on_closed = [this](const absl::Status& status) { OnClosed(status); }}) {}
+               .on_closed = [this](const absl::Status& status) { OnClosed(status); },
+               .is_quiet =
+                   [this] {
+                     return welcomed_ && !over_ &&
+                            (options_.is_quiet == nullptr || options_.is_quiet());
+                   },
+               .on_reopen = [this] { OnReopen(); }}) {}
 
 void CoordinatorLink::Start() {
   disconnected_since_ = options_.loop->Now();
@@ -104,6 +110,15 @@ void CoordinatorLink::OnClosed(const absl::Status& status) {
   options_.on_closed();
 }
 
+void CoordinatorLink::OnReopen() {
+  if (options_.on_reopen != nullptr) options_.on_reopen();
+  LogInfo(absl::StrCat("opening the stream to the coordinator at ", options_.coordinator,
+                       " anew, with new certificates"));
+  welcomed_ = false;
+  disconnected_since_ = options_.loop->Now();
+  last_error_.clear();
+}
+
 absl::Status CoordinatorLink::Retry() {
   if (DisconnectedTime() >= options_.timeout) return absl::UnavailableError(NoCoordinator());
   stream_.OpenLater();
@@ -127,7 +142,8 @@ void CoordinatorLink::StopWaiting() {
 void CoordinatorLink::End() {
   over_ = true;
   watch_.Cancel();
-  if (!stream_.open()) stream_.Close();  // no retry
+  // No retry, and no next stream.
+  if (!stream_.open() || stream_.reopening()) stream_.Close();
 }
 
 void CoordinatorLink::Collect(MetricSamples* out) const {

@@ -19,9 +19,10 @@ namespace shoal {
 //                    ▼                            │
 //   Start() ──▶ disconnected ── Welcomed() ──▶ welcomed
 //                    ▲                            │
-//                    └─────────── lost ───────────┤
+//                    └──── lost, or reopened ─────┤
 //                                                 └── Leave() or End(), from any state ──▶ over
 //
+// A stream with an old certificate is reopened when the owner allows it (ReconnectingStream).
 // It logs each loss, and each long wait for the coordinator. The owner sends the hello, reads the
 // messages and decides when it is over. Loop thread only.
 class CoordinatorLink {
@@ -38,6 +39,10 @@ class CoordinatorLink {
     std::function<void(const Message&)> on_message;
     // The stream broke before the end. The owner calls Retry() or ends.
     std::function<void()> on_closed;
+    // Returns whether the stream may be reopened now. Asked only while welcomed. Null: at any time.
+    std::function<bool()> is_quiet;
+    // The stream is about to be reopened: send the last reports. May be null.
+    std::function<void()> on_reopen;
   };
   explicit CoordinatorLink(Options options);
 
@@ -71,6 +76,7 @@ class CoordinatorLink {
 
  private:
   void OnClosed(const absl::Status& status);
+  void OnReopen();
   // Periodic: logs the wait for the coordinator.
   void Watch();
   // Returns a log line: for how long there is no coordinator, and the last error.

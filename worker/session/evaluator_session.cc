@@ -35,7 +35,8 @@ EvaluatorSession::EvaluatorSession(Options options)
              .timeout = options_.coordinator_timeout,
              .on_open = [this] { SendHello(); },
              .on_message = [this](const Message& message) { OnMessage(message); },
-             .on_closed = [this] { OnClosed(); }}) {}
+             .on_closed = [this] { OnClosed(); },
+             .is_quiet = [this] { return IsQuiet(); }}) {}
 
 void EvaluatorSession::Start() {
   activity_began_ = options_.loop->Now();
@@ -81,6 +82,11 @@ void EvaluatorSession::OnClosed() {
   // The evaluation's number is only valid with that coordinator.
   if (evaluation_ != 0) Drop();
   if (const absl::Status retried = link_.Retry(); !retried.ok()) Over(retried);
+}
+
+// The coordinator offers an evaluation again after each hello, and it then begins anew.
+bool EvaluatorSession::IsQuiet() const {
+  return prepared_.has_value() && activity_ == Activity::kIdle;
 }
 
 void EvaluatorSession::OnMessage(const Message& message) {

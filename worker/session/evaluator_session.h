@@ -65,6 +65,8 @@ class EvaluatorSession {
   void SendHello();
   void OnMessage(const Message& message);
   void OnClosed();
+  // Whether the stream may be reopened.
+  bool IsQuiet() const;
   // Periodic: reports the progress, and logs each long wait for a checkpoint or for values.
   void Watch();
 

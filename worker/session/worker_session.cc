@@ -33,7 +33,9 @@ WorkerSession::WorkerSession(Options options)
              .timeout = options_.coordinator_timeout,
              .on_open = [this] { SendHello(); },
              .on_message = [this](const Message& message) { OnMessage(message); },
-             .on_closed = [this] { OnClosed(); }}) {}
+             .on_closed = [this] { OnClosed(); },
+             .is_quiet = [this] { return IsQuiet(); },
+             .on_reopen = [this] { SendReopening(); }}) {}
 
 void WorkerSession::Start() {
   activity_began_ = options_.loop->Now();
@@ -92,6 +94,7 @@ std::string WorkerSession::CurrentActivity() const {
 // --- The stream to the coordinator ---
 
 void WorkerSession::SendHello() {
+  no_more_leases_ = false;
   proto::WorkerReport report;
   proto::WorkerHello* hello = report.mutable_hello();
   hello->set_version(kVersion);
@@ -104,6 +107,22 @@ void WorkerSession::SendHello() {
   hello->set_timeline(timeline_);
   if (activity_ == Activity::kTraining) hello->add_held_steps(step_.number());
   for (const LeasedStep& leased : leases_) hello->add_held_steps(leased.step);
+  if (reopening_) {
+    for (const proto::StepDone& done : unreported_.steps()) hello->add_held_steps(done.step());
+  }
+  link_.Send(report);
+}
+
+bool WorkerSession::IsQuiet() const {
+  return prepared_.has_value() && !draining_ && !step_.halted() && evaluations_.empty() &&
+         activity_ != Activity::kPullingCut && activity_ != Activity::kEvaluating;
+}
+
+void WorkerSession::SendReopening() {
+  ReportSteps();
+  reopening_ = true;
+  proto::WorkerReport report;
+  report.mutable_reopening();
   link_.Send(report);
 }
 
@@ -156,6 +175,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   if (const absl::Status sound = CheckWelcome(welcome); !sound.ok())
     return Over(End::kFailed, sound);
   link_.Welcomed();
+  reopening_ = false;
   // A later coordinator may assign another index to a worker that is not in the cluster spec.
   if (index_ != welcome.index()) {
     index_ = welcome.index();

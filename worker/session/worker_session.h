@@ -29,7 +29,7 @@ namespace shoal {
 //
 //   joining ── Welcome ──▶ preparing ── ready ──▶ idle ⇄ pulling / training / evaluating
 //      ▲                                            │
-//      └── stream lost (work continues meanwhile) ──┤── JobDone, Drain, SIGTERM, failure ──▶ over
+//      └── stream ended (work continues meanwhile) ─┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
 // A computer that begins early gets its step when the first pulled chunks arrive. It then trains
 // while the pull continues. The worker pushes no chunk of the step before the pull ends. If a ps no
@@ -103,6 +103,10 @@ class WorkerSession {
   void OnMessage(const Message& message);
   void OnClosed();
   void SendHello();
+  // Whether the stream may be reopened: the coordinator keeps leases meanwhile, but sends no orders
+  // again that are lost with a stream.
+  bool IsQuiet() const;
+  void SendReopening();
   // Periodic: logs each long wait for work or for a ps, and reports it to the coordinator.
   void WatchWaits();
   // Returns the current activity, for logs.
@@ -215,6 +219,7 @@ class WorkerSession {
   uint64_t pulled_cut_step_ = 0;  // step of the cut in cut_parameters; 0: none
   StepInProgress step_;
   proto::StepsDone unreported_;
+  bool reopening_ = false;           // the coordinator keeps the leases until the next hello
   Timer report_due_{options_.loop};  // set while steps wait to be reported
 
   bool draining_ = false;

@@ -37,6 +37,10 @@ class JoinedWorkers {
                             .on_gone =
                                 [this](Worker& worker, const std::string& why) {
                                   if (on_gone != nullptr) on_gone(worker, why);
+                                },
+                            .on_reopened =
+                                [this](const Worker& former, Worker& now) {
+                                  if (on_reopened != nullptr) on_reopened(former, now);
                                 }});
     membership_ = owned_.get();
   }
@@ -108,6 +112,7 @@ class JoinedWorkers {
   std::function<void(Worker&, const proto::WorkerReady&)> on_ready;
   std::function<void(Worker&, const proto::WorkerReport&)> on_report;
   std::function<void(Worker&, const std::string& why)> on_gone;
+  std::function<void(const Worker& former, Worker& now)> on_reopened;
 
  private:
   FakeLoop& loop_;

@@ -42,6 +42,12 @@ class MembershipTest : public testing::Test {
         .on_gone =
             [this](Worker& worker, const std::string& why) {
               events_.push_back(absl::StrCat("gone ", worker.index, ": ", why));
+            },
+        .on_reopened =
+            [this](const Worker& former, Worker& now) {
+              EXPECT_NE(former.key, now.key);
+              EXPECT_FALSE(now.ready);
+              events_.push_back(absl::StrCat("reopened ", now.index));
             }});
   }
 
@@ -220,6 +226,57 @@ TEST_F(MembershipTest, WorkersThatAreNotListedGetTheNextFreeIndex) {
 TEST_F(MembershipTest, AnIndexOfTheListIsNeverGiven) {
   ConnectAs({.index = 4, .incarnation = 100});
   ExpectWelcome(*ConnectAs({.incarnation = 100}), 5);
+}
+
+void SayReopening(FarEnd& worker) {
+  proto::WorkerReport report;
+  report.mutable_reopening();
+  worker.Send(report);
+}
+
+TEST_F(MembershipTest, AWorkerThatReopensItsStreamIsNotGone) {
+  auto former = ConnectAs({.index = 1, .incarnation = 7});
+  former->Take<proto::WorkerOrder>();
+  SayReopening(*former);
+  former->Close(absl::OkStatus());
+  loop_.Advance(std::chrono::seconds(4));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  ASSERT_THAT(membership_->workers(), SizeIs(1));
+  EXPECT_FALSE(membership_->AnyReady());
+  membership_->Broadcast(proto::WorkerOrder());  // lost, as it has no stream
+  EXPECT_THAT(Rejection(*ConnectAs({.index = 1, .incarnation = 8}), /*final=*/false),
+              HasSubstr("worker 1"));
+  ExpectWelcome(*ConnectAs({.index = 1, .incarnation = 7}), 1);
+  EXPECT_THAT(TakeEvents(), ElementsAre("reopened 1"));
+  EXPECT_THAT(membership_->workers(), SizeIs(1));
+  EXPECT_EQ(membership_->records().at(1).restarts, 0u);
+  loop_.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+}
+
+TEST_F(MembershipTest, AWorkerThatDoesNotComeBackIsGoneSoon) {
+  auto closed = ConnectAs({.index = 0, .incarnation = 7});
+  auto open = ConnectAs({.index = 1, .incarnation = 8});
+  SayReopening(*closed);
+  closed->Close(absl::OkStatus());
+  SayReopening(*open);
+  loop_.Advance(std::chrono::seconds(6));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 0"), HasSubstr("gone 1")));
+  EXPECT_TRUE(open->gone());
+  EXPECT_THAT(membership_->workers(), IsEmpty());
+}
+
+TEST_F(MembershipTest, AWorkerWithoutAStreamLearnsTheEndWhenItIsBack) {
+  auto former = ConnectAs({.index = 0, .incarnation = 7});
+  for (const uint32_t index : {1, 4}) ConnectAs({.index = index, .incarnation = index});
+  SayReopening(*former);
+  former->Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  membership_->EndJob("");
+  EXPECT_FALSE(membership_->AllNotified());
+  auto back = ConnectAs({.index = 0, .incarnation = 7});
+  EXPECT_TRUE(OneOrder(*back).has_job_done());
+  EXPECT_TRUE(membership_->AllNotified());
 }
 
 TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {

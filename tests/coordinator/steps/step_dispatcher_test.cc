@@ -399,5 +399,30 @@ TEST(StepDispatcherTest, TakesNothingBackThatWasUndone) {
   EXPECT_EQ(dispatcher.first_unleased(), 1u);
 }
 
+TEST(StepDispatcherTest, AWorkerThatGoesOnUnderAnotherKeyKeepsWhatItLists) {
+  StepDispatcher steps = MakeDispatcher(10);
+  EXPECT_EQ(steps.Take(kAnn, 4, kNow), (StepRun{0, 4}));
+  EXPECT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
+  steps.Move(kAnn, kEve, {0, 2, 3, 7});
+  EXPECT_EQ(steps.held(kAnn), 1u) << "it has not got step 1";
+  EXPECT_EQ(steps.held(kEve), 3u) << "and step 7 was not its";
+  EXPECT_EQ(steps.Release(kAnn), 1u);
+  EXPECT_EQ(steps.Take(kBob, 9, kNow), (StepRun{1, 1}));
+  EXPECT_THAT(steps.Expire(kNow + kTimeout), testing::UnorderedElementsAre(kBob, kEve))
+      << "the deadline stays";
+  EXPECT_EQ(steps.Take(kBob, 9, kNow), (StepRun{0, 4}));
+}
+
+TEST(StepDispatcherTest, AMovedSecondLeaseStaysOne) {
+  StepDispatcher steps = MakeDispatcher(10);
+  EXPECT_EQ(steps.Take(kAnn, 1, kNow), (StepRun{0, 1}));
+  EXPECT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
+  steps.Move(kBob, kEve, {0});
+  EXPECT_EQ(steps.Release(kBob), 0u);
+  EXPECT_EQ(steps.Release(kAnn), 0u) << "the other still holds it";
+  EXPECT_TRUE(steps.Holds(kEve, 0));
+  EXPECT_EQ(steps.Release(kEve), 1u);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -189,5 +189,33 @@ TEST_F(StepSchedulerTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
   EXPECT_EQ(scheduler_.evaluation(), nullptr);
 }
 
+TEST_F(StepSchedulerTest, AWorkerThatReopensItsStreamKeepsStepsAndSpeed) {
+  workers_.on_reopened = [this](const Worker& former, Worker& now) {
+    EXPECT_EQ(scheduler_.Move(former, now), 1u) << "one order was lost";
+  };
+  Worker& former = workers_.Join(0);
+  Begin();
+  OfferAll();
+  Report(former, {0});
+  Report(former, {1});
+  const double step_seconds = former.step_seconds;
+  ASSERT_GT(step_seconds, 0);
+  ASSERT_EQ(scheduler_.steps().held(former.key), 2u);
+  proto::WorkerReport report;
+  report.mutable_reopening();
+  workers_.Send(0, report);
+  proto::WorkerHello hello;
+  hello.set_timeline(kOpenTimeline);
+  hello.add_held_steps(2);
+  Worker& now = workers_.Join(0, hello);
+  EXPECT_TRUE(scheduler_.steps().Holds(now.key, 2));
+  EXPECT_EQ(now.step_seconds, step_seconds);
+  EXPECT_EQ(now.steps_done, 2u);
+  EXPECT_EQ(gone_, "");
+  workers_.Join(1);
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(1), testing::Not(testing::Contains(2)));
+}
+
 }  // namespace
 }  // namespace shoal

@@ -287,5 +287,29 @@ TEST(TrainingRunTest, AWorkerThatLostAnOpenTimelineIsToldOfItAgain) {
   EXPECT_THAT(misled.timelines, SizeIs(2));
 }
 
+// As it does when its certificate was replaced.
+TEST(TrainingRunTest, StepsOfAWorkerThatReopensItsStreamAreNotLeasedAgain) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  const uint64_t timeline = worker.timeline;
+  ASSERT_THAT(worker.leases, ElementsAre(0, 1));
+  proto::WorkerReport report;
+  report.mutable_reopening();
+  worker.stream().Send(report);
+  worker.stream().Close(absl::OkStatus());
+  cluster.Settle();
+  for (int i = 0; i < 3; ++i) cluster.FinishStep(other);
+  ScriptedWorker& back =
+      cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {0, 1}});
+  for (int i = 0; i < 3; ++i) cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, AllOf(Not(Contains(0)), Not(Contains(1))));
+  back.Report(0);
+  back.Report(1);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 8u);
+  EXPECT_EQ(cluster.run->Status().steps_leased_again(), 0u);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -42,7 +42,9 @@ class CoordinatorLinkTest : public testing::Test {
             [this] {
               events_.push_back("closed");
               retried_ = link_->Retry();
-            }});
+            },
+        .is_quiet = [this] { return quiet_; },
+        .on_reopen = [this] { events_.push_back("reopen"); }});
     link_->Start();
     TakeLog();
   }
@@ -51,6 +53,10 @@ class CoordinatorLinkTest : public testing::Test {
   FarEnd& coordinator() { return network_.Newest("chief:1"); }
   void Break() {
     coordinator().Close(absl::UnavailableError("connection reset"));
+    loop_.RunUntilIdle();
+  }
+  void SayOutdated() {
+    coordinator().SayOutdated();
     loop_.RunUntilIdle();
   }
   absl::Status Reject(bool final = false, bool other_job = false) {
@@ -67,6 +73,7 @@ class CoordinatorLinkTest : public testing::Test {
   FakeNetwork network_{&loop_};
   std::vector<std::string> events_, log_;
   absl::Status retried_;
+  bool quiet_ = true;
   std::unique_ptr<CoordinatorLink> link_;
 };
 
@@ -211,6 +218,43 @@ TEST_F(CoordinatorLinkTest, TheEndStopsMessagesRetriesAndLogLines) {
   loop_.Advance(minutes(1));
   EXPECT_THAT(TakeEvents(), IsEmpty());
   EXPECT_THAT(TakeLog(), IsEmpty());
+  EXPECT_EQ(network_.CountOf("chief:1"), 1);
+}
+
+TEST_F(CoordinatorLinkTest, AReopenedStreamIsNoLoss) {
+  link_->Welcomed();
+  quiet_ = false;
+  SayOutdated();
+  EXPECT_TRUE(link_->welcomed());
+  quiet_ = true;
+  SayOutdated();
+  EXPECT_THAT(TakeEvents(), ElementsAre("reopen"));
+  EXPECT_FALSE(link_->welcomed()) << "it can send nothing";
+  EXPECT_TRUE(coordinator().finished().has_value());
+  coordinator().Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  EXPECT_EQ(network_.CountOf("chief:1"), 2) << "without a pause";
+  EXPECT_THAT(coordinator().Take<proto::WorkerReport>(), SizeIs(1));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  link_->Welcomed();
+  for (const std::string& line : TakeLog()) {
+    EXPECT_THAT(line, testing::Not(testing::AnyOf(HasSubstr("lost"), HasSubstr("back"))));
+  }
+}
+
+TEST_F(CoordinatorLinkTest, AStreamIsNotReopenedBeforeTheWelcome) {
+  SayOutdated();
+  EXPECT_FALSE(coordinator().finished().has_value());
+}
+
+TEST_F(CoordinatorLinkTest, ALinkThatIsOverOpensNoOtherStream) {
+  link_->Welcomed();
+  SayOutdated();
+  bool left = false;
+  link_->Leave([&left] { left = true; });
+  EXPECT_TRUE(left) << "nothing more can be said on this stream";
+  coordinator().Close(absl::OkStatus());
+  loop_.Advance(seconds(10));
   EXPECT_EQ(network_.CountOf("chief:1"), 1);
 }
 

@@ -358,5 +358,23 @@ TEST_F(EvaluatorSessionTest, NonsenseOfACoordinatorIsRejected) {
   EXPECT_THAT(over_->message(), AllOf(HasSubstr("dense/kernel"), HasSubstr("320")));
 }
 
+TEST_F(EvaluatorSessionTest, ReopensTheStreamBetweenEvaluations) {
+  GetReady();
+  Evaluate(1);
+  coordinator().SayOutdated();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(coordinator().finished().has_value()) << "the evaluation would begin anew";
+  coordinator().Close(absl::UnavailableError("connection reset"));
+  loop_.Advance(seconds(2));
+  Welcome();
+  coordinator().SayOutdated();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(coordinator().finished().has_value());
+  coordinator().Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  EXPECT_EQ(network_.CountOf("chief:1"), 3);
+  EXPECT_TRUE(TakeReports().at(0).has_hello());
+}
+
 }  // namespace
 }  // namespace shoal

@@ -288,6 +288,20 @@ class WorkerSessionTest : public testing::Test {
     coordinator().Close(absl::UnavailableError("connection reset"));
     loop_.RunUntilIdle();
   }
+  // The network has new certificates for the session's stream to the coordinator.
+  void SayOutdated() {
+    coordinator().SayOutdated();
+    loop_.RunUntilIdle();
+  }
+  // The coordinator has read all reports of a stream that the session has ended. The session then
+  // opens the next one.
+  void EndInOrder() {
+    ASSERT_TRUE(coordinator().finished().has_value());
+    const int before = network_.CountOf("chief:1");
+    coordinator().Close(absl::OkStatus());
+    loop_.RunUntilIdle();
+    EXPECT_EQ(network_.CountOf("chief:1"), before + 1) << "without a pause";
+  }
   // Lets the session find the coordinator again.
   void Reconnect() {
     const int before = network_.CountOf("chief:1");

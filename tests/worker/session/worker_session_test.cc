@@ -269,6 +269,48 @@ TEST_F(WorkerSessionTest, WorksOnWithoutACoordinatorAndReportsLater) {
   EXPECT_EQ(reports[0].steps_done().steps(0).step(), 8u);
 }
 
+// --- New certificates ----------------------------------------------------------------------------
+
+TEST_F(WorkerSessionTest, KeepsItsStepsWhenItReopensTheStream) {
+  StartStep(7, 6);
+  FinishStep();
+  SayOutdated();
+  auto reports = TakeReports();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].steps_done().steps(0).step(), 7u) << "no report waits for the next stream";
+  EXPECT_TRUE(reports[1].has_reopening());
+  Lease(13, 1);  // sent before the coordinator has read that
+  FinishStep();
+  EXPECT_THAT(TakeReports(), IsEmpty());
+  EXPECT_THAT(computer_.TakeCalls(), testing::Contains("train 9")) << "it works on";
+  EndInOrder();
+  reports = TakeReports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].hello().timeline(), kSessionTimeline);
+  EXPECT_THAT(reports[0].hello().held_steps(), testing::UnorderedElementsAre(8, 9, 10, 11, 12, 13));
+  Welcome();
+  reports = TakeReports();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_TRUE(reports[0].has_ready());
+  EXPECT_EQ(reports[1].steps_done().steps(0).step(), 8u);
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8", "step 70 9"));
+}
+
+TEST_F(WorkerSessionTest, DoesNotReopenTheStreamWhereOrdersWouldBeLost) {
+  StartStep(7, 2);
+  Halt();
+  SayOutdated();
+  EXPECT_FALSE(coordinator().finished().has_value()) << "a Resume may come";
+  Resume(100);
+  OrderEvaluation(5, 0);
+  SayOutdated();
+  EXPECT_FALSE(coordinator().finished().has_value()) << "it would evaluate the batch in vain";
+  session_->Drain("SIGTERM");
+  SayOutdated();
+  EXPECT_FALSE(coordinator().finished().has_value()) << "it leaves soon";
+}
+
 TEST_F(WorkerSessionTest, ARejectionThatIsNotFinalMeansAnotherStream) {
   StartStep(7);
   proto::WorkerOrder order;
