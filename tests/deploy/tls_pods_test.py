@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from certificates import Authority
+from certificates import Authority, openssl
 from manifests import KUBERNETES, documents
 from pod_jobs import add_all, end, pods, steps_more  # noqa: F401 (a fixture)
 from pods import SOURCE, USER, can_make_pods, compose_files, tasks_of_compose, tasks_of_jobs, update_secrets, wait_for
@@ -29,6 +29,9 @@ class CertManager:
         issued = {}
         for spec in self.certificates:
             directory = self.authority.forge(f"{spec['secretName']}.{self.generation}", spec["uris"])
+            # In the form that cert-manager writes by default.
+            assert spec["privateKey"]["algorithm"] == "ECDSA"
+            openssl("ec", "-in", directory / "tls.key", "-out", directory / "tls.key")
             issued[spec["secretName"]] = {name: (directory / name).read_text() for name in FILES}
         return issued
 
