@@ -47,6 +47,7 @@ ShardMap MapOf(const FuzzJob& job, int ps) {
 
 FuzzCluster::Task::~Task() {
   session.reset();
+  evaluator.reset();
   computer.reset();
   run.reset();
   server.reset();
@@ -60,6 +61,7 @@ FuzzCluster::FuzzCluster(uint8_t variant, Options options)
 }
 
 FuzzCluster::~FuzzCluster() {
+  evaluator_.reset();
   worker_.reset();
   coordinator_.reset();
   for (auto& ps : ps_) ps.reset();
@@ -136,6 +138,22 @@ void FuzzCluster::StartWorker() {
         End(task, status);
       }});
   task->session->Start();
+}
+
+void FuzzCluster::StartEvaluator() {
+  evaluator_ = std::make_unique<Task>();
+  Task* const task = evaluator_.get();
+  task->node = hub_.CreateNode("evaluator");
+  task->computer = std::make_unique<FuzzComputer>(&loop_, &job_);
+  task->evaluator = std::make_unique<EvaluatorSession>(EvaluatorSession::Options{
+      .loop = &loop_,
+      .network = task->node.get(),
+      .computer = task->computer.get(),
+      .coordinator = kChief,
+      .incarnation = 3000 + ++started_,
+      .host = "here",
+      .on_over = [this, task](const absl::Status& status) { End(task, status); }});
+  task->evaluator->Start();
 }
 
 void FuzzCluster::KillCoordinator() { coordinator_.reset(); }

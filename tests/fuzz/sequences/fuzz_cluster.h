@@ -15,6 +15,7 @@
 #include "tests/fuzz/sequences/fuzz_job.h"
 #include "tests/fuzz/sequences/mutate_message.h"
 #include "tests/simulation/simulated/simulated_disk.h"
+#include "worker/session/evaluator_session.h"
 #include "worker/session/worker_session.h"
 
 namespace shoal {
@@ -42,6 +43,8 @@ class FuzzCluster {
   void StartCoordinator();
   void StartPs(int index);
   void StartWorker();
+  // Starts an evaluator, which is not in the cluster spec: nobody misses it.
+  void StartEvaluator();
   // Ends the coordinator, like a crash.
   void KillCoordinator();
   FakeLoop& loop() { return loop_; }
@@ -68,6 +71,7 @@ class FuzzCluster {
     std::unique_ptr<ParameterServer> server;
     std::unique_ptr<FuzzComputer> computer;
     std::unique_ptr<WorkerSession> session;
+    std::unique_ptr<EvaluatorSession> evaluator;
     std::optional<Time> over_at;  // set once it has ended
     absl::Status status;
     ~Task();
@@ -90,7 +94,7 @@ class FuzzCluster {
   FakeLoop loop_;
   OneLoopHub hub_{&loop_};
   uint32_t started_ = 0;  // tasks so far, for their numbers
-  std::unique_ptr<Task> coordinator_, worker_;
+  std::unique_ptr<Task> coordinator_, worker_, evaluator_;
   std::vector<std::unique_ptr<Task>> ps_;
 };
 

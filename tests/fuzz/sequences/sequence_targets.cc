@@ -92,6 +92,25 @@ void FuzzWorkClient(InputBytes input) {
   cluster.FinishJob();
 }
 
+void FuzzEvaluateClient(InputBytes input) {
+  FuzzCluster cluster(input.Byte() | 1, {});
+  cluster.StartTraining();
+  cluster.KillCoordinator();
+  {
+    Attack attack({.cluster = &cluster,
+                   .address = FuzzCluster::kChief,
+                   .listens = true,
+                   .speak = [&](const std::string& method) {
+                     return method == kEvaluateMethod ? CoordinatorToEvaluator(&cluster)
+                                                      : CoordinatorToWorker(&cluster);
+                   }});
+    cluster.StartEvaluator();
+    cluster.loop().RunUntilIdle();  // its stream is the first, unless it opens another
+    attack.Run(&input);
+  }
+  cluster.FinishJob();
+}
+
 void FuzzExchangeClient(InputBytes input) {
   FuzzCluster cluster(input.Byte(), {});
   const std::string ps = FuzzCluster::PsName(0);

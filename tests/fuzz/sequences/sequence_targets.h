@@ -24,6 +24,8 @@ void FuzzControl(InputBytes input);
 // A coordinator that lies to a worker, in place of the real one: the next real one brings the job
 // to its end, with the values of its steps.
 void FuzzWorkClient(InputBytes input);
+// The same against an evaluator, too. What it has is 0, but the job has the values of its steps.
+void FuzzEvaluateClient(InputBytes input);
 // A ps that lies to a worker, in place of the real one, which the coordinator talks to: the job
 // ends with the values of its steps.
 void FuzzExchangeClient(InputBytes input);

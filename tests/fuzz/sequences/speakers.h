@@ -22,6 +22,9 @@ std::unique_ptr<Speaker> CoordinatorToPs(FuzzCluster* cluster);
 // A coordinator to worker 0: welcome, a timeline, leases, a batch to evaluate, halt, resume, drain,
 // a rejection, the end of the job.
 std::unique_ptr<Speaker> CoordinatorToWorker(FuzzCluster* cluster);
+// A coordinator to an evaluator: welcome, a checkpoint to evaluate, wanted values, which are 0, a
+// rejection, the end of the job.
+std::unique_ptr<Speaker> CoordinatorToEvaluator(FuzzCluster* cluster);
 // A ps to a worker: hello, the answer to the oldest request, an applied push, values, rejections of
 // the timeline and of a version.
 std::unique_ptr<Speaker> PsToWorker(FuzzCluster* cluster, int ps);
