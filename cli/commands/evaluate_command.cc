@@ -15,6 +15,7 @@
 #include "cli/trained_model/evaluation_report.h"
 #include "cli/trained_model/trained_model.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/job/job_data.h"
 
 namespace shoal {
@@ -48,7 +49,7 @@ absl::Status Evaluate(const EvaluateOptions& options) {
   ModelRunner::Options runner_options = model.RunnerOptions();
   SHOAL_RETURN_IF_ERROR(ChooseCompute(options.compute, &runner_options));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
-                         ModelRunner::Create(std::move(runner_options)));
+                         CreateModelRunner(std::move(runner_options)));
   DatasetPass pass(dataset, trained.job.batch_size);
   BatchResult sums;
   SHOAL_RETURN_IF_ERROR(ForEachBatch(&pass, "evaluating", &console, [&](uint64_t batch) {

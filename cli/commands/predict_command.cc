@@ -23,6 +23,7 @@
 #include "cli/trained_model/trained_model.h"
 #include "common/base/status_macros.h"
 #include "common/files/output_file.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/input/dataset/decorated_dataset.h"
 #include "worker/job/job_data.h"
 #include "worker/job/job_names.h"
@@ -130,7 +131,7 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> RunnerOf(const TrainedModel& traine
   ModelRunner::Options options = trained.model.RunnerOptions();
   SHOAL_RETURN_IF_ERROR(ChooseCompute(compute, &options));
   options.weighted = false;  // only the loss uses weights
-  return ModelRunner::Create(std::move(options));
+  return CreateModelRunner(std::move(options));
 }
 
 // Prints how many examples are damaged, and why.

@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
@@ -255,7 +256,7 @@ absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& direc
   options.weighted = !golden.weights.empty();
   options.class_weights = golden.class_weights;
   options.backend = backend;
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, ModelRunner::Create(options));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, CreateModelRunner(options));
   return Verification(golden, std::move(runner)).Run();
 }
 

@@ -27,6 +27,7 @@
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/registry/compute_device.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/micro_batches.h"
 #include "worker/compute/runner/model_runner.h"
 
@@ -136,7 +137,7 @@ class StepBench {
                                                            OnWorkTimed on_work_timed) {
     SHOAL_ASSIGN_OR_RETURN(
         std::unique_ptr<ModelRunner> runner,
-        ModelRunner::Create(
+        CreateModelRunner(
             {.model = graph,
              .loss = loss,
              .metrics = {},

@@ -9,6 +9,7 @@
 #include "common/job/job_strategy.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sharding/shard_map.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 #include "worker/job/job_model.h"
 #include "worker/step/worker_memory.h"
@@ -21,7 +22,7 @@ absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model,
                                         const DatasetMemory& data, const ShardMap& shard_map) {
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job, model));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
-                         ModelRunner::Create(computed.RunnerOptions()));
+                         CreateModelRunner(computed.RunnerOptions()));
   return WorkerMemoryOf(job, examples, data, shard_map, runner.get());
 }
 

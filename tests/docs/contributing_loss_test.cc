@@ -9,6 +9,7 @@
 #include "common/model/ops/rescale.h"
 #include "tests/common/base/fails_with.h"
 #include "tests/common/loss/loss_of.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
@@ -27,7 +28,7 @@ TEST(ContributingTest, TheLossOfThePageIsReadDocumentedAndComputed) {
   Graph graph;
   const ValueId variable = graph.AddVariable({.name = "v", .shape = {2, 1}});
   graph.SetOutputs({*graph.Add(std::make_shared<RescaleOp>(), {variable}, "same")});
-  const auto runner = ModelRunner::Create(
+  const auto runner = CreateModelRunner(
       {.model = graph, .loss = LossOf("Pinball", R"({"quantile": 0.75})"), .backend = "reference"});
   ASSERT_TRUE(runner.ok()) << runner.status();
   std::vector<float> parameters((*runner)->layout().size), gradients(parameters.size());

@@ -7,6 +7,7 @@
 #include "common/model/ops/cube.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/tested_backends.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
@@ -19,8 +20,8 @@ TEST(ContributingTest, TheOpOfThePageIsComputedByEveryBackend) {
     const ValueId variable = graph.AddVariable({.name = "v", .shape = {1, 3}});
     const ValueId cube = *graph.Add(std::make_shared<CubeOp>(), {variable}, "cube");
     graph.SetOutputs({cube});
-    const auto runner = ModelRunner::Create(
-        {.model = graph, .loss = LossOf("MeanSquaredError"), .backend = backend});
+    const auto runner =
+        CreateModelRunner({.model = graph, .loss = LossOf("MeanSquaredError"), .backend = backend});
     ASSERT_TRUE(runner.ok()) << runner.status();
     std::vector<float> parameters((*runner)->layout().size), gradients(parameters.size());
     parameters[0] = 1;

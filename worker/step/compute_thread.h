@@ -20,6 +20,7 @@
 #include "common/step_plan/batch_plan.h"
 #include "worker/compute/program/page_aligned.h"
 #include "worker/compute/program/pinned_buffer.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 #include "worker/input/batches/batch_source.h"
 #include "worker/job/dataset_pass.h"
@@ -50,7 +51,7 @@ class ComputeThread : public StepComputer {
     std::string backend = "cpu";
     NumericsOptions numerics = {};  // for the backend
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
-        create_runner = ModelRunner::Create;
+        create_runner = CreateModelRunner;
     int threads = 1;
     // For an evaluator: nobody calls Train(), and the training data need not be on this machine.
     bool only_evaluates = false;

@@ -13,6 +13,7 @@
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
 #include "tests/fakes/in_process/in_process_network.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/session/evaluator_session.h"
 #include "worker/session/worker_session.h"
 #include "worker/step/compute_thread.h"
@@ -31,7 +32,7 @@ class InProcessCluster {
     std::string backend = "reference";
     // Same meaning as in ComputeThread.
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
-        create_runner = ModelRunner::Create;
+        create_runner = CreateModelRunner;
     InProcessHub::Options network = {};
     // The file system of each ps, by index; other ps use the real one.
     std::vector<FileSystem*> ps_files = {};

@@ -17,6 +17,7 @@
 #include "tests/cluster/in_process/trained_alone.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
+#include "worker/compute/registry/create_model_runner.h"
 
 namespace shoal {
 namespace {
@@ -156,7 +157,7 @@ TEST_F(InProcessClusterTest, OneWorkerOnTwoDevicesEqualsLocalTraining) {
   EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
   const auto on_two = [](ModelRunner::Options options) {
     options.backend = "reference,reference";
-    return ModelRunner::Create(std::move(options));
+    return CreateModelRunner(std::move(options));
   };
   ExpectSameBits(ReadModel(run_dir_), TrainAlone(job, 20, 2, on_two));
   ExpectClose(ReadModel(run_dir_), TrainAlone(job, 20, 2));

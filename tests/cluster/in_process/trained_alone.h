@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
@@ -26,7 +27,7 @@ using CreateRunner =
 // kernels and optimizer. Compresses values as the job does on their way to and from `ps` ps. A step
 // that overflows changes nothing; the number of the next update still counts it.
 Variables TrainAlone(const Job& job, uint64_t steps, int ps = 1,
-                     const CreateRunner& create_runner = ModelRunner::Create);
+                     const CreateRunner& create_runner = CreateModelRunner);
 
 void ExpectSameBits(const Variables& got, const Variables& want);
 // Expects equal values, except for different rounding of the same updates.

@@ -16,6 +16,7 @@
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/tested_backends.h"
 #include "worker/compute/plan/plan.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
@@ -40,11 +41,11 @@ class AugmentationTest : public ::testing::TestWithParam<std::string> {
     const Json model = SequentialJson({nullptr, height, width, 1}, layers);
     auto parsed = ParseKerasModel(model.dump());
     EXPECT_TRUE(parsed.ok()) << parsed.status();
-    auto runner = ModelRunner::Create({.model = std::move(parsed->graph),
-                                       .loss = LossOf("MeanSquaredError"),
-                                       .backend = GetParam(),
-                                       .threads = run.threads,
-                                       .seed = run.seed});
+    auto runner = CreateModelRunner({.model = std::move(parsed->graph),
+                                     .loss = LossOf("MeanSquaredError"),
+                                     .backend = GetParam(),
+                                     .threads = run.threads,
+                                     .seed = run.seed});
     EXPECT_TRUE(runner.ok()) << runner.status();
     const Batch batch = {.examples = static_cast<int64_t>(images.size()) / (height * width),
                          .inputs = {images}};
@@ -151,7 +152,7 @@ TEST_P(AugmentationTest, EachCallOfASharedLayerDrawsItsOwn) {
   const auto parsed =
       ParseKerasModel(FunctionalJson({CalledJson(input, {}), flip, less}, "input", "less").dump());
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  const auto runner = ModelRunner::Create(
+  const auto runner = CreateModelRunner(
       {.model = parsed->graph, .loss = LossOf("MeanSquaredError"), .backend = GetParam()});
   ASSERT_TRUE(runner.ok()) << runner.status();
   const std::vector<float> images = Ramps(100, 6);

@@ -6,6 +6,7 @@
 
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/model_runner.h"
 
 namespace shoal {
@@ -35,9 +36,9 @@ TEST(AugmentedPicturesTest, AreWhatTheModelTrainsOn) {
   ASSERT_TRUE(augmented.ok()) << augmented.status();
   EXPECT_EQ(augmented->shape, (Shape{3, 2, 1}));
   // Of step 0, the model's first layers by themselves.
-  const auto runner = ModelRunner::Create({.model = Model({kRescale, kFlip, kCrop}).graph,
-                                           .loss = LossOf("MeanSquaredError"),
-                                           .seed = 7});
+  const auto runner = CreateModelRunner({.model = Model({kRescale, kFlip, kCrop}).graph,
+                                         .loss = LossOf("MeanSquaredError"),
+                                         .seed = 7});
   ASSERT_TRUE(runner.ok()) << runner.status();
   EXPECT_EQ(augmented->values,
             *(*runner)->Predict({.examples = 9, .inputs = {pictures}}, {}, /*training=*/true));

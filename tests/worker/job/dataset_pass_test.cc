@@ -11,6 +11,7 @@
 #include "common/model/model_layout.h"
 #include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/job/job_data.h"
 #include "worker/job/job_model.h"
 
@@ -23,7 +24,7 @@ class DatasetPassTest : public testing::Test {
     const auto model = JobModel::Of(job_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *model;
-    auto runner = ModelRunner::Create(model_.RunnerOptions());
+    auto runner = CreateModelRunner(model_.RunnerOptions());
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
     parameters_.resize(runner_->layout().size);
@@ -64,7 +65,7 @@ TEST_F(DatasetPassTest, EveryExampleCountsOnceAlsoThoseOfTheLastBatch) {
 TEST_F(DatasetPassTest, ABatchTakesTheMemoryOfAMicroBatch) {
   Job job = job_;
   job.micro_batch_size = 2;
-  const auto parts = *ModelRunner::Create(JobModel::Of(job)->RunnerOptions());
+  const auto parts = *CreateModelRunner(JobModel::Of(job)->RunnerOptions());
   EXPECT_LT(parts->MemoryOfBatch(64)->activations, runner_->MemoryOfBatch(64)->activations);
 }
 
@@ -74,7 +75,7 @@ TEST_F(DatasetPassTest, ExamplesCountByTheWeightsThatTheJobNames) {
   job.test.weights = job.test.labels;
   job.weighted_metrics = {"accuracy"};
   const JobModel model = *JobModel::Of(job);
-  const auto runner = *ModelRunner::Create(model.RunnerOptions());
+  const auto runner = *CreateModelRunner(model.RunnerOptions());
   const std::shared_ptr<const Dataset> weighted =
       *OpenJobData(job.test, *model.loss, model.model.graph);
   const auto result = DatasetPass(weighted, 64).Evaluate(0, parameters_, runner.get());

@@ -10,6 +10,7 @@
 
 #include "tests/worker/step/compute_thread_fixture.h"
 #include "tests/worker/step/passing_runner.h"
+#include "worker/compute/registry/create_model_runner.h"
 
 namespace shoal {
 namespace {
@@ -43,7 +44,7 @@ class ComputeThreadArrivalTest : public ComputeThreadTest {
       options.on_work_timed = [this](const std::string&, std::chrono::nanoseconds) {
         loop_.Post([this] { ++computed_; });
       };
-      return ModelRunner::Create(std::move(options));
+      return CreateModelRunner(std::move(options));
     };
   }
 
@@ -183,7 +184,7 @@ TEST_F(ComputeThreadArrivalTest, NothingIsSaidOfAStepBeforeAllIsThere) {
   bool begun = false;
   create_runner_ =
       [&](ModelRunner::Options options) -> absl::StatusOr<std::unique_ptr<ModelRunner>> {
-    return std::make_unique<HastyRunner>(*ModelRunner::Create(std::move(options)), &loop_,
+    return std::make_unique<HastyRunner>(*CreateModelRunner(std::move(options)), &loop_,
                                          [&begun] { begun = true; });
   };
   PrepareSmallJob();
@@ -203,7 +204,7 @@ TEST_F(ComputeThreadArrivalTest, NothingIsSaidOfAStepBeforeAllIsThere) {
 // The loop brings what they would wait for; and a cancelled step says nothing of the next.
 TEST_F(ComputeThreadArrivalTest, AStepOnTheLoopDoesNotBeginEarly) {
   short_step_ = std::chrono::hours(1);
-  create_runner_ = ModelRunner::Create;
+  create_runner_ = CreateModelRunner;
   NewComputer(nullptr);
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
   EXPECT_TRUE(computer_->BeginsEarly());

@@ -15,6 +15,7 @@
 #include "tests/cluster/in_process/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/worker/step/posted_loop.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/step/compute_thread.h"
 
 namespace shoal {
@@ -75,7 +76,7 @@ class ComputeThreadTest : public testing::Test {
     std::optional<NumericsOptions> given;
     create_runner_ = [&](ModelRunner::Options options) {
       given = options.numerics;
-      return ModelRunner::Create(std::move(options));
+      return CreateModelRunner(std::move(options));
     };
     numerics_ = numerics;
     NewComputer();
@@ -88,11 +89,11 @@ class ComputeThreadTest : public testing::Test {
   }
   // Returns a runner that computes on the reference what the worker computes for the job.
   static std::unique_ptr<ModelRunner> ReferenceRunner(const Job& job) {
-    return *ModelRunner::Create({.model = ParseKerasModel(job.model_json)->graph,
-                                 .loss = *MakeLoss(job.loss),
-                                 .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
-                                 .backend = "reference",
-                                 .seed = job.seed});
+    return *CreateModelRunner({.model = ParseKerasModel(job.model_json)->graph,
+                               .loss = *MakeLoss(job.loss),
+                               .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
+                               .backend = "reference",
+                               .seed = job.seed});
   }
   // Returns the training batches of a SmallJob.
   static BatchSource TrainingBatches(const Job& job) {
@@ -119,7 +120,7 @@ class ComputeThreadTest : public testing::Test {
   Time short_step_ = std::chrono::microseconds(200);  // likewise
   NumericsOptions numerics_;                          // likewise
   std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =
-      ModelRunner::Create;
+      CreateModelRunner;
   struct SeenBatch {
     uint64_t step;
     std::vector<uint64_t> indices;

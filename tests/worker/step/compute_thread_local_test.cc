@@ -10,6 +10,7 @@
 
 #include "tests/worker/step/compute_thread_fixture.h"
 #include "tests/worker/step/passing_runner.h"
+#include "worker/compute/registry/create_model_runner.h"
 
 namespace shoal {
 namespace {
@@ -223,7 +224,7 @@ class CountingRunner : public PassingRunner {
 TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsCancelled) {
   int batches = 0;
   create_runner_ = [&](ModelRunner::Options options) {
-    absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
+    absl::StatusOr<std::unique_ptr<ModelRunner>> runner = CreateModelRunner(std::move(options));
     if (runner.ok()) {
       *runner = std::make_unique<CountingRunner>(*std::move(runner), [&] {
         if (++batches == 2) {
@@ -252,7 +253,7 @@ TEST_F(ComputeThreadLocalTest, AStepThatWaitsWhenItsTimelineEndsIsNotBegun) {
   std::atomic<int> batches = 0;
   std::promise<void> began, go_on;
   create_runner_ = [&](ModelRunner::Options options) {
-    absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
+    absl::StatusOr<std::unique_ptr<ModelRunner>> runner = CreateModelRunner(std::move(options));
     if (runner.ok()) {
       *runner = std::make_unique<CountingRunner>(*std::move(runner), [&] {
         if (++batches > 1) return;

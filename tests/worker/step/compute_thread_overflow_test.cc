@@ -10,6 +10,7 @@
 
 #include "tests/worker/step/compute_thread_fixture.h"
 #include "tests/worker/step/passing_runner.h"
+#include "worker/compute/registry/create_model_runner.h"
 
 namespace shoal {
 namespace {
@@ -54,7 +55,7 @@ class ComputeThreadOverflowTest : public ComputeThreadTest {
   absl::StatusOr<StepComputer::Prepared> PrepareOverflowing(const Job& job,
                                                             std::set<uint64_t> batches) {
     create_runner_ = [this, batches](ModelRunner::Options options) {
-      absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
+      absl::StatusOr<std::unique_ptr<ModelRunner>> runner = CreateModelRunner(std::move(options));
       if (runner.ok()) {
         *runner =
             std::make_unique<OverflowingRunner>(*std::move(runner), batches, &times_forgotten_);
@@ -201,7 +202,7 @@ TEST_F(ComputeThreadOverflowTest, RoundsAreRejectedByWhoHasALossScale) {
   local.strategy.gradients_per_update = 0;
   EXPECT_TRUE(PrepareOverflowing(local, {}).ok());
   // Whoever computes all of it in float32 takes part.
-  create_runner_ = ModelRunner::Create;
+  create_runner_ = CreateModelRunner;
   NewComputer();
   EXPECT_TRUE(Prepare(rounds.ResolvedText()).ok());
 }

@@ -24,6 +24,7 @@
 #include "tests/worker/input/formats/data_file_content.h"
 #include "tests/worker/step/compute_thread_fixture.h"
 #include "worker/compute/reference/reference_backend.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/graph_runner.h"
 #include "worker/job/data_error.h"
 
@@ -318,7 +319,7 @@ TEST_F(ComputeThreadTest, StepsOfSeveralDevicesNeverRunOnTheLoop) {
   short_step_ = std::chrono::hours(1);
   create_runner_ = [](ModelRunner::Options options) {
     options.backend = "reference,reference";
-    return ModelRunner::Create(std::move(options));
+    return CreateModelRunner(std::move(options));
   };
   NewComputer(nullptr);
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
@@ -411,7 +412,7 @@ TEST_F(ComputeThreadTest, TheRunnerKnowsWhichInputsAreBytesInAllData) {
   std::optional<std::set<size_t>> given;
   create_runner_ = [&](ModelRunner::Options options) {
     given = options.uint8_inputs;
-    return ModelRunner::Create(std::move(options));
+    return CreateModelRunner(std::move(options));
   };
   Job job = small_.Load();
   NewComputer();

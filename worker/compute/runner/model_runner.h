@@ -52,8 +52,6 @@ class ModelRunner {
     std::set<size_t> uint8_inputs = {};
   };
 
-  // kUnimplemented, with the name, if the backend lacks a kernel that training the model needs.
-  static absl::StatusOr<std::unique_ptr<ModelRunner>> Create(Options options);
   virtual ~ModelRunner() = default;
 
   // The offset of each variable in the `parameters` and `gradients` buffers below.

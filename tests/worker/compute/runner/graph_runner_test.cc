@@ -26,6 +26,7 @@
 #include "tests/worker/compute/models/random_batch.h"
 #include "tests/worker/compute/models/sparse_loss.h"
 #include "tests/worker/compute/suite_backends.h"
+#include "worker/compute/registry/create_model_runner.h"
 
 namespace shoal {
 namespace {
@@ -601,11 +602,11 @@ TEST(ModelRunnerTest, RejectsUnknownBackendsAndNoThreads) {
   options.model = PooledModel();
   options.loss = kSparse;
   options.backend = "cpus";
-  EXPECT_THAT(ModelRunner::Create(options).status(),
+  EXPECT_THAT(CreateModelRunner(options).status(),
               FailsWith(absl::StatusCode::kInvalidArgument, {"\"cpus\"", "\"cpu\""}));
   options.backend = "reference";
   options.threads = 0;
-  EXPECT_THAT(ModelRunner::Create(options).status(),
+  EXPECT_THAT(CreateModelRunner(options).status(),
               FailsWith(absl::StatusCode::kInvalidArgument, {"0"}));
 }
 

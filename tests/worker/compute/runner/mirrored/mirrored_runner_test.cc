@@ -31,6 +31,7 @@
 #include "worker/compute/cuda/runtime/device_survey.h"
 #include "worker/compute/reference/reference_backend.h"
 #include "worker/compute/registry/backends.h"
+#include "worker/compute/registry/create_model_runner.h"
 #include "worker/compute/runner/graph_runner.h"
 #include "worker/compute/runner/micro_batches.h"
 
@@ -432,7 +433,7 @@ std::unique_ptr<ModelRunner> MakeReference(const std::string& devices, int64_t m
                                            Graph model) {
   ModelRunner::Options options = OptionsOf(std::move(model), micro_batch_size);
   options.backend = devices;
-  auto runner = ModelRunner::Create(std::move(options));
+  auto runner = CreateModelRunner(std::move(options));
   EXPECT_TRUE(runner.ok()) << runner.status();
   return *std::move(runner);
 }
@@ -455,7 +456,7 @@ TEST(MirroredMemoryTest, IsThatOfAllReplicas) {
 TEST(MirroredCreationTest, ErrorsAreByName) {
   ModelRunner::Options options = OptionsOf(Model(false));
   options.backend = "reference,cpu";
-  EXPECT_THAT(ModelRunner::Create(options).status().ToString(),
+  EXPECT_THAT(CreateModelRunner(options).status().ToString(),
               AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("\"reference,cpu\"")));
   const auto fails = [] {
     return absl::StatusOr<std::unique_ptr<Backend>>(absl::NotFoundError("it is not there"));
@@ -473,9 +474,9 @@ TEST(MirroredGpusTest, AddUpWhatTheHostDoes) {
   if (gpus < 2) GTEST_SKIP() << "No two GPUs here, but " << gpus;
   ModelRunner::Options options = OptionsOf(Model(/*normalized=*/true));
   options.backend = "cuda:0,cuda:1";
-  const auto host = ModelRunner::Create(options);
+  const auto host = CreateModelRunner(options);
   options.numerics.nondeterministic = true;
-  const auto gpu = ModelRunner::Create(options);
+  const auto gpu = CreateModelRunner(options);
   ASSERT_TRUE(host.ok() && gpu.ok()) << host.status() << gpu.status();
   std::mt19937 random(3);
   const RandomBatch data(random, options.model, *kSparse, 7);

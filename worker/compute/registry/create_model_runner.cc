@@ -1,4 +1,4 @@
-#include "worker/compute/runner/model_runner.h"
+#include "worker/compute/registry/create_model_runner.h"
 
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options) {
+absl::StatusOr<std::unique_ptr<ModelRunner>> CreateModelRunner(ModelRunner::Options options) {
   const std::vector<std::string> names = DevicesIn(options.backend);
   if (names.size() == 1) {
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
