@@ -52,7 +52,8 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_rpc_shared_streams", "every", MetricKind::kGauge,
      "Streams whose payloads lie in shared memory, as both ends run on one machine."},
     {"shoal_rpc_unauthorized_streams_total", "every", MetricKind::kCounter,
-     "Streams rejected because their client's certificate does not permit them."},
+     "Streams rejected because their client's certificate does not permit them, at their begin or "
+     "for the index that the client claims."},
     {"shoal_rpc_insecure", "every", MetricKind::kGauge,
      "1 if the daemon serves plain traffic beyond loopback (--insecure), else 0."},
     {"shoal_rpc_queued_messages", "every", MetricKind::kGauge,

@@ -64,6 +64,10 @@ class Stream {
   virtual std::string peer() const = 0;
   // Server: returns the client's certificate, which may use the method. Null without TLS.
   virtual const Certificate* client() const { return nullptr; }
+  // Server: the client says in a message that it has this index. Returns OK if its certificate is
+  // for that index, or for any, and without TLS. Else kPermissionDenied: the network has counted
+  // and logged it, and the caller ends the stream.
+  virtual absl::Status CheckClaim(int /*index*/) const { return absl::OkStatus(); }
 };
 
 // The events of a stream. Called on the loop, after the call that created the stream has returned.

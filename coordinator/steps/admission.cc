@@ -71,6 +71,10 @@ void Admission::RejectClaim(Key key, int seat, const std::string& reason) {
   Reject(key, TakeJoining(key), MakeRejected(reason, /*final=*/false));
 }
 
+void Admission::RejectUnauthorized(Key key, const std::string& reason) {
+  Reject(key, TakeJoining(key), MakeRejected(reason, /*final=*/true));
+}
+
 void Admission::RejectSeated(Key key, std::unique_ptr<Stream> stream, const std::string& who,
                              const proto::Rejected& rejected) {
   LogRejected(who, *stream, rejected.reason());

@@ -11,8 +11,6 @@
 #include "common/job/job.h"
 #include "common/log/logging.h"
 #include "common/rpc/field_limits.h"
-#include "common/security/certificate.h"
-#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -170,13 +168,10 @@ void Membership::OnHello(StepDispatcher::WorkerKey key, const proto::WorkerHello
   if (const absl::Status same = CheckVersion(hello.version(), who); !same.ok())
     return admission_.RejectJoining(key, std::string(same.message()), true);
   absl::StatusOr<int> index = IndexFor(hello);
-  if (const Certificate* const client = admission_.joining(key)->client();
-      index.ok() && client != nullptr) {
-    if (const absl::Status claimed = CheckClaimedIndex(client->identity, *index); !claimed.ok())
-      index = claimed;
-  }
   if (!index.ok())
     return admission_.RejectJoining(key, std::string(index.status().message()), true);
+  if (const absl::Status claim = admission_.joining(key)->CheckClaim(*index); !claim.ok())
+    return admission_.RejectUnauthorized(key, std::string(claim.message()));
   std::unique_ptr<Worker> former;  // this worker, if it has reopened its stream
   if (const Worker* const holder = WorkerAt(*index); holder != nullptr) {
     if (!admission_.IsLastIn(*index, hello.incarnation())) {

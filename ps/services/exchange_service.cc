@@ -9,8 +9,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
-#include "common/security/certificate.h"
-#include "common/security/permissions.h"
 #include "common/step_plan/round_message.h"
 #include "proto/parameter_server.pb.h"
 
@@ -62,11 +60,8 @@ void ExchangeService::OnHello(const SessionPtr& session, const proto::ExchangeHe
   const absl::Status version = CheckVersion(
       hello.version(), absl::StrCat("worker ", hello.worker(), " at ", session->stream->peer()));
   if (!version.ok()) return session->End(version);
-  if (const Certificate* const client = session->stream->client(); client != nullptr) {
-    const absl::Status claimed =
-        CheckClaimedIndex(client->identity, static_cast<int>(hello.worker()));
-    if (!claimed.ok()) return session->End(claimed);
-  }
+  const absl::Status claim = session->stream->CheckClaim(static_cast<int>(hello.worker()));
+  if (!claim.ok()) return session->EndQuietly(claim);
   // The fingerprints are compared with a request of this timeline. Until then the ps may be the one
   // that is wrong: a coordinator with another number of ps has yet to load it.
   session->worker =

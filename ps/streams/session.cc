@@ -5,9 +5,13 @@
 namespace shoal {
 
 void Session::End(const absl::Status& status) {
-  if (std::exchange(ended, true)) return;
+  if (ended) return;
   LogWarning("stream ended", {{"peer", stream->peer()}, {"reason", std::string(status.message())}});
-  stream->Finish(status);
+  EndQuietly(status);
+}
+
+void Session::EndQuietly(const absl::Status& status) {
+  if (!std::exchange(ended, true)) stream->Finish(status);
 }
 
 }  // namespace shoal

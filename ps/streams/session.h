@@ -47,6 +47,8 @@ struct Session {
   }
   // Ends the stream with an error, and logs it. Only the first call has an effect.
   void End(const absl::Status& status);
+  // The same, for an error that the network has logged.
+  void EndQuietly(const absl::Status& status);
 };
 using SessionPtr = std::shared_ptr<Session>;
 

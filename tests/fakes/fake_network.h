@@ -33,6 +33,8 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
   bool gone() const { return gone_; }
   // Returns whether the near end can still receive.
   bool open() const { return !gone_ && !closed_; }
+  // Its certificate is for this index alone. Without the call, for any.
+  void set_own_index(int index) { own_index_ = index; }
   // Returns the status with which the near end has finished.
   const std::optional<absl::Status>& finished() const { return finished_; }
 
@@ -109,6 +111,10 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
       if (!far_->finished_.has_value()) far_->finished_ = std::move(status);
     }
     std::string peer() const override { return far_->name_; }
+    absl::Status CheckClaim(int index) const override {
+      return far_->own_index_.value_or(index) == index ? absl::OkStatus()
+                                                       : absl::PermissionDeniedError("claimed");
+    }
 
    private:
     const std::shared_ptr<FarEnd> far_;
@@ -128,6 +134,7 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
   StreamCallbacks callbacks_;
   std::deque<Received> received_;
   std::optional<absl::Status> finished_;
+  std::optional<int> own_index_;
   bool gone_ = false;
   bool closed_ = false;
 };

@@ -17,7 +17,8 @@ struct Received {
   bool reads = true;
   std::deque<MessageSource> sources;
   std::optional<absl::Status> finished;
-  bool trusted = false;  // the ps trusts this client
+  bool trusted = false;          // the ps trusts this client
+  std::optional<int> own_index;  // the only one that its certificate is for
   bool destroyed = false;
 
   // Reads all pending messages and all later ones.
@@ -59,6 +60,10 @@ class FakeStream : public Stream {
   }
   void TrustClient() override { received_->trusted = true; }
   std::string peer() const override { return "test"; }
+  absl::Status CheckClaim(int index) const override {
+    return received_->own_index.value_or(index) == index ? absl::OkStatus()
+                                                         : absl::PermissionDeniedError("claimed");
+  }
 
  private:
   const std::shared_ptr<Received> received_;

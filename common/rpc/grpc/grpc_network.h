@@ -72,7 +72,8 @@ class GrpcNetwork : public Network {
     size_t shared_streams = 0;  // streams with payloads in shared memory
     size_t queued_messages = 0;
     size_t queued_bytes = 0;
-    uint64_t unauthorized_streams = 0;  // of clients whose certificate does not permit them; in all
+    // Rejected streams, in all: of clients whose certificate does not permit them.
+    uint64_t unauthorized_streams = 0;
   };
   virtual Stats stats() const = 0;
 

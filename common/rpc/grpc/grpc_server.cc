@@ -27,11 +27,6 @@ constexpr int kIdleMs = 60'000;
 // The max size of a message on a connection before its first stream is accepted.
 constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
 
-// A client that is rejected for its certificate tries again and again. The log has the same reason
-// this often, and so many reasons are remembered.
-constexpr Time kUnauthorizedPeriod = std::chrono::minutes(1);
-constexpr size_t kMaxUnauthorized = 1000;
-
 void Configure(const GrpcNetwork::Options& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(options.max_message_bytes);
   // Most of this memory is for incomplete messages.
@@ -87,7 +82,8 @@ GrpcServer::GrpcServer(Options options)
     : options_(std::move(options)),
       link_(std::make_shared<Link>(this)),
       connections_({.max_connections = ConnectionsWithinFileLimit(options_.network.max_connections),
-                    .max_streams = 2 * options_.network.max_streams_per_client}) {}
+                    .max_streams = 2 * options_.network.max_streams_per_client}),
+      unauthorized_({.warn = options_.network.warn, .what = "streams"}) {}
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(const std::string& address,
                                                                Options options) {
@@ -177,7 +173,10 @@ void GrpcServer::AwaitClient() {
       next_number_++, options_.limits, [this](GrpcCall* call) { Remove(call); },
       [this](GrpcServerCall* call) { OnClient(call); },
       [this](GrpcServerCall* call) { OnTalk(call); },
-      [this](GrpcServerCall* call) { AllowMessagesOf(call); });
+      [this](GrpcServerCall* call) { AllowMessagesOf(call); },
+      [this](const GrpcServerCall& call, const absl::Status& why) {
+        OnUnauthorized(call, call.client()->identity.ToUri(), why);
+      });
   awaiting_->Request(&service_, options_.loop->queue());
 }
 
@@ -204,13 +203,21 @@ void GrpcServer::OnClient(GrpcServerCall* call) {
 
 absl::Status GrpcServer::Authorize(GrpcServerCall* call) {
   const TlsSession& tls = *options_.network.tls;
-  SHOAL_ASSIGN_OR_RETURN(TlsSession::Peer client, TlsSession::ClientOf(*call->auth_context()));
-  SHOAL_RETURN_IF_ERROR(tls.CheckPeer(&client));
-  if (!IsHealthMethod(call->method())) {
-    SHOAL_RETURN_IF_ERROR(CheckPermitted(tls.own(), client.certificate.identity, call->method()));
+  absl::StatusOr<TlsSession::Peer> client = TlsSession::ClientOf(*call->auth_context());
+  if (!client.ok()) {
+    OnUnauthorized(*call, std::string(client.status().message()), client.status());
+    return client.status();
   }
-  call->set_client(std::move(client));
-  return absl::OkStatus();
+  absl::Status permitted = tls.CheckPeer(&*client);
+  if (permitted.ok() && !IsHealthMethod(call->method())) {
+    permitted = CheckPermitted(tls.own(), client->certificate.identity, call->method());
+  }
+  if (permitted.ok()) {
+    call->set_client(*std::move(client));
+  } else {
+    OnUnauthorized(*call, client->certificate.identity.ToUri(), permitted);
+  }
+  return permitted;
 }
 
 void GrpcServer::CheckCertificates() {
@@ -223,25 +230,21 @@ void GrpcServer::CheckCertificates() {
   for (const auto& [call, reason] : ended) call->Revoke(reason);
 }
 
-void GrpcServer::WarnOfUnauthorized(const GrpcServerCall& call, const absl::Status& why) {
-  if (!options_.network.warn) return;
-  const std::string what = absl::StrCat(call.method(), ": ", std::string(why.message()));
-  const Time now = options_.loop->Now();
-  if (unauthorized_until_.size() == kMaxUnauthorized) unauthorized_until_.clear();
-  Time& until = unauthorized_until_[what];
-  if (now < until) return;
-  until = now + kUnauthorizedPeriod;
-  options_.network.warn(absl::StrCat("rejected ", call.peer(), " at ", what));
+void GrpcServer::OnUnauthorized(const GrpcServerCall& call, const std::string& who,
+                                const absl::Status& why) {
+  ++unauthorized_streams_;
+  // The text of `why` may differ each time: it has the time, or the index that is claimed. Clients
+  // choose the names of methods that are not there.
+  const std::string method = absl::IsUnimplemented(why) ? "" : call.method();
+  unauthorized_.Add(options_.loop->Now(),
+                    absl::StrCat(absl::StatusCodeToString(why.code()), " ", method, " ", who),
+                    absl::StrCat("rejected ", call.peer(), " at ", call.method(), ": ",
+                                 std::string(why.message())));
 }
 
 absl::Status GrpcServer::Admit(GrpcServerCall* call) {
   if (options_.network.tls != nullptr) {
-    absl::Status authorized = Authorize(call);
-    if (!authorized.ok()) {
-      ++unauthorized_streams_;
-      WarnOfUnauthorized(*call, authorized);
-      return authorized;
-    }
+    SHOAL_RETURN_IF_ERROR(Authorize(call));
   }
   call->set_connection(connections_.Find(call->peer()));
   // The server always answers a health check.

@@ -15,6 +15,7 @@
 #include "common/rpc/admission/client_connections.h"
 #include "common/rpc/admission/connection_acceptor.h"
 #include "common/rpc/admission/listening_socket.h"
+#include "common/rpc/admission/rejection_log.h"
 #include "common/rpc/admission/stream_admission.h"
 #include "common/rpc/grpc/call/grpc_server_call.h"
 #include "common/rpc/grpc/grpc_event_loop.h"
@@ -53,7 +54,8 @@ class GrpcServer {
   void StopListening();
   // Ends the streams of clients whose certificate is not valid any more. With TLS only.
   void CheckCertificates();
-  // The number of streams that were rejected for their client's certificate.
+  // The number of streams that were rejected for their client's certificate, at their begin or for
+  // a message.
   uint64_t unauthorized_streams() const { return unauthorized_streams_; }
   // Stops all callbacks of the open streams.
   void Silence();
@@ -83,7 +85,9 @@ class GrpcServer {
   absl::Status Admit(GrpcServerCall* call);
   // Returns OK if the client's certificate permits the call. Sets the certificate of the call.
   absl::Status Authorize(GrpcServerCall* call);
-  void WarnOfUnauthorized(const GrpcServerCall& call, const absl::Status& why);
+  // Counts and logs a call that is rejected. `who` is the client's identity, or what its
+  // certificate lacks.
+  void OnUnauthorized(const GrpcServerCall& call, const std::string& who, const absl::Status& why);
   void OnTalk(GrpcServerCall* call);
   // Lets the call's connection send messages of the size that the call accepts.
   void AllowMessagesOf(const GrpcServerCall* call);
@@ -101,9 +105,9 @@ class GrpcServer {
   std::unique_ptr<GrpcServerCall> awaiting_;  // the call that awaits a client
   uint64_t next_number_ = 0;
   uint64_t unauthorized_streams_ = 0;
-  std::map<std::string, Time> unauthorized_until_;  // by reason: not logged until then
-  bool winding_down_ = false;                       // streams end after their queues
-  bool cancelling_ = false;                         // streams are cancelled
+  RejectionLog unauthorized_;
+  bool winding_down_ = false;  // streams end after their queues
+  bool cancelling_ = false;    // streams are cancelled
 };
 
 }  // namespace shoal

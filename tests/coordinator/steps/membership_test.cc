@@ -279,6 +279,19 @@ TEST_F(MembershipTest, AWorkerWithoutAStreamLearnsTheEndWhenItIsBack) {
   EXPECT_TRUE(membership_->AllNotified());
 }
 
+TEST_F(MembershipTest, AnIndexThatIsNotOfTheCertificateIsRejected) {
+  auto owner = Connect();
+  owner->set_own_index(4);
+  SendHello(*owner, {.index = 4});
+  ExpectWelcome(*owner, 4);
+  auto thief = Connect();
+  thief->set_own_index(3);
+  SendHello(*thief, {.index = 4, .incarnation = 2});
+  EXPECT_EQ(Rejection(*thief), "claimed");
+  EXPECT_TRUE(owner->open());
+  EXPECT_FALSE(owner->finished().has_value());
+}
+
 TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {
   auto stale = ConnectAs({.index = 1, .incarnation = 7});
   stale->Take<proto::WorkerOrder>();

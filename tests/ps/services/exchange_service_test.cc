@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/version.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -30,6 +31,25 @@ TEST_F(ExchangeServiceTest, AWorkerOfOtherShardsIsRejected) {
   early.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   ASSERT_TRUE(early.received->finished.has_value());
   EXPECT_EQ(early.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ExchangeServiceTest, AnIndexThatIsNotOfTheCertificateIsRejected) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  for (const int own : {0, 3}) {
+    Client worker = Connect(kExchangeMethod);
+    worker.received->own_index = own;
+    proto::ExchangeRequest hello;
+    hello.mutable_hello()->set_version(kVersion);
+    hello.mutable_hello()->set_worker(3);
+    hello.mutable_hello()->set_job_fingerprint(job_.Fingerprint());
+    worker.callbacks.on_message(MakeMessage(hello));
+    EXPECT_EQ(worker.received->finished.has_value(), own != 3);
+    if (own == 3) continue;
+    EXPECT_EQ(worker.received->finished->code(), absl::StatusCode::kPermissionDenied);
+    worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
+    EXPECT_TRUE(worker.quiet()) << "nothing is served after the end";
+  }
 }
 
 // Its variables and shards are the same; its seed, loss, data or epochs differ.

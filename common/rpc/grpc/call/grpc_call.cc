@@ -44,6 +44,10 @@ class GrpcCall::Handle : public Stream {
   const Certificate* client() const override {
     return call_ == nullptr ? nullptr : call_->client();
   }
+  absl::Status CheckClaim(int index) const override {
+    return call_ == nullptr ? absl::CancelledError("the stream has ended")
+                            : call_->CheckClaim(index);
+  }
 
  private:
   friend class GrpcCall;

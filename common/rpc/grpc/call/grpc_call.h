@@ -107,6 +107,8 @@ class GrpcCall {
   virtual void TrustClient() {}
   // Returns the certificate of the client, like Stream::client().
   virtual const Certificate* client() const { return nullptr; }
+  // Checks a claim of the client, like Stream::CheckClaim().
+  virtual absl::Status CheckClaim(int /*index*/) { return absl::OkStatus(); }
   // Ends a call that cannot continue. Sends the peer the reason if possible.
   virtual void Fail(absl::Status error) = 0;
 

@@ -9,6 +9,7 @@
 #include "common/rpc/message_wire.h"
 #include "common/rpc/methods.h"
 #include "common/rpc/shared/own_address.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -28,12 +29,14 @@ grpc::Status ToGrpc(const absl::Status& status) {
 }  // namespace
 
 GrpcServerCall::GrpcServerCall(uint64_t number, const Limits& limits, Remove remove,
-                               OnRequested on_requested, OnTalk on_talk, OnTrusted on_trusted)
+                               OnRequested on_requested, OnTalk on_talk, OnTrusted on_trusted,
+                               OnUnauthorized on_unauthorized)
     : GrpcCall(limits, std::move(remove)),
       number_(number),
       on_requested_(std::move(on_requested)),
       on_talk_(std::move(on_talk)),
       on_trusted_(std::move(on_trusted)),
+      on_unauthorized_(std::move(on_unauthorized)),
       request_(this, [this](bool ok) { OnRequest(ok); }),
       finish_(this, [this](bool) { CloseIfOver(); }),
       over_(this, [this](bool) { CloseIfOver(); }) {}
@@ -63,6 +66,13 @@ void GrpcServerCall::TrustClient() {
   if (trusted <= max_request_bytes_ || closed()) return;
   max_request_bytes_ = trusted;
   on_trusted_(this);
+}
+
+absl::Status GrpcServerCall::CheckClaim(int index) {
+  if (!client_.has_value()) return absl::OkStatus();
+  absl::Status permitted = CheckClaimedIndex(client_->certificate.identity, index);
+  if (!permitted.ok()) on_unauthorized_(*this, permitted);
+  return permitted;
 }
 
 absl::Status GrpcServerCall::TooLongError(uint64_t bytes) const {

@@ -27,10 +27,12 @@ class GrpcServerCall : public GrpcCall {
   using OnTalk = std::function<void(GrpcServerCall*)>;
   // Called when max_request_bytes() grows.
   using OnTrusted = std::function<void(GrpcServerCall*)>;
+  // Called when the client's certificate does not permit what a message asks for.
+  using OnUnauthorized = std::function<void(const GrpcServerCall&, const absl::Status&)>;
 
   // `number` counts the calls of a network, in the order in which clients open them.
   GrpcServerCall(uint64_t number, const Limits& limits, Remove remove, OnRequested on_requested,
-                 OnTalk on_talk, OnTrusted on_trusted);
+                 OnTalk on_talk, OnTrusted on_trusted, OnUnauthorized on_unauthorized);
 
   void Request(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* queue);
   uint64_t number() const { return number_; }
@@ -70,6 +72,7 @@ class GrpcServerCall : public GrpcCall {
   void Finish(absl::Status status) override;
   void OnDropped() override;
   void TrustClient() override;
+  absl::Status CheckClaim(int index) override;
   void Fail(absl::Status error) override;
   void OnRequest(bool ok);
   void CloseIfOver();
@@ -88,6 +91,7 @@ class GrpcServerCall : public GrpcCall {
   const OnRequested on_requested_;
   const OnTalk on_talk_;
   const OnTrusted on_trusted_;
+  const OnUnauthorized on_unauthorized_;
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter call_{&context_};
   std::string peer_;

@@ -161,6 +161,32 @@ TEST_F(GrpcTlsTest, TheServerKnowsItsClient) {
   });
 }
 
+TEST_F(GrpcTlsTest, ClaimsOfAnotherIndexAreRejectedAndCounted) {
+  StartWith(authority_.Issue("worker/3"), authority_.Issue("ps/0"));
+  StreamLog& log = NewLog();
+  Open(&log);
+  const auto accepted = WaitForAccepted();
+  server_->OnLoop([&] {
+    EXPECT_TRUE(accepted->stream->CheckClaim(3).ok());
+    for (int i = 0; i < 2; ++i) {
+      const absl::Status claim = accepted->stream->CheckClaim(4);
+      EXPECT_EQ(claim.code(), absl::StatusCode::kPermissionDenied);
+      EXPECT_THAT(std::string(claim.message()), ::testing::HasSubstr("worker 4"));
+    }
+  });
+  EXPECT_EQ(Unauthorized(), 2u);
+  EXPECT_EQ(warnings_, 1) << "the same, twice";
+}
+
+TEST_F(GrpcTlsTest, AnElasticWorkerMayClaimAnyIndex) {
+  StartWith(authority_.Issue("worker"), authority_.Issue("ps/0"));
+  StreamLog& log = NewLog();
+  Open(&log);
+  const auto accepted = WaitForAccepted();
+  server_->OnLoop([&] { EXPECT_TRUE(accepted->stream->CheckClaim(4).ok()); });
+  EXPECT_EQ(Unauthorized(), 0u);
+}
+
 TEST_F(GrpcTlsTest, AServerRejectsRolesWithoutPermission) {
   for (const char* role : {"ps/0", "ps/1", "coordinator", "evaluator", "viewer", "operator"}) {
     SCOPED_TRACE(role);
