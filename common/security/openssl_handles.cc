@@ -20,6 +20,15 @@ constexpr std::string_view kPemCertificate = "-----BEGIN CERTIFICATE-----";
 // PEM_read_bio_* calls this for an encrypted block. Without it OpenSSL asks on the terminal.
 int RejectPassphrase(char*, int, int, void*) { return -1; }
 
+// Debian's default for TLS (SSL_CTX_get_security_level): no RSA below 2048 bits, no SHA-1.
+constexpr int kSecurityLevel = 2;
+
+int IgnoreDatesOfFirst(int ok, X509_STORE_CTX* context) {
+  if (ok == 1 || X509_STORE_CTX_get_error_depth(context) != 0) return ok;
+  const int error = X509_STORE_CTX_get_error(context);
+  return error == X509_V_ERR_CERT_HAS_EXPIRED || error == X509_V_ERR_CERT_NOT_YET_VALID ? 1 : 0;
+}
+
 absl::Status DamagedCertificate(size_t number, const std::string& why) {
   return absl::DataLossError(absl::StrCat("certificate ", number, " is damaged: ", why));
 }
@@ -101,7 +110,8 @@ absl::StatusOr<KeyPtr> ParsePrivateKey(std::string_view pem) {
 }
 
 absl::Status VerifyChain(const std::vector<X509Ptr>& chain, const std::vector<X509Ptr>& authorities,
-                         absl::Time now, const std::vector<int>& purposes) {
+                         absl::Time now, const std::vector<int>& purposes,
+                         FirstDates first_dates) {
   const X509StorePtr store(X509_STORE_new());
   const X509StackPtr intermediates(sk_X509_new_null());
   const X509StoreContextPtr context(X509_STORE_CTX_new());
@@ -119,6 +129,9 @@ absl::Status VerifyChain(const std::vector<X509Ptr>& chain, const std::vector<X5
     const absl::Cleanup end = [&] { X509_STORE_CTX_cleanup(context.get()); };
     X509_VERIFY_PARAM* parameters = X509_STORE_CTX_get0_param(context.get());
     X509_VERIFY_PARAM_set_time(parameters, absl::ToTimeT(now));
+    X509_VERIFY_PARAM_set_auth_level(parameters, kSecurityLevel);
+    if (first_dates == FirstDates::kIgnored)
+      X509_STORE_CTX_set_verify_cb(context.get(), IgnoreDatesOfFirst);
     if (purpose && X509_VERIFY_PARAM_set_purpose(parameters, *purpose) != 1)
       return absl::InternalError(absl::StrCat("set_purpose: ", TakeOpenSslError()));
     const bool verified = X509_verify_cert(context.get()) == 1;

@@ -59,12 +59,16 @@ absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(std::string_view pem_or_d
 // Reads the private key of a PEM text. Never asks for a passphrase. Returns kDataLoss.
 absl::StatusOr<KeyPtr> ParsePrivateKey(std::string_view pem);
 
+// Whether the first certificate of a chain must be valid at the time of the check. The others must.
+enum class FirstDates { kCount, kIgnored };
 // Verifies that the first certificate of `chain` leads to one of `authorities` by way of the
 // others, and that all are valid at `now`, for each of the purposes X509_PURPOSE_*. Without a
-// purpose, the usages of the first certificate do not count. Returns kUnauthenticated: why not, and
+// purpose, the usages of the first certificate do not count. Keys and digests must be as strong as
+// Debian's TLS demands. Returns kUnauthenticated: why not, and
 // which certificate is at fault. Requires a chain that is not empty.
 absl::Status VerifyChain(const std::vector<X509Ptr>& chain, const std::vector<X509Ptr>& authorities,
-                         absl::Time now, const std::vector<int>& purposes);
+                         absl::Time now, const std::vector<int>& purposes,
+                         FirstDates first_dates = FirstDates::kCount);
 
 // Return the values of a certificate. A time that cannot be read is absl::InfinitePast().
 std::string SerialOf(X509* certificate);
