@@ -48,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
     out->Add("shoal_rpc_shared_streams", static_cast<double>(stats.shared_streams));
     out->Add("shoal_rpc_unauthorized_streams_total",
              static_cast<double>(stats.unauthorized_streams));
+    out->Add("shoal_rpc_rejected_handshakes_total", static_cast<double>(stats.rejected_handshakes));
     out->Add("shoal_rpc_insecure", insecure ? 1 : 0);
     out->Add("shoal_rpc_queued_messages", static_cast<double>(stats.queued_messages));
     out->Add("shoal_rpc_queued_bytes", static_cast<double>(stats.queued_bytes));

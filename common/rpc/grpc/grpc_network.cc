@@ -17,6 +17,7 @@
 #include "common/rpc/grpc/call/write_budget.h"
 #include "common/rpc/grpc/grpc_event_loop.h"
 #include "common/rpc/grpc/grpc_server.h"
+#include "common/rpc/grpc/library_log.h"
 #include "common/rpc/grpc/memory_trim.h"
 #include "common/rpc/grpc/name_lookups.h"
 #include "common/rpc/grpc/transport_tuning.h"
@@ -169,9 +170,11 @@ GrpcNetwork::Stats GrpcNetworkImpl::stats() const {
     stats.queued_bytes += call.queued_bytes();
   };
   for (const auto& [key, call] : client_calls_) add(*call);
+  stats.rejected_handshakes = FailedHandshakes();
   if (server_ == nullptr) return stats;
   for (const auto& [number, call] : server_->calls()) add(*call);
   stats.unauthorized_streams = server_->unauthorized_streams();
+  stats.rejected_handshakes += server_->rejected_handshakes();
   return stats;
 }
 

@@ -74,6 +74,9 @@ class GrpcNetwork : public Network {
     size_t queued_bytes = 0;
     // Rejected streams, in all: of clients whose certificate does not permit them.
     uint64_t unauthorized_streams = 0;
+    // TLS handshakes that failed, in all: of clients without a certificate of a known CA; and, of
+    // the whole process from SendLibraryLogTo() on, those that gRPC rejects itself.
+    uint64_t rejected_handshakes = 0;
   };
   virtual Stats stats() const = 0;
 

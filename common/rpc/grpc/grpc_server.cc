@@ -78,9 +78,17 @@ class GrpcServer::Link {
   GrpcServer* server_ ABSL_GUARDED_BY(mutex_);
 };
 
+void GrpcServer::RejectedHandshakes::Add(const absl::Status& why) {
+  ++count;
+  const std::string text(why.message());
+  log.Add(std::chrono::steady_clock::now().time_since_epoch(), text,
+          absl::StrCat("rejected a handshake: ", text));
+}
+
 GrpcServer::GrpcServer(Options options)
     : options_(std::move(options)),
       link_(std::make_shared<Link>(this)),
+      handshakes_(std::make_shared<RejectedHandshakes>(options_.network.warn)),
       connections_({.max_connections = ConnectionsWithinFileLimit(options_.network.max_connections),
                     .max_streams = 2 * options_.network.max_streams_per_client}),
       unauthorized_({.warn = options_.network.warn, .what = "streams"}) {}
@@ -88,11 +96,15 @@ GrpcServer::GrpcServer(Options options)
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(const std::string& address,
                                                                Options options) {
   SHOAL_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(address));
-  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
-  if (options.network.tls != nullptr) {
-    SHOAL_ASSIGN_OR_RETURN(credentials, options.network.tls->ForServer());
-  }
+  const std::shared_ptr<TlsSession> tls = options.network.tls;
   std::unique_ptr<GrpcServer> server(new GrpcServer(std::move(options)));
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+  if (tls != nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(
+        credentials, tls->ForServer([handshakes = server->handshakes_](const absl::Status& why) {
+          handshakes->Add(why);
+        }));
+  }
   if (!server->Start(std::move(socket), credentials)) {
     return absl::InternalError(
         absl::StrCat("cannot listen at ", address, ": gRPC did not start; its log says why"));

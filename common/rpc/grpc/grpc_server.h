@@ -5,10 +5,13 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -57,6 +60,9 @@ class GrpcServer {
   // The number of streams that were rejected for their client's certificate, at their begin or for
   // a message.
   uint64_t unauthorized_streams() const { return unauthorized_streams_; }
+  // The number of clients that ended at the handshake, because no known CA has issued their
+  // certificate.
+  uint64_t rejected_handshakes() const { return handshakes_->count; }
   // Stops all callbacks of the open streams.
   void Silence();
   // Ends all streams when their queues are sent, and rejects new ones.
@@ -68,6 +74,15 @@ class GrpcServer {
 
  private:
   class Link;
+  // The clients that ended at the handshake. gRPC's threads may add some after the server's end.
+  struct RejectedHandshakes {
+    explicit RejectedHandshakes(std::function<void(const std::string&)> warn)
+        : log({.warn = std::move(warn), .what = "handshakes"}) {}
+    void Add(const absl::Status& why);
+
+    std::atomic<uint64_t> count = 0;
+    RejectionLog log;
+  };
 
   explicit GrpcServer(Options options);
   // Returns false if gRPC does not start.
@@ -95,6 +110,7 @@ class GrpcServer {
 
   const Options options_;
   const std::shared_ptr<Link> link_;
+  const std::shared_ptr<RejectedHandshakes> handshakes_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> accepted_;

@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/tls/client_check.h"
+#include "common/security/certificate_chain.h"
 #include "common/security/permissions.h"
 
 namespace shoal {
@@ -164,16 +166,20 @@ void TlsSession::AddRevocations(const absl::StatusOr<Revocations>& revoked) {
   files_ = std::move(taken);
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer() {
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer(
+    std::function<void(const absl::Status&)> on_rejected) {
   SHOAL_ASSIGN_OR_RETURN(ServedFiles served, ServedFiles::Create(*files()));
   served_ = std::make_unique<ServedFiles>(std::move(served));
   provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       served_->key.path(), served_->certificate.path(), served_->ca.path(), kServerRefreshSeconds);
   grpc::experimental::TlsServerCredentialsOptions options(provider_);
-  // Both must be asked for; without the first, gRPC would accept any certificate.
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  // gRPC checks that the client has the key. This process verifies the chain itself: here, before
+  // HTTP/2 begins, and again for each stream, in CheckPeer(). gRPC's own verification would tell
+  // nobody whom it rejects and why.
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
+  options.set_certificate_verifier(MakeClientCheck(shared_from_this(), std::move(on_rejected)));
   return grpc::experimental::TlsServerCredentials(options);
 }
 
@@ -247,6 +253,25 @@ bool TlsSession::IsOutdated(const Server& server) const {
   // A handshake after this time has met a server that has no later certificate yet.
   const absl::Time renewal = RenewalOf(server.peer->certificate);
   return server.shaken_at < renewal && renewal <= absl::Now();
+}
+
+absl::Status TlsSession::CheckIssuer(std::string_view chain_pem) const {
+  const absl::Status issued = CheckIssued(chain_pem, files()->ca_pem, absl::Now());
+  if (issued.ok()) return issued;
+  return absl::Status(issued.code(),
+                      absl::StrCat("no CA in ", kCaFile, " has issued ", issued.message(),
+                                   "; if the client belongs to this job, add its CA there"));
+}
+
+std::string TlsSession::ClosedBy(const Certificate& server) const {
+  const std::shared_ptr<const TlsFiles> files = this->files();
+  const auto chain = DescribeCertificates(files->certificate_chain_pem);
+  return absl::StrCat(
+      "closes the connection at the end of the handshake: ", server.identity.ToUri(),
+      " has seen the certificate of ", own_.ToUri(), " with the serial ", files->own.serial,
+      ", issued by \"", chain.ok() ? chain->front().issuer : "",
+      "\", and probably does not know that CA; add it to ", kCaFile,
+      " there, or use a certificate of its CA. The log there says more");
 }
 
 }  // namespace shoal

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -55,14 +56,19 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // Calls `on_taken` on the thread of Refresh() when other files are in use. One such function.
   void OnTaken(std::function<void(const TlsFiles&)> on_taken) { on_taken_ = std::move(on_taken); }
 
-  // Returns credentials of a server that go on with new files by themselves, within two seconds.
-  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer();
+  // Returns credentials of a server that go on with new files by themselves, within two seconds. A
+  // client passes the handshake with a certificate of a CA of ca.crt, be it expired, revoked or of
+  // another job: CheckPeer() and the permissions then say so, and the client can be told. `on_rejected`
+  // gets the reason for each other certificate, on gRPC's threads; may be null.
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer(
+      std::function<void(const absl::Status&)> on_rejected);
 
   // The other end of a stream, as it has shown itself in the handshake.
   struct Peer {
     Certificate certificate;
     std::string chain_pem;   // the certificate, then its intermediates
-    uint64_t ca_number = 0;  // of the ca.crt that CheckPeer() has last compared the chain with
+    // Of the ca.crt that CheckPeer() has last compared the chain with. Nothing: not yet.
+    std::optional<uint64_t> ca_number;
   };
   // The server that a channel has reached.
   struct Server {
@@ -81,8 +87,8 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // Returns OK if the certificate is valid today and not revoked.
   absl::Status CheckValid(const Certificate& certificate) const;
   // Returns OK if the peer's certificate is valid today, not revoked, and leads to a CA of today's
-  // ca.crt. Compares the chain only if ca.crt has changed since the last time. Before the first
-  // change, the handshake has compared it.
+  // ca.crt. Compares the chain the first time, although the handshake has done so, and then only if
+  // ca.crt has changed since the last time.
   absl::Status CheckPeer(Peer* peer) const;
   // The same for a server; OK before the handshake.
   absl::Status CheckPeer(Server* server) const;
@@ -90,6 +96,12 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // process are others now, or the server's certificate has become old on this stream (RenewalOf()
   // in the .cc file), so that the server is likely to have another one by now.
   bool IsOutdated(const Server& server) const;
+
+  // Returns OK if a CA of ca.crt has issued the certificate of a client, the first of `chain_pem`
+  // (CheckIssued() in common/security/certificate_chain.h).
+  absl::Status CheckIssuer(std::string_view chain_pem) const;
+  // Returns words for a connection that `server` closes right after the handshake.
+  std::string ClosedBy(const Certificate& server) const;
 
  private:
   TlsSession(std::string directory, std::function<void(const std::string&)> warn, TlsFiles files);

@@ -38,6 +38,8 @@ class GrpcChannels {
   void Forget(const std::string& address, const grpc::Channel* channel);
   // Drops all channels, because their credentials are old. Open streams keep theirs.
   void ForgetAll() { channels_.clear(); }
+  // Null: plain.
+  const TlsSession* tls() const { return options_.tls.get(); }
 
  private:
   std::shared_ptr<grpc::ChannelCredentials> Credentials(std::optional<int> ps,

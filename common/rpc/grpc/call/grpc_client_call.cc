@@ -11,12 +11,15 @@ namespace {
 constexpr const char* kNotGrpcEndings[] = {": Trying to connect an http1.x server",
                                            ": Failed parsing HTTP/2", ": OK"};
 constexpr char kClosedEnding[] = ": Socket closed";
+constexpr const char* kClosedEndings[] = {kClosedEnding, "Connection reset by peer", "Broken pipe"};
 constexpr char kPlainEnding[] = ":wrong version number";
+constexpr char kVerifyEnding[] = ":certificate verify failed";
 constexpr char kNoAnswerEnding[] = ": connection attempt timed out before receiving SETTINGS frame";
 
 // Returns a short reason for gRPC's message. That message also has the name lookup and all tried
-// addresses; only its last part has the error.
-std::string Reason(const std::string& message) {
+// addresses; only its last part has the error. `closed` is the reason if the server closes the
+// connection after the handshake; nothing if there was none.
+std::string Reason(const std::string& message, const std::optional<std::string>& closed) {
   const char* what = nullptr;
   if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
   if (message.starts_with("failed to connect to all addresses")) what = "cannot be reached";
@@ -29,9 +32,16 @@ std::string Reason(const std::string& message) {
   if (message.ends_with(kPlainEnding)) {
     return "does not use TLS: give the server there a --tls_dir, or this end none";
   }
+  if (message.ends_with(kVerifyEnding)) {
+    return "shows a certificate that does not verify: no CA in ca.crt of this end has issued it, "
+           "or "
+           "it has expired, or the clock of this machine is wrong; try `shoal cert check` there";
+  }
+  for (const char* ending : kClosedEndings) {
+    if (closed.has_value() && message.ends_with(ending)) return *closed;
+  }
   if (message.ends_with(kClosedEnding)) {
-    return "closes each new connection: one side may use TLS (--tls_dir) and the other not, or the "
-           "server does not know the CA of this certificate, or the certificate has expired";
+    return "closes each new connection: one side may use TLS (--tls_dir) and the other not";
   }
   if (message.ends_with(kNoAnswerEnding)) {
     return "accepts the connection, but does not answer: it hangs, or another program uses this "
@@ -80,6 +90,14 @@ void GrpcClientCall::CheckServer(const TlsSession& tls) {
   NotifyOutdated();
 }
 
+std::optional<std::string> GrpcClientCall::ClosedReason() const {
+  if (channel_.server == nullptr) return std::nullopt;
+  MutexLock lock(&channel_.server->mutex);
+  const std::optional<TlsSession::Peer>& seen = channel_.server->peer;
+  if (!seen.has_value()) return std::nullopt;
+  return channels_->tls()->ClosedBy(seen->certificate);
+}
+
 void GrpcClientCall::OnStarted(bool ok) {
   if (!ok) return OnReadsEnded();
   StartMessages();
@@ -126,7 +144,7 @@ void GrpcClientCall::OnStatus() {
   }
   if (code == absl::StatusCode::kUnavailable) {
     return Close(absl::UnavailableError(
-        absl::StrCat(server_.address, ": ", Reason(status_.error_message()))));
+        absl::StrCat(server_.address, ": ", Reason(status_.error_message(), ClosedReason()))));
   }
   Close(absl::Status(code, status_.error_message()));
 }

@@ -4,6 +4,7 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/rpc/grpc/call/grpc_call.h"
@@ -38,6 +39,9 @@ class GrpcClientCall : public GrpcCall {
   void OnFirstMessage() override;
   void OnStarted(bool ok);
   void OnStatus();
+  // Returns why the server may close the connection right after the handshake. Nothing before the
+  // handshake, and without TLS.
+  std::optional<std::string> ClosedReason() const;
 
   GrpcChannels* const channels_;
   const ServerAddress server_;

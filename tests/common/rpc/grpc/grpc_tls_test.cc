@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/core_names.h>
+#include <openssl/param_build.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -14,11 +16,14 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "common/base/mutex.h"
 #include "common/rpc/grpc/grpc_network.h"
+#include "common/rpc/grpc/library_log.h"
 #include "common/security/certificate_authority.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/rpc/network_conformance.h"
@@ -112,8 +117,9 @@ class GrpcTlsTest : public NetworkConformance<TlsTransport> {
   // Starts both ends with these TLS directories.
   void StartWith(const std::string& client, const std::string& server) {
     client_ = NodeOf({}, client);
-    StartServer(NodeOf({.warn = [this](const std::string&) { ++warnings_; }}, server),
-                TlsTransport::ListenAddress(), Logging());
+    StartServer(
+        NodeOf({.warn = [to = warnings_](const std::string& line) { to->Add(line); }}, server),
+        TlsTransport::ListenAddress(), Logging());
   }
   // Returns how a stream of the client ends that says something.
   absl::Status Try(const char* method = kExchangeMethod) {
@@ -128,13 +134,13 @@ class GrpcTlsTest : public NetworkConformance<TlsTransport> {
     Close(stream);
     return status;
   }
-  uint64_t Unauthorized() {
-    uint64_t count = 0;
-    server_->OnLoop([&] {
-      count = dynamic_cast<GrpcNetwork&>(*server_->network()).stats().unauthorized_streams;
-    });
-    return count;
+  GrpcNetwork::Stats StatsOfServer() {
+    GrpcNetwork::Stats stats;
+    server_->OnLoop([&] { stats = dynamic_cast<GrpcNetwork&>(*server_->network()).stats(); });
+    return stats;
   }
+  uint64_t Unauthorized() { return StatsOfServer().unauthorized_streams; }
+  std::vector<std::string> warnings() { return warnings_->Get(); }
 
   // Returns the serial of the certificate that the client has shown on a stream.
   std::string SerialOfClient(const Accepted& accepted) {
@@ -147,7 +153,25 @@ class GrpcTlsTest : public NetworkConformance<TlsTransport> {
   }
 
   TestAuthority authority_;
-  std::atomic<int> warnings_ = 0;
+
+ private:
+  // The server may add lines until it has ended, later than this object.
+  class Lines {
+   public:
+    void Add(const std::string& line) {
+      MutexLock lock(&mutex_);
+      lines_.push_back(line);
+    }
+    std::vector<std::string> Get() {
+      MutexLock lock(&mutex_);
+      return lines_;
+    }
+
+   private:
+    Mutex mutex_;
+    std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_);
+  };
+  const std::shared_ptr<Lines> warnings_ = std::make_shared<Lines>();
 };
 
 TEST_F(GrpcTlsTest, TheServerKnowsItsClient) {
@@ -175,7 +199,7 @@ TEST_F(GrpcTlsTest, ClaimsOfAnotherIndexAreRejectedAndCounted) {
     }
   });
   EXPECT_EQ(Unauthorized(), 2u);
-  EXPECT_EQ(warnings_, 1) << "the same, twice";
+  EXPECT_THAT(warnings(), ::testing::SizeIs(1)) << "the same, twice";
 }
 
 TEST_F(GrpcTlsTest, AnElasticWorkerMayClaimAnyIndex) {
@@ -224,6 +248,55 @@ TEST_F(GrpcTlsTest, StrangersEndAtTheHandshake) {
     StopServer();
     client_->OnLoop([&] { streams_.clear(); });
   }
+}
+
+// Its own CA is the same name and job, and it trusts the server.
+TEST_F(GrpcTlsTest, AClientOfAnUnknownAuthorityIsNamedOnBothSides) {
+  const std::string server = authority_.Issue("ps/0");
+  TestAuthority other;
+  const std::string stranger = other.Issue("worker/1");
+  std::ofstream(stranger + "/ca.crt", std::ios::app) << std::ifstream(server + "/ca.crt").rdbuf();
+  StartWith(stranger, server);
+  const Certificate shown = OpenSession(stranger)->files()->own;
+  const uint64_t before = StatsOfServer().rejected_handshakes;
+  const absl::Status status = Try();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::AllOf(::testing::HasSubstr("spiffe://shoal/job/mnist/ps/0"),
+                               ::testing::HasSubstr("spiffe://shoal/job/mnist/worker/1"),
+                               ::testing::HasSubstr(shown.serial)));
+  EXPECT_GT(StatsOfServer().rejected_handshakes, before);
+  EXPECT_EQ(Unauthorized(), 0u) << "it got no further than the handshake";
+  EXPECT_THAT(warnings(), ::testing::ElementsAre(::testing::AllOf(
+                              ::testing::HasSubstr("spiffe://shoal/job/mnist/worker/1"),
+                              ::testing::HasSubstr(shown.serial))));
+  EXPECT_TRUE(accepted_.empty());
+}
+
+// Its connection is from a time when its CA was known.
+TEST_F(GrpcTlsTest, AClientOfAFormerAuthorityGetsNoNewStreams) {
+  const std::string server = authority_.Issue("ps/0");
+  StartWith(authority_.Issue("worker/1"), server);
+  StreamLog& open = NewLog();
+  Stream* const stream = Open(&open);
+  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
+  WaitForAccepted()->log.WaitForMessages(1);
+  TestAuthority next;
+  next.Renew("ps/0", server);
+  const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
+  absl::Status status;
+  while (status.ok()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    StreamLog& log = NewLog();
+    Stream* const later = Open(&log);
+    client_->OnLoop([&] { later->Finish(absl::OkStatus()); });
+    status = log.WaitForClose();
+    Close(later);
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("spiffe://shoal/job/mnist/worker/1"));
+  EXPECT_EQ(Unauthorized(), 1u);
 }
 
 TEST_F(GrpcTlsTest, APlainClientIsNotHeard) {
@@ -460,16 +533,63 @@ TEST_F(GrpcTlsTest, AStreamIsOutdatedOnceTheServersCertificateIsOld) {
   EXPECT_TRUE(session->IsOutdated(*server));
 }
 
-// Shakes hands with the server in at most that version. Returns whether it succeeds.
-bool ShakesHands(const std::string& address, const std::string& tls_dir, int version) {
+using KeyPtr = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using CertificatePtr = std::unique_ptr<X509, decltype(&X509_free)>;
+
+KeyPtr ReadKey(const std::string& tls_dir) {
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> file(
+      BIO_new_file((tls_dir + "/tls.key").c_str(), "r"), BIO_free_all);
+  return {PEM_read_bio_PrivateKey(file.get(), nullptr, nullptr, nullptr), EVP_PKEY_free};
+}
+
+CertificatePtr ReadOwn(const std::string& tls_dir) {
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> file(
+      BIO_new_file((tls_dir + "/tls.crt").c_str(), "r"), BIO_free_all);
+  return {PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr), X509_free};
+}
+
+// Returns a key with the public part of a certificate, as OpenSSL demands it of who shows that, and
+// the private part of another key.
+KeyPtr ForgeKey(X509* certificate, EVP_PKEY* own) {
+  BIGNUM* secret = nullptr;
+  EXPECT_EQ(EVP_PKEY_get_bn_param(own, OSSL_PKEY_PARAM_PRIV_KEY, &secret), 1);
+  unsigned char point[128];
+  size_t size = 0;
+  EXPECT_EQ(EVP_PKEY_get_octet_string_param(X509_get0_pubkey(certificate), OSSL_PKEY_PARAM_PUB_KEY,
+                                            point, sizeof(point), &size),
+            1);
+  const std::unique_ptr<OSSL_PARAM_BLD, decltype(&OSSL_PARAM_BLD_free)> builder(
+      OSSL_PARAM_BLD_new(), OSSL_PARAM_BLD_free);
+  OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0);
+  OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point, size);
+  OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_PRIV_KEY, secret);
+  const std::unique_ptr<OSSL_PARAM, decltype(&OSSL_PARAM_free)> parameters(
+      OSSL_PARAM_BLD_to_param(builder.get()), OSSL_PARAM_free);
+  const std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)> context(
+      EVP_PKEY_CTX_new_from_name(nullptr, "EC", nullptr), EVP_PKEY_CTX_free);
+  EVP_PKEY* forged = nullptr;
+  EXPECT_EQ(EVP_PKEY_fromdata_init(context.get()), 1);
+  EXPECT_EQ(EVP_PKEY_fromdata(context.get(), &forged, EVP_PKEY_KEYPAIR, parameters.get()), 1);
+  BN_free(secret);
+  return {forged, EVP_PKEY_free};
+}
+
+// What a client of OpenSSL shows, and how it speaks.
+struct Handshake {
+  X509* certificate = nullptr;
+  EVP_PKEY* key = nullptr;
+  int version = TLS1_3_VERSION;  // the newest
+};
+// Returns whether the server lets the client speak HTTP/2: its settings arrive.
+bool GetsThrough(const std::string& address, const Handshake& handshake) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(address, ':');
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   SSL_CTX_free);
-  EXPECT_EQ(SSL_CTX_use_certificate_chain_file(context.get(), (tls_dir + "/tls.crt").c_str()), 1);
-  EXPECT_EQ(
-      SSL_CTX_use_PrivateKey_file(context.get(), (tls_dir + "/tls.key").c_str(), SSL_FILETYPE_PEM),
-      1);
-  EXPECT_EQ(SSL_CTX_set_max_proto_version(context.get(), version), 1);
+  if (handshake.certificate != nullptr) {
+    EXPECT_EQ(SSL_CTX_use_certificate(context.get(), handshake.certificate), 1);
+    EXPECT_EQ(SSL_CTX_use_PrivateKey(context.get(), handshake.key), 1);
+  }
+  EXPECT_EQ(SSL_CTX_set_max_proto_version(context.get(), handshake.version), 1);
   EXPECT_EQ(
       SSL_CTX_set_alpn_protos(context.get(), reinterpret_cast<const unsigned char*>("\x02h2"), 3),
       0);
@@ -477,14 +597,60 @@ bool ShakesHands(const std::string& address, const std::string& tls_dir, int ver
                                                                  BIO_free_all);
   BIO_set_conn_hostname(connection.get(), parts.first.c_str());
   BIO_set_conn_port(connection.get(), parts.second.c_str());
-  return BIO_do_handshake(connection.get()) == 1;
+  char byte = 0;
+  return BIO_do_handshake(connection.get()) == 1 && BIO_read(connection.get(), &byte, 1) == 1;
 }
 
 TEST_F(GrpcTlsTest, OnlyTls13IsSpoken) {
   const std::string client = authority_.Issue("worker/1");
   StartWith(client, authority_.Issue("ps/0"));
-  EXPECT_FALSE(ShakesHands(address_, client, TLS1_2_VERSION));
-  EXPECT_TRUE(ShakesHands(address_, client, TLS1_3_VERSION));
+  const CertificatePtr own = ReadOwn(client);
+  const KeyPtr key = ReadKey(client);
+  EXPECT_FALSE(GetsThrough(address_, {own.get(), key.get(), TLS1_2_VERSION}));
+  EXPECT_TRUE(GetsThrough(address_, {own.get(), key.get(), TLS1_3_VERSION}));
+}
+
+TEST_F(GrpcTlsTest, AClientWithoutACertificateEndsAtTheHandshake) {
+  StartWith(authority_.Issue("worker/1"), authority_.Issue("ps/0"));
+  EXPECT_FALSE(GetsThrough(address_, {}));
+}
+
+// The lines of the library's log, for the whole process.
+struct LibraryLines {
+  Mutex mutex;
+  std::vector<std::string> lines ABSL_GUARDED_BY(mutex);
+};
+LibraryLines& Library() {
+  static auto* const library = new LibraryLines;
+  return *library;
+}
+
+TEST_F(GrpcTlsTest, FailedHandshakesAreCountedAndLoggedInWords) {
+  SendLibraryLogTo([](const std::string& line) {
+    MutexLock lock(&Library().mutex);
+    Library().lines.push_back(line);
+  });
+  StartWith(authority_.Issue("worker/1"), authority_.Issue("ps/0"));
+  const uint64_t before = StatsOfServer().rejected_handshakes;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(GetsThrough(address_, {}));
+  EXPECT_EQ(StatsOfServer().rejected_handshakes, before + 3);
+  MutexLock lock(&Library().mutex);
+  EXPECT_THAT(Library().lines,
+              ::testing::Contains(::testing::AllOf(::testing::HasSubstr("no certificate"),
+                                                   ::testing::HasSubstr("--tls_dir"))));
+  EXPECT_LT(Library().lines.size(), FailedHandshakes()) << "the same once a minute";
+}
+
+// A certificate is no secret. Only its key shows whose it is.
+TEST_F(GrpcTlsTest, AStolenCertificateIsOfNoUseWithoutItsKey) {
+  const std::string victim = authority_.Issue("worker/1"), thief = authority_.Issue("worker/2");
+  StartWith(victim, authority_.Issue("ps/0"));
+  const CertificatePtr stolen = ReadOwn(victim);
+  const KeyPtr own = ReadKey(thief), right = ReadKey(victim);
+  EXPECT_FALSE(GetsThrough(address_, {stolen.get(), ForgeKey(stolen.get(), own.get()).get()}));
+  EXPECT_TRUE(GetsThrough(address_, {stolen.get(), right.get()}));
+  EXPECT_TRUE(GetsThrough(address_, {stolen.get(), ForgeKey(stolen.get(), right.get()).get()}))
+      << "the forgery itself is fine";
 }
 
 }  // namespace
