@@ -21,6 +21,7 @@
 #include "common/rpc/grpc/memory_trim.h"
 #include "common/rpc/grpc/name_lookups.h"
 #include "common/rpc/grpc/transport_tuning.h"
+#include "common/rpc/offload_threads.h"
 
 namespace shoal {
 namespace {
@@ -74,7 +75,8 @@ class GrpcNetworkImpl final : public GrpcNetwork {
   GrpcEventLoop loop_;
   WriteBudget budget_;
   size_t sharing_ = 0;
-  bool reading_tls_ = false;  // on another thread
+  bool reading_tls_ = false;               // on the thread of tls_reads_
+  OffloadThreads tls_reads_{"tls files"};  // its work uses loop_
   const std::shared_ptr<SharedMemoryRoom> room_;
   const GrpcCall::Limits limits_;
 
@@ -114,18 +116,20 @@ void GrpcNetworkImpl::TrimMemory() {
   loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
 }
 
-// The directory may be on a disk that hangs. What is known already is checked meanwhile.
+// The directory may be on a disk that hangs. Then one read waits, and what is known already is
+// checked meanwhile. Nothing else may wait behind it, such as the renewal of the run's lock in
+// Lane::kBrief.
 void GrpcNetworkImpl::ReadTlsDirectory() {
   if (std::exchange(reading_tls_, true)) return;
-  const auto content = std::make_shared<std::optional<TlsSession::Content>>();
-  loop_.Offload(
-      Lane::kBrief, [tls = options_.tls, content] { *content = tls->Read(); },
-      [this, content] {
-        reading_tls_ = false;
-        if (!options_.tls->Refresh(std::move(**content))) return;
-        channels_.ForgetAll();
-        CheckServers();
-      });
+  tls_reads_.Add([this, tls = options_.tls] {
+    auto content = std::make_shared<TlsSession::Content>(tls->Read());
+    loop_.Post([this, content] {
+      reading_tls_ = false;
+      if (!options_.tls->Refresh(std::move(*content))) return;
+      channels_.ForgetAll();
+      CheckServers();
+    });
+  });
 }
 
 void GrpcNetworkImpl::CheckCertificates() {
@@ -187,6 +191,7 @@ void GrpcNetworkImpl::WindDown(Time deadline) {
 
 void GrpcNetworkImpl::End(Time grace) {
   if (!loop_.Close()) return;
+  tls_reads_.Close();
   if (server_ != nullptr) server_->StopListening();
   const Time deadline = loop_.Now() + grace;
   for (const auto& [key, call] : client_calls_) call->Silence();

@@ -347,6 +347,30 @@ TEST_F(GrpcTlsTest, ARevokedClientGetsNoMoreOfASource) {
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kPermissionDenied);
 }
 
+// No disk of the daemon's other files keeps a client in, and none of the TLS directory stops
+// others.
+TEST_F(GrpcTlsTest, TheDirectoryIsReadAlthoughOtherDisksHang) {
+  const std::string server = authority_.Issue("ps/0");
+  StartWith(authority_.Issue("worker/1"), server);
+  StreamLog& log = NewLog();
+  Open(&log);
+  const auto accepted = WaitForAccepted();
+  Event revoked, ended;
+  server_->OnLoop([&] {
+    for (const Lane lane : {Lane::kBrief, Lane::kFiles}) {
+      server_->loop()->Offload(
+          lane, [&] { revoked.Wait(); },
+          [&, lane] {
+            if (lane == Lane::kFiles) ended.Set();
+          });
+    }
+  });
+  std::ofstream(server + "/revoked") << "spiffe://shoal/job/mnist/worker/1\n";
+  EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kPermissionDenied);
+  revoked.Set();
+  EXPECT_TRUE(ended.Wait());
+}
+
 TEST_F(GrpcTlsTest, RevocationsCountAlthoughAnotherFileIsDamaged) {
   const std::string server = authority_.Issue("ps/0");
   const auto session = OpenSession(server);
