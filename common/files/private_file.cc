@@ -106,7 +106,7 @@ absl::StatusOr<OwnedFile> HeldDirectory::Read(const std::string& name, uint64_t 
   if (!S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   }
-  OwnedFile file = {.mode = info.st_mode & 0777, .owner = info.st_uid};
+  OwnedFile file = {.path = path, .mode = info.st_mode & 0777, .owner = info.st_uid};
   // Reads one byte more than allowed. The file may grow meanwhile.
   file.content.resize(limit_bytes + 1);
   size_t size = 0;

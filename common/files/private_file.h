@@ -27,6 +27,7 @@ struct NewFile {
 absl::Status WriteNewPrivateFiles(const std::string& directory, const std::vector<NewFile>& files);
 
 struct OwnedFile {
+  std::string path;  // for messages
   std::string content;
   uint32_t mode = 0;   // the nine bits of the permissions
   uint32_t owner = 0;  // the user's id

@@ -2,14 +2,18 @@
 
 #include <gnutls/gnutls.h>
 
-#include <fstream>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/files/durable_file.h"
+#include "common/files/private_file.h"
 #include "common/log/logging.h"
+#include "common/security/tls_files.h"
 
 namespace shoal {
 namespace {
@@ -17,15 +21,18 @@ namespace {
 constexpr size_t kMaxTokenBytes = 4096;
 constexpr char kBearer[] = "Bearer ";
 
-// Returns the token in the file; empty if there is none.
-std::string ReadToken(const std::string& file) {
-  std::string text(kMaxTokenBytes + 1, '\0');
-  std::ifstream in(file, std::ios::binary);
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad() || in.gcount() > static_cast<std::streamsize>(kMaxTokenBytes)) return "";
-  text.resize(in.gcount());
-  absl::StripAsciiWhitespace(&text);
-  return text;
+// Returns the token in the file, which is not empty.
+absl::StatusOr<std::string> ReadToken(const std::string& file) {
+  const std::filesystem::path path = AbsolutePath(file);
+  SHOAL_ASSIGN_OR_RETURN(const HeldDirectory directory, HeldDirectory::Open(path.parent_path()));
+  SHOAL_ASSIGN_OR_RETURN(OwnedFile token, directory.Read(path.filename(), kMaxTokenBytes));
+  SHOAL_RETURN_IF_ERROR(CheckKeyMode(directory, token));
+  absl::StripAsciiWhitespace(&token.content);
+  if (token.content.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(token.path, " has no token; `openssl rand -hex 32` makes one"));
+  }
+  return std::move(token.content);
 }
 
 // The time does not depend on where the texts differ.
@@ -54,7 +61,10 @@ std::optional<HttpReply> MetricsAccess::Check(const HttpRequest& request) {
     return HttpReply{403, absl::StrCat(std::string(allowed.message()), "\n")};
   }
   if (by_token && !request.authorization.empty()) {
-    return HttpReply{401, "the token is not the one in the file of --metrics_token_file\n"};
+    return HttpReply{401, IsTokenUsable()
+                              ? "the token is not the one in the file of --metrics_token_file\n"
+                              : "the file of --metrics_token_file cannot be used; the log of the "
+                                "daemon says why\n"};
   }
   const char* const needs = !security_.tls ? "\"Authorization: Bearer TOKEN\""
                             : !by_token    ? "a client certificate"
@@ -76,18 +86,21 @@ std::string MetricsAccess::Token() {
     if (reading_) return token_;
     reading_ = true;
   }
-  std::string token = ReadToken(security_.token_file);
+  absl::StatusOr<std::string> token = ReadToken(security_.token_file);
   MutexLock lock(&mutex_);
   reading_ = false;
-  token_ = std::move(token);
-  if (readable_ && token_.empty()) {
-    LogWarning(absl::StrCat(
-        "--metrics_token_file: ", security_.token_file,
-        " is missing, empty or longer than 4096 bytes: no token lets anybody see /metrics; write "
-        "one there, it is read for each request"));
+  if (result_.IsNewFailure(token.status())) {
+    LogWarning(absl::StrCat("--metrics_token_file: ", std::string(token.status().message()),
+                            ". No token lets anybody see /metrics; the file is read again for "
+                            "each request"));
   }
-  readable_ = !token_.empty();
+  token_ = token.ok() ? *std::move(token) : "";
   return token_;
+}
+
+bool MetricsAccess::IsTokenUsable() {
+  MutexLock lock(&mutex_);
+  return !token_.empty();
 }
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/mutex.h"
+#include "common/log/last_result.h"
 #include "common/monitoring/http_security.h"
 #include "common/monitoring/http_server.h"
 
@@ -11,10 +12,11 @@ namespace shoal {
 
 // Decides who may see /metrics (HttpSecurity says how). The token is read again for each request
 // that brings one, so that a new one is valid at once. Whitespace around it is ignored. A file that
-// is missing, empty or longer than 4 KiB lets nobody in. Thread-safe.
+// is missing, empty, longer than 4 KiB or readable by others (CheckKeyMode()) lets nobody in.
+// Thread-safe.
 class MetricsAccess {
  public:
-  // Warns if the token cannot be read now.
+  // Warns if the token cannot be used now.
   explicit MetricsAccess(HttpSecurity security);
 
   // Returns nothing if the client may see /metrics. Else the answer that says why not: 401 if a
@@ -24,14 +26,16 @@ class MetricsAccess {
  private:
   bool HasToken(const std::string& authorization);
   std::string Token();
+  // Whether the file had a token at the last time.
+  bool IsTokenUsable();
 
   const HttpSecurity security_;
   Mutex mutex_;
   // Only one thread at a time reads the file. Otherwise a hanging disk could block all of the
   // server's. Meanwhile the others use the last token.
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string token_ ABSL_GUARDED_BY(mutex_);     // empty: lets nobody in
-  bool readable_ ABSL_GUARDED_BY(mutex_) = true;  // at the last time; for the log
+  std::string token_ ABSL_GUARDED_BY(mutex_);  // empty: lets nobody in
+  LastResult result_ ABSL_GUARDED_BY(mutex_);  // of the last read
 };
 
 }  // namespace shoal

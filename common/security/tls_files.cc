@@ -38,6 +38,8 @@ absl::StatusOr<OwnedFile> ReadTlsFile(const HeldDirectory& directory, const std:
                                           ", as `shoal cert issue` or cert-manager write them"));
 }
 
+}  // namespace
+
 // PostgreSQL's rule for key files, and one more for Kubernetes, whose volumes root owns even where
 // containers run as root.
 absl::Status CheckKeyMode(const HeldDirectory& directory, const OwnedFile& key) {
@@ -45,12 +47,13 @@ absl::Status CheckKeyMode(const HeldDirectory& directory, const OwnedFile& key) 
   const bool group_may_read = kubernetes || (key.owner == 0 && geteuid() != 0);
   const uint32_t forbidden = group_may_read ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
   if ((key.mode & forbidden) == 0) return absl::OkStatus();
-  const std::string path = directory.PathOf(kKeyFile);
   return absl::PermissionDeniedError(absl::StrFormat(
-      "%s has mode %04o: other users of this machine can read the key; %s", path, key.mode,
+      "%s has mode %04o: other users of this machine can read this secret; %s", key.path, key.mode,
       kubernetes ? std::string("set `defaultMode: 0440` for the secret in the volumes of the pod")
-                 : absl::StrCat("type `chmod 600 ", ShellWord(path), "`")));
+                 : absl::StrCat("type `chmod 600 ", ShellWord(key.path), "`")));
 }
+
+namespace {
 
 absl::StatusOr<std::vector<X509Ptr>> ParseFile(const HeldDirectory& directory, const char* name,
                                                const std::string& pem) {

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/files/private_file.h"
 #include "common/security/certificate.h"
 #include "common/security/revocations.h"
 
@@ -42,6 +43,10 @@ struct TlsFiles {
 // the file and the next command. While another process replaces the files, the key may not belong
 // to the certificate for a moment: a daemon keeps what it has and reads again.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory, absl::Time now);
+
+// Returns OK if no stranger can read a key, or another secret, of `directory`: the rule above.
+// Else kPermissionDenied with the next command.
+absl::Status CheckKeyMode(const HeldDirectory& directory, const OwnedFile& key);
 
 // Reads only `revoked`. Returns an empty list if there is no such file. While ReadTlsFiles()
 // fails, a daemon adds these entries to those that it has.

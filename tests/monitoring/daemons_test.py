@@ -197,6 +197,7 @@ def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):
 def test_metrics_ask_for_the_token_of_the_file(tmp_path):
     token = tmp_path / "token"
     token.write_text("first\n")
+    token.chmod(0o600)
     with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
         cluster.start_watched("ps", arguments=[f"--metrics_token_file={token}"])
         url = f"http://127.0.0.1:{cluster.port('ps-0')}"
@@ -210,7 +211,13 @@ def test_metrics_ask_for_the_token_of_the_file(tmp_path):
         assert get(f"{url}/metrics", Authorization="Bearer next")[0] == 200
         token.unlink()
         assert get(f"{url}/metrics", Authorization="Bearer next")[0] == 401
-        cluster.watched["ps-0"].wait_for_output(f"--metrics_token_file: {token} is missing")
+        cluster.watched["ps-0"].wait_for_output(f"--metrics_token_file: cannot open {token}")
+        token.write_text("last\n")
+        token.chmod(0o644)
+        assert get(f"{url}/metrics", Authorization="Bearer last")[0] == 401
+        cluster.watched["ps-0"].wait_for_output(f"chmod 600 {token}")
+        token.chmod(0o600)
+        assert get(f"{url}/metrics", Authorization="Bearer last")[0] == 200
 
 
 def test_a_client_that_drips_is_cut_off(tmp_path):

@@ -29,6 +29,7 @@ def cluster(tmp_path_factory):
             cluster.tls[role] = authority.issue(role)
         cluster.token = directory / "token"
         cluster.token.write_text("open sesame\n")
+        cluster.token.chmod(0o600)
         job = write_job(directory / "job", **ENDLESS)
         daemons = {
             "ps/0": cluster.start("ps", 0, ["--http_port=0", f"--metrics_token_file={cluster.token}"]),

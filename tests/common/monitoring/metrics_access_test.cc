@@ -1,10 +1,14 @@
 #include "common/monitoring/metrics_access.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
+#include "common/log/logging.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -12,7 +16,13 @@ namespace {
 
 class MetricsAccessTest : public ::testing::Test {
  protected:
-  void Write(const std::string& token) { std::ofstream(file_) << token; }
+  void Write(const std::string& token) {
+    std::ofstream(file_) << token;
+    SetMode(0600);
+  }
+  void SetMode(int mode) {
+    std::filesystem::permissions(file_, static_cast<std::filesystem::perms>(mode));
+  }
   // Returns the status of the answer; 200 if the client may see /metrics.
   static int StatusFor(MetricsAccess* access, const HttpRequest& request) {
     const std::optional<HttpReply> reply = access->Check(request);
@@ -61,6 +71,37 @@ TEST_F(MetricsAccessTest, AFileWithoutATokenLetsNobodyIn) {
   Write("token");
   EXPECT_EQ(StatusForToken(&access, "Bearer token"), 200);
   std::filesystem::remove(file_);
+  EXPECT_EQ(StatusForToken(&access, "Bearer token"), 401);
+}
+
+TEST_F(MetricsAccessTest, ATokenThatOthersCanReadLetsNobodyIn) {
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  Write("token");
+  MetricsAccess access({.token_file = file_});
+  EXPECT_TRUE(log.empty());
+  for (const int mode : {0640, 0604, 0620, 0602}) {
+    SetMode(mode);
+    const auto reply = access.Check({.path = "/metrics", .authorization = "Bearer token"});
+    ASSERT_TRUE(reply.has_value()) << mode;
+    EXPECT_EQ(reply->status, 401);
+    EXPECT_NE(reply->body.find("log"), std::string::npos) << "not: a wrong token";
+    ASSERT_FALSE(log.empty());
+    EXPECT_NE(log.back().find("chmod 600 " + file_), std::string::npos) << log.back();
+  }
+  EXPECT_EQ(log.size(), 4u);
+  EXPECT_EQ(StatusForToken(&access, "Bearer token"), 401);
+  EXPECT_EQ(log.size(), 4u) << "the same again";
+  for (const int mode : {0600, 0400}) {
+    SetMode(mode);
+    EXPECT_EQ(StatusForToken(&access, "Bearer token"), 200) << mode;
+  }
+  SendLogTo({});
+}
+
+TEST_F(MetricsAccessTest, ATokenIsNotReadFromAPipe) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  MetricsAccess access({.token_file = file_});
   EXPECT_EQ(StatusForToken(&access, "Bearer token"), 401);
 }
 

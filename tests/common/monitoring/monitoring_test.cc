@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <thread>
@@ -79,6 +80,7 @@ TEST_F(MonitoringTest, MetricsNeedTheTokenThatIsGiven) {
   RunLoop();
   const TemporaryDirectory directory;
   std::ofstream(directory / "token") << "s3cret\n";
+  std::filesystem::permissions(directory / "token", std::filesystem::perms::owner_read);
   const auto monitoring = Make(std::chrono::minutes(1), {.token_file = directory / "token"});
   ASSERT_TRUE(monitoring->Listen("127.0.0.1:0").ok());
   const std::string answer = Request(monitoring->address(), "GET /metrics");
