@@ -110,8 +110,7 @@ absl::StatusOr<KeyPtr> ParsePrivateKey(std::string_view pem) {
 }
 
 absl::Status VerifyChain(const std::vector<X509Ptr>& chain, const std::vector<X509Ptr>& authorities,
-                         absl::Time now, const std::vector<int>& purposes,
-                         FirstDates first_dates) {
+                         absl::Time now, const std::vector<int>& purposes, FirstDates first_dates) {
   const X509StorePtr store(X509_STORE_new());
   const X509StackPtr intermediates(sk_X509_new_null());
   const X509StoreContextPtr context(X509_STORE_CTX_new());

@@ -2,6 +2,9 @@
 import json
 import shutil
 import signal
+import socket
+import ssl
+import time
 
 import grpc
 import pytest
@@ -29,8 +32,8 @@ class HeldJob:
         self.cluster = SecureCluster(directory / "logs", self.authority, ps)
 
     def __enter__(self):
-        self.ps = [self.cluster.start("ps", index) for index in range(len(self.cluster.spec["ps"]))]
-        self.chief = self.cluster.start_chief(self.job, self.run)
+        self.ps = [self.cluster.start("ps", index, ["--http_port=0"]) for index in range(len(self.cluster.spec["ps"]))]
+        self.chief = self.cluster.start("chief", 0, [f"--job={self.job}", f"--run_dir={self.run}", "--http_port=0"])
         self.workers = [self.start_worker(index) for index in range(2)]
         for worker in self.workers:
             worker.wait_for_output("working in timeline")
@@ -53,6 +56,17 @@ class HeldJob:
         tasks = sorted((task["type"], task["index"], task["address"]) for task in status["tasks"])
         return status["term"], status["timeline"], tasks
 
+    def daemons(self):
+        """[(process, address, method that a worker may use)] of the coordinator and ps 0."""
+        return [(self.chief, self.cluster.chief, WORK), (self.ps[0], self.cluster.spec["ps"][0], EXCHANGE)]
+
+    def await_rejected(self, process, before, handshakes=0, streams=0):
+        """Waits until the daemon has rejected so many more. Figures may be those of some moments ago."""
+        def counted():
+            now = self.cluster.rejected(process)
+            return now[0] >= before[0] + handshakes and now[1] >= before[1] + streams
+        wait_for(counted, f"{handshakes} handshakes and {streams} streams are counted, besides {before}")
+
     def go_on(self):
         for worker in self.workers:
             worker.signal(signal.SIGCONT)
@@ -67,16 +81,21 @@ class HeldJob:
         assert steps == list(range(EPOCHS * STEPS_PER_EPOCH))
 
 
+def serial_of(directory):
+    return json.loads(shoal("cert", "show", "--json", directory / "tls.crt").stdout)[0]["serial"]
+
+
 def test_clients_with_bad_certificates_are_refused(tmp_path):
     with HeldJob(tmp_path) as job:
         forge, me = job.authority.forge, identity("worker/1")
-        stranger = Authority(tmp_path / "stranger").issue("worker/1")
-        shutil.copy(job.authority.ca / "ca.crt", stranger / "ca.crt")  # it trusts, but nobody trusts it
+        foreign = Authority(tmp_path / "stranger")
+        stranger, old = foreign.issue("worker/1"), foreign.forge("old", [me], begin=-3, end=-1)
         certificates = {
             # {name: (TLS directory, code, words)}
-            "expired": (forge("expired", [me], begin=-3, end=-1), HANDSHAKE, []),
-            "not yet valid": (forge("early", [me], begin=1, end=3), HANDSHAKE, []),
-            "other CA": (stranger, HANDSHAKE, []),
+            "expired": (forge("expired", [me], begin=-3, end=-1), UNKNOWN, [me, "has expired on"]),
+            "not yet valid": (forge("early", [me], begin=1, end=3), UNKNOWN, [me, "is not valid before"]),
+            "other CA": (stranger, HANDSHAKE, [me, serial_of(stranger)]),
+            "other CA, expired": (old, HANDSHAKE, [me, serial_of(old)]),
             "other job": (forge("job", [identity("worker/1", job="large")]), DENIED,
                           [identity("worker/1", job="large"), '"large"', '"small"']),
             "other trust domain": (forge("domain", [identity("worker/1", trust_domain="lab")]), DENIED,
@@ -88,23 +107,84 @@ def test_clients_with_bad_certificates_are_refused(tmp_path):
             "a role that is not there": (forge("chief", [identity("chief")]), UNKNOWN, ["chief"]),
         }
         for name, (directory, code, words) in certificates.items():
-            for daemon, address, method in ((job.chief, job.cluster.chief, WORK), (job.ps[0], job.cluster.spec["ps"][0], EXCHANGE)):
-                handshakes = daemon.output().count("Handshake failed")
+            shutil.copy(job.authority.ca / "ca.crt", directory / "ca.crt")  # it trusts, be it that nobody trusts it
+            for daemon, address, method in job.daemons():
+                before = job.cluster.rejected(daemon)
                 told = call(address, method, directory)
                 assert told[0] == code, (name, told)
-                assert all(word in told[1] for word in words), (name, told)
-                # An operator sees it, too: the same reason once a minute.
+                # An operator sees it, too.
+                wait_for(lambda: any(all(word in line for word in ["rejected", *words]) for line in daemon.output().splitlines()), name)
                 if code == HANDSHAKE:
-                    wait_for(lambda: daemon.output().count("Handshake failed") > handshakes, name)
+                    job.await_rejected(daemon, before, handshakes=1)
                 else:
-                    wait_for(lambda: "rejected" in daemon.output() and all(word in daemon.output() for word in words), name)
+                    assert all(word in told[1] for word in words), (name, told)
+                    job.await_rejected(daemon, before, streams=1)
+        job.check_end()
+
+
+def test_a_client_of_an_unknown_ca_says_what_the_server_has_seen(tmp_path):
+    with HeldJob(tmp_path) as job:
+        foreign = Authority(tmp_path / "foreign")
+        operator, worker = foreign.issue("operator"), foreign.issue("worker/0")
+        for directory in (operator, worker):  # they trust both
+            with open(directory / "ca.crt", "ab") as trusted:
+                trusted.write((job.authority.ca / "ca.crt").read_bytes())
+        asked = shoal("status", job.cluster.chief, "--tls_dir", operator)
+        assert asked.returncode == 138, (asked.returncode, asked.stderr)
+        for word in (job.cluster.chief, identity("coordinator"), identity("operator"), serial_of(operator)):
+            assert word in asked.stderr, (word, asked.stderr)
+        lost = job.start_worker(0, "--coordinator_timeout=1", tls=worker, name="lost")
+        assert lost.wait() == 138, lost.output()[-3000:]
+        for word in (job.cluster.chief, identity("coordinator"), identity("worker/0"), serial_of(worker)):
+            assert word in lost.output(), (word, lost.output()[-3000:])
+        job.check_end()
+
+
+def test_an_expired_operator_does_not_even_connect(tmp_path):
+    with HeldJob(tmp_path) as job:
+        for name, begin, end in (("expired", -3, -1), ("early", 1, 3)):
+            directory = job.authority.forge(name, [identity("operator")], begin, end)
+            for command in (["status"], ["drain", "worker:0"]):
+                asked = shoal(*command, job.cluster.chief, "--tls_dir", directory)
+                assert asked.returncode == 78, (name, asked.returncode, asked.stderr)
+                assert str(directory / "tls.crt") in asked.stderr and identity("operator") in asked.stderr, asked.stderr
+        job.check_end()
+
+
+def test_other_failed_handshakes_are_logged_in_words_and_counted(tmp_path):
+    with HeldJob(tmp_path) as job:
+        trusted = job.cluster.tls["operator"]
+        anonymous = grpc.ssl_channel_credentials((trusted / "ca.crt").read_bytes())
+
+        def speak_tls_1_2(address):
+            context = ssl.create_default_context(cafile=trusted / "ca.crt")
+            context.load_cert_chain(trusted / "tls.crt", trusted / "tls.key")
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            host, port = address.split(":")
+            with pytest.raises((ssl.SSLError, ConnectionError)), socket.create_connection((host, int(port))) as plain:
+                context.wrap_socket(plain, server_hostname="localhost")
+
+        for daemon, address, method in job.daemons():
+            for words, meet in (("shows no certificate", lambda: call(address, method, credentials=anonymous)),
+                                ("does not use TLS", lambda: call(address, method)),
+                                ("does not speak TLS 1.3", lambda: speak_tls_1_2(address))):
+                before = job.cluster.rejected(daemon)
+                meet()
+                daemon.wait_for_output(words)
+                job.await_rejected(daemon, before, handshakes=1)
+            # Again and again, and once in the log.
+            lines = daemon.output().count("shows no certificate")
+            begin = time.monotonic()
+            for _ in range(10):
+                call(address, method, credentials=anonymous)
+            assert daemon.output().count("shows no certificate") <= lines + 1 + (time.monotonic() - begin) // 60
         job.check_end()
 
 
 def test_a_revoked_certificate_is_refused_by_identity_or_serial(tmp_path):
     with HeldJob(tmp_path) as job:
         by_identity, by_serial = job.authority.issue("worker/7"), job.authority.issue("worker/8")
-        serial = json.loads(shoal("cert", "show", "--json", by_serial / "tls.crt").stdout)[0]["serial"]
+        serial, begin = serial_of(by_serial), time.monotonic()
         daemons = {"coordinator": (job.cluster.chief, WORK), "ps/0": (job.cluster.spec["ps"][0], EXCHANGE)}
         for address, method in daemons.values():
             for directory in (by_identity, by_serial):
@@ -117,6 +197,14 @@ def test_a_revoked_certificate_is_refused_by_identity_or_serial(tmp_path):
             for directory, words in ((by_identity, [identity("worker/7"), "identity"]), (by_serial, [identity("worker/8"), serial])):
                 _, told = wait_for(lambda: (end := call(address, method, directory))[0] == DENIED and end, f"{role} has read the file")
                 assert "revoked" in told and all(word in told for word in words), told
+        # They try again and again, and the log has each once a minute.
+        for daemon, address, method in job.daemons():
+            before = job.cluster.rejected(daemon)
+            for _ in range(10):
+                assert call(address, method, by_identity)[0] == DENIED
+            job.await_rejected(daemon, before, streams=10)
+            lines = sum("rejected" in line and identity("worker/7") in line for line in daemon.output().splitlines())
+            assert 1 <= lines <= 1 + (time.monotonic() - begin) // 60, daemon.output()[-3000:]
         job.check_end()
 
 
@@ -146,7 +234,8 @@ def hello_as_worker(index):
 def test_a_worker_does_not_take_the_index_of_another(tmp_path):
     with HeldJob(tmp_path) as job:
         hello = hello_as_worker(0)
-        for address, method in ((job.cluster.chief, WORK), (job.cluster.spec["ps"][0], EXCHANGE)):
+        before = [job.cluster.rejected(daemon) for daemon, _, _ in job.daemons()]
+        for _, address, method in job.daemons():
             code, words = call(address, method, job.cluster.tls["worker/1"], messages=[hello[method]])
             assert code in (DENIED, grpc.StatusCode.OK), words
             if code == DENIED:
@@ -154,8 +243,9 @@ def test_a_worker_does_not_take_the_index_of_another(tmp_path):
         thief = job.start_worker(0, tls=job.cluster.tls["worker/1"], name="thief")
         assert thief.wait() == 78, thief.output()[-3000:]
         assert identity("worker/1") in thief.output() and "worker 0" in thief.output(), thief.output()[-3000:]
-        assert job.chief.output().count(f"{identity('worker/1')}) may not be worker 0") == 2, job.chief.output()[-3000:]
-        assert f"{identity('worker/1')}) may not be worker 0" in job.ps[0].output(), job.ps[0].output()[-3000:]
+        for (daemon, _, _), was, streams in zip(job.daemons(), before, (2, 1), strict=True):
+            assert f"{identity('worker/1')}) may not be worker 0" in daemon.output(), daemon.output()[-3000:]
+            job.await_rejected(daemon, was, streams=streams)
         job.check_end()
 
 

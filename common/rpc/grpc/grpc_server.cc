@@ -27,6 +27,10 @@ constexpr int kIdleMs = 60'000;
 // The max size of a message on a connection before its first stream is accepted.
 constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
 
+std::string NameOf(const Certificate& certificate) {
+  return absl::StrCat(certificate.identity.ToUri(), " ", certificate.serial);
+}
+
 void Configure(const GrpcNetwork::Options& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(options.max_message_bytes);
   // Most of this memory is for incomplete messages.
@@ -187,7 +191,7 @@ void GrpcServer::AwaitClient() {
       [this](GrpcServerCall* call) { OnTalk(call); },
       [this](GrpcServerCall* call) { AllowMessagesOf(call); },
       [this](const GrpcServerCall& call, const absl::Status& why) {
-        OnUnauthorized(call, call.client()->identity.ToUri(), why);
+        OnUnauthorized(call, NameOf(*call.client()), why);
       });
   awaiting_->Request(&service_, options_.loop->queue());
 }
@@ -227,7 +231,7 @@ absl::Status GrpcServer::Authorize(GrpcServerCall* call) {
   if (permitted.ok()) {
     call->set_client(*std::move(client));
   } else {
-    OnUnauthorized(*call, client->certificate.identity.ToUri(), permitted);
+    OnUnauthorized(*call, NameOf(client->certificate), permitted);
   }
   return permitted;
 }

@@ -100,8 +100,7 @@ class GrpcServer {
   absl::Status Admit(GrpcServerCall* call);
   // Returns OK if the client's certificate permits the call. Sets the certificate of the call.
   absl::Status Authorize(GrpcServerCall* call);
-  // Counts and logs a call that is rejected. `who` is the client's identity, or what its
-  // certificate lacks.
+  // Counts and logs a call that is rejected. `who` is the client's certificate, or what it lacks.
   void OnUnauthorized(const GrpcServerCall& call, const std::string& who, const absl::Status& why);
   void OnTalk(GrpcServerCall* call);
   // Lets the call's connection send messages of the size that the call accepts.

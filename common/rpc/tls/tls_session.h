@@ -58,15 +58,15 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
 
   // Returns credentials of a server that go on with new files by themselves, within two seconds. A
   // client passes the handshake with a certificate of a CA of ca.crt, be it expired, revoked or of
-  // another job: CheckPeer() and the permissions then say so, and the client can be told. `on_rejected`
-  // gets the reason for each other certificate, on gRPC's threads; may be null.
+  // another job: CheckPeer() and the permissions then say so, and the client can be told.
+  // `on_rejected` gets the reason for each other certificate, on gRPC's threads; may be null.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer(
       std::function<void(const absl::Status&)> on_rejected);
 
   // The other end of a stream, as it has shown itself in the handshake.
   struct Peer {
     Certificate certificate;
-    std::string chain_pem;   // the certificate, then its intermediates
+    std::string chain_pem;  // the certificate, then its intermediates
     // Of the ca.crt that CheckPeer() has last compared the chain with. Nothing: not yet.
     std::optional<uint64_t> ca_number;
   };

@@ -96,8 +96,7 @@ TEST_F(CertificateChainTest, RejectsAuthoritiesOutOfTheirDates) {
     const TestCertificate between(shape, authority_), root(shape);
     const TestCertificate below({}, between), client({}, root);
     EXPECT_THAT(Check(below, between.pem()), FailsWith(kUnknown, {"CN=late"}));
-    EXPECT_THAT(CheckIssued(client.pem(), root.pem(), kTestNow),
-                FailsWith(kUnknown, {"CN=late"}));
+    EXPECT_THAT(CheckIssued(client.pem(), root.pem(), kTestNow), FailsWith(kUnknown, {"CN=late"}));
   }
 }
 
