@@ -222,16 +222,23 @@ absl::Status TlsSession::CheckValid(const Certificate& certificate) const {
 
 absl::Status TlsSession::CheckPeer(Peer* peer) const {
   SHOAL_RETURN_IF_ERROR(CheckValid(peer->certificate));
+  const absl::Time now = absl::Now();
   std::shared_ptr<const TlsFiles> files;
   uint64_t ca_number = 0;
+  bool verified = false;
   {
     MutexLock lock(&mutex_);
     files = files_;
     ca_number = ca_number_;
+    verified = verified_.Contains(peer->chain_pem, files, now);
   }
   if (peer->ca_number == ca_number) return absl::OkStatus();
-  SHOAL_RETURN_IF_ERROR(CheckLeadsToCa(peer->chain_pem, files->ca_pem, absl::Now(),
-                                       peer->certificate.identity.RoleText()));
+  if (!verified) {
+    SHOAL_RETURN_IF_ERROR(
+        CheckLeadsToCa(peer->chain_pem, files->ca_pem, now, peer->certificate.identity.RoleText()));
+    MutexLock lock(&mutex_);
+    verified_.Add(peer->chain_pem, files, now);
+  }
   peer->ca_number = ca_number;
   return absl::OkStatus();
 }
@@ -256,8 +263,14 @@ bool TlsSession::IsOutdated(const Server& server) const {
 }
 
 absl::Status TlsSession::CheckIssuer(std::string_view chain_pem) const {
-  const absl::Status issued = CheckIssued(chain_pem, files()->ca_pem, absl::Now());
-  if (issued.ok()) return issued;
+  const absl::Time now = absl::Now();
+  const std::shared_ptr<const TlsFiles> files = this->files();
+  const absl::Status issued = CheckIssued(chain_pem, files->ca_pem, now);
+  if (issued.ok()) {
+    MutexLock lock(&mutex_);
+    verified_.Add(chain_pem, files, now);
+    return issued;
+  }
   return absl::Status(issued.code(),
                       absl::StrCat("no CA in ", kCaFile, " has issued ", issued.message(),
                                    "; if the client belongs to this job, add its CA there"));

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/rpc/tls/replaceable_file.h"
+#include "common/rpc/tls/verified_chains.h"
 #include "common/security/certificate.h"
 #include "common/security/tls_files.h"
 
@@ -127,6 +128,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   mutable Mutex mutex_;
   std::shared_ptr<const TlsFiles> files_ ABSL_GUARDED_BY(mutex_);
   uint64_t ca_number_ ABSL_GUARDED_BY(mutex_) = 0;  // how often ca.crt has changed
+  mutable VerifiedChains verified_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shoal
