@@ -235,7 +235,7 @@ absl::Status TlsSession::CheckPeer(Peer* peer) const {
   if (peer->ca_number == ca_number) return absl::OkStatus();
   if (!verified) {
     SHOAL_RETURN_IF_ERROR(
-        CheckLeadsToCa(peer->chain_pem, files->ca_pem, now, peer->certificate.identity.RoleText()));
+        CheckLeadsToCa(peer->chain_pem, files->ca_pem, now, peer->certificate.identity.ToUri()));
     MutexLock lock(&mutex_);
     verified_.Add(peer->chain_pem, files, now);
   }
