@@ -297,6 +297,25 @@ TEST_F(WorkerSessionTest, KeepsItsStepsWhenItReopensTheStream) {
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8", "step 70 9"));
 }
 
+// The coordinator has sent the Halt before it read Reopening.
+TEST_F(WorkerSessionTest, KeepsItsReportsInAHaltWhileItReopensTheStream) {
+  StartStep(7, 2);
+  SayOutdated();
+  FinishStep();
+  Halt();
+  TakeReports();
+  EndInOrder();
+  auto reports = TakeReports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_THAT(reports[0].hello().held_steps(), testing::UnorderedElementsAre(7, 8));
+  Welcome();
+  reports = TakeReports();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_TRUE(reports[0].has_ready());
+  ASSERT_EQ(reports[1].steps_done().steps_size(), 1);
+  EXPECT_EQ(reports[1].steps_done().steps(0).step(), 7u);
+}
+
 TEST_F(WorkerSessionTest, DoesNotReopenTheStreamWhereOrdersWouldBeLost) {
   StartStep(7, 2);
   Halt();
