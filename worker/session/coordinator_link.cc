@@ -77,7 +77,7 @@ void CoordinatorLink::Welcomed() {
                          WholeSeconds(DisconnectedTime()), " s"));
   }
   welcomed_ = true;
-  rejected_ = false;
+  reopening_ = rejected_ = false;
   stream_.MarkAccepted();
 }
 
@@ -95,6 +95,7 @@ absl::Status CoordinatorLink::Rejected(const proto::Rejected& rejected) {
 }
 
 void CoordinatorLink::OnClosed(const absl::Status& status) {
+  reopening_ = false;
   // A coordinator that rejects this task closes the stream with OK.
   if (!rejected_ || !status.ok()) {
     rejected_ = false;
@@ -115,6 +116,7 @@ void CoordinatorLink::OnReopen() {
   LogInfo(absl::StrCat("opening the stream to the coordinator at ", options_.coordinator,
                        " anew, with new certificates"));
   welcomed_ = false;
+  reopening_ = true;
   disconnected_since_ = options_.loop->Now();
   last_error_.clear();
 }

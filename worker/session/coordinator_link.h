@@ -71,6 +71,8 @@ class CoordinatorLink {
   bool over() const { return over_; }
 
   bool welcomed() const { return welcomed_; }
+  // Whether the stream is being reopened: the coordinator waits for the next hello.
+  bool reopening() const { return reopening_; }
   // Adds whether there is a coordinator, and for how long there has been none.
   void Collect(MetricSamples* out) const;
 
@@ -86,6 +88,7 @@ class CoordinatorLink {
 
   const Options options_;
   bool welcomed_ = false;
+  bool reopening_ = false;     // from OnReopen() until the next stream is welcomed, or one is lost
   Time disconnected_since_{};  // valid while not welcomed
   bool lost_ = false;          // the log has the loss of the coordinator, but not its return
   std::string last_error_;     // of the stream

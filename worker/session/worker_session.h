@@ -175,10 +175,13 @@ class WorkerSession {
   void Evaluate(const EvaluationOrder& order);
   // Whether a draining worker can leave: it trains no step, has reported its finished steps, and no
   // lease is in flight to it. A lease that arrives too late leaves a gap below the steps that other
-  // workers have done. Nobody fills this gap if all workers leave at once.
+  // workers have done. Nobody fills this gap if all workers leave at once. While the stream is
+  // reopened, leases may be in flight too, and the coordinator would wait for the next hello.
   bool MayLeave() const {
-    return draining_ && !preparing_ && activity_ != Activity::kTraining && leases_.empty() &&
-           (link_.welcomed() ? no_more_leases_ : unreported_.steps_size() == 0);
+    if (!draining_ || preparing_ || activity_ == Activity::kTraining || !leases_.empty())
+      return false;
+    if (link_.welcomed()) return no_more_leases_;
+    return !link_.reopening() && unreported_.steps_size() == 0;
   }
   void SendDraining();
   void SendLeaving(const absl::Status& why);

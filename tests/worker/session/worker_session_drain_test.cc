@@ -243,6 +243,30 @@ TEST_F(WorkerSessionTest, DrainsOnceWhatItHasDoneIsReported) {
   ExpectOver(WorkerSession::End::kDrained);
 }
 
+TEST_F(WorkerSessionTest, DrainsOverTheNextStreamWhileItReopensOne) {
+  GetReady();
+  SayOutdated();
+  session_->Drain("SIGTERM");
+  EXPECT_FALSE(end_.has_value()) << "the coordinator would wait for it, and keep a lease for it";
+  Lease(7, 1);  // sent before the coordinator has read Reopening
+  EndInOrder();
+  Welcome();
+  ExpectDraining();
+  ServePs();
+  FinishStep();
+  SendNoLeaseFollows();
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, DrainsWhenTheStreamThatItReopensIsLost) {
+  GetReady();
+  SayOutdated();
+  session_->Drain("SIGTERM");
+  LoseCoordinator();
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
 TEST_F(WorkerSessionTest, DrainsBeforeItIsWelcome) {
   session_->Drain("SIGTERM");
   Welcome();  // on the way already
