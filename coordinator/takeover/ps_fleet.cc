@@ -19,6 +19,12 @@ constexpr Time kSettled = std::chrono::seconds(1);
 // Longer than the 10 s after which a ps forgets a silent coordinator.
 constexpr Time kHolderPatience = std::chrono::seconds(12);
 
+proto::ControlRequest StopRequest() {
+  proto::ControlRequest request;
+  request.mutable_stop();
+  return request;
+}
+
 }  // namespace
 
 PsFleet::PsFleet(Options options)
@@ -85,12 +91,10 @@ std::vector<FieldLimit> PsFleet::ReplyLimits() const {
 
 std::vector<int> PsFleet::ReleaseDeparting() {
   std::vector<int> may_leave;
-  proto::ControlRequest request;
-  request.mutable_stop();
   for (int ps = 0; ps < size(); ++ps) {
     if (peers_[ps].departure != Departure::kAsked) continue;
     SetDeparture(peers_[ps], Departure::kAllowed);
-    Send(ps, request);
+    Send(ps, StopRequest());
     may_leave.push_back(ps);
   }
   return may_leave;
@@ -113,9 +117,7 @@ std::optional<Time> PsFleet::DepartureSince(Departure departure) const {
 
 void PsFleet::Dismiss() {
   dismissed_ = true;
-  proto::ControlRequest request;
-  request.mutable_stop();
-  Broadcast(request);
+  Broadcast(StopRequest());
 }
 
 void PsFleet::Close() {
@@ -242,6 +244,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   if (phase_ != Phase::kClaiming && restarted) {
     return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
   }
+  if (dismissed_) return Send(ps, StopRequest());  // the first one is lost, or was not sent
   Send(ps, ClaimRequest());
   if (phase_ == Phase::kLoading && !peer.loaded) SendLoad(ps);
   if (phase_ == Phase::kLeading) options_.on_reconnected(ps);

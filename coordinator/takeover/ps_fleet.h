@@ -139,7 +139,8 @@ class PsFleet {
   std::vector<int> ReleaseDeparting();
   // A ps that may leave stays: treats it as if it had not asked.
   void ForgetDeparture(int ps) { peers_[ps].departure = Departure::kNone; }
-  // Tells all ps to end. From then on the loss of a ps is not logged.
+  // Tells all ps to end, also those whose stream is just being reopened. From then on the loss of a
+  // ps is not logged.
   void Dismiss();
   bool dismissed() const { return dismissed_; }
   // Stops claims, probes and reconnecting, and tells the ps that this coordinator resigns.

@@ -132,6 +132,20 @@ TEST_F(PsFleetTest, AStreamWithAnOldCertificateIsReopenedWhileNothingIsAwaited) 
   EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
 }
 
+TEST_F(PsFleetTest, APsWhoseStreamIsBeingReopenedIsDismissedToo) {
+  Lead();
+  ps(0).SayOutdated();
+  loop_.RunUntilIdle();
+  fleet_->Dismiss();
+  ps(0).Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  SendHello(0, {.incarnation = 10, .promised = fleet_->term()});
+  const auto sent = ps(0).Take<proto::ControlRequest>();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_TRUE(sent[0].has_claim());
+  EXPECT_TRUE(sent[1].has_stop());
+}
+
 TEST_F(PsFleetTest, APsStartedAnewStartsAllOverUnderAFreshTerm) {
   Lead();
   const StoredCheckpoint checkpoint = WriteSmallCheckpoint(&store_, fleet_->timeline(), 40);
