@@ -55,6 +55,8 @@ class TrainingRun {
   const StepDispatcher* dispatcher() const {
     return parts_.scheduler->open() ? &parts_.scheduler->steps() : nullptr;
   }
+  // The workers that have come, by index.
+  const std::map<int, Membership::Record>& workers() const { return parts_.membership->records(); }
   // The open timeline; 0 without one.
   uint64_t timeline() const { return parts_.timeline(); }
 

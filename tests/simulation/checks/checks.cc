@@ -20,6 +20,7 @@ Checks::Checks(World* world, SimulatedDisk* disk, const SimulatedJob& job)
       coordinator_(world),
       workers_(world, &job_),
       staleness_(world, &job_),
+      reopening_(world, &job_),
       ending_(world, disk, &job_, &checkpoints_) {}
 
 void Checks::Forget(const SimulatedProcess* process) {
@@ -49,6 +50,11 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
     proto::WorkerOrder order;
     ParseMessage(message, &order);
     if (order.has_lease()) staleness_.OnLease(order.lease());
+    reopening_.OnOrder(order);
+  } else if (method == kWorkMethod) {
+    proto::WorkerReport report;
+    ParseMessage(message, &report);
+    reopening_.OnReport(report);
   } else if (method == kExchangeMethod && by_client) {
     proto::ExchangeRequest request;
     ParseMessage(message, &request);

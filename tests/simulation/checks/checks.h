@@ -6,6 +6,7 @@
 #include "tests/simulation/checks/coordinator_checks.h"
 #include "tests/simulation/checks/ending_checks.h"
 #include "tests/simulation/checks/ps_checks.h"
+#include "tests/simulation/checks/reopening_checks.h"
 #include "tests/simulation/checks/staleness_checks.h"
 #include "tests/simulation/checks/trained_job.h"
 #include "tests/simulation/checks/worker_checks.h"
@@ -30,6 +31,7 @@ class Checks : public SimulatedNetwork::Observer {
   PsChecks& ps() { return ps_; }
   CoordinatorChecks& coordinator() { return coordinator_; }
   WorkerChecks& workers() { return workers_; }
+  ReopeningChecks& reopening() { return reopening_; }
   CheckpointChecks& checkpoints() { return checkpoints_; }
 
   // Call when a process of any task has ended.
@@ -57,6 +59,7 @@ class Checks : public SimulatedNetwork::Observer {
   CoordinatorChecks coordinator_;
   WorkerChecks workers_;
   StalenessChecks staleness_;
+  ReopeningChecks reopening_;
   const EndingChecks ending_;
 };
 

@@ -76,6 +76,7 @@ void SimulatedCluster::Coordinator::AfterCallback(SimulatedProcess& process) {
     }
   }
   cluster->checks_.coordinator().AfterCallback(process, *run, servers);
+  cluster->checks_.reopening().AfterCallback(run->workers());
 }
 
 SimulatedCluster::SimulatedCluster(World* world, SimulatedNetwork* network, SimulatedDisk* disk,
@@ -231,9 +232,11 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
       .jobs = jobs_,
       .on_prepare =
           [this, process](const SimulatedJob& job) { checks_.workers().OnPrepare(*process, job); },
-      .on_train = [this, process](
-                      uint64_t step,
-                      size_t chunks) { checks_.workers().OnTrain(*process, step, chunks); },
+      .on_train =
+          [this, process](uint64_t step, size_t chunks) {
+            checks_.workers().OnTrain(*process, step, chunks);
+            checks_.reopening().OnTrain(*process, step, chunks);
+          },
       .on_evaluate =
           [this](const SimulatedJob& job, std::span<const float> cut) {
             return checks_.workers().OnEvaluate(job, cut);
@@ -362,6 +365,8 @@ void SimulatedCluster::Strike(const Fault& fault) {
       return Start(*task);
     case Kind::kBreakStreams:
       return network_.BreakAll(life->process.get(), kNoticeAtOnce);
+    case Kind::kNewCertificates:
+      return network_.ReplaceCertificates(life->process.get(), fault.duration);
     case Kind::kDrain:
       return Drain(*life);
     default:

@@ -217,6 +217,18 @@ void SimulatedConnection::Break(Time notice) {
   }
 }
 
+void SimulatedConnection::TellOutdated(Time wait) {
+  network_->world().After(wait, [self = shared_from_this()] {
+    const End& client = self->ends_[kClient];
+    if (client.closed) return;
+    client.process->Enqueue([self] {
+      const std::shared_ptr<StreamCallbacks> callbacks = self->ends_[kClient].callbacks;
+      if (callbacks != nullptr && callbacks->on_outdated) callbacks->on_outdated();
+    });
+    self->TellOutdated(kCertificatePeriod);
+  });
+}
+
 void SimulatedConnection::ProcessGone(SimulatedProcess* process, bool in_order, Time notice) {
   for (const Side side : {kClient, kServer}) {
     End& end = ends_[side];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -11,6 +12,9 @@
 #include "tests/simulation/simulated/simulated_process.h"
 
 namespace shoal {
+
+// How often a client looks for newer certificates (common/rpc/grpc/grpc_network.cc).
+inline constexpr Time kCertificatePeriod = std::chrono::seconds(1);
 
 // One stream with both its ends and the messages in flight between them.
 class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnection> {
@@ -27,10 +31,14 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
   bool Has(const SimulatedProcess* process) const {
     return ends_[kClient].process == process || ends_[kServer].process == process;
   }
+  bool IsClient(const SimulatedProcess* process) const { return ends_[kClient].process == process; }
   bool Connects(const std::string& a, const std::string& b) const;
   // Breaks the stream: each direction loses a tail, and both ends learn of it within `notice`.
   void Break(Time notice);
   void ProcessGone(SimulatedProcess* process, bool in_order, Time notice);
+  // Tells the client after `wait`, and again each kCertificatePeriod while the stream is open at
+  // its end, that another stream would use newer certificates.
+  void TellOutdated(Time wait);
   // Continues after the end of a cut.
   void Continue();
 

@@ -1,10 +1,17 @@
 #include "tests/simulation/simulated/simulated_network.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "tests/simulation/simulated/simulated_connection.h"
 
 namespace shoal {
+namespace {
+
+// Both ends of a stream whose certificate is not valid any more know it within this time.
+constexpr Time kRevokedWithin = std::chrono::milliseconds(5);
+
+}  // namespace
 
 SimulatedProcess* SimulatedNetwork::listener(const std::string& address) const {
   auto found = listeners_.find(address);
@@ -46,6 +53,21 @@ void SimulatedNetwork::BreakAll(SimulatedProcess* process, Time notice) {
 void SimulatedNetwork::BreakBetween(const std::string& a, const std::string& b, Time notice) {
   for (const auto& each : Connections()) {
     if (each->Connects(a, b)) each->Break(notice);
+  }
+}
+
+void SimulatedNetwork::ReplaceCertificates(SimulatedProcess* process, Time old_until) {
+  world_->Trace(process->name(), "has new certificates");
+  for (const auto& each : Connections()) {
+    if (!each->Has(process)) continue;
+    each->TellOutdated(each->IsClient(process)
+                           ? Time{}
+                           : world_->random().Between(Time(1000), kCertificatePeriod));
+    if (old_until > Time{}) {
+      world_->After(old_until, [each] {
+        if (each->open()) each->Break(kRevokedWithin);
+      });
+    }
   }
 }
 

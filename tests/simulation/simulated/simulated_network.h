@@ -50,6 +50,11 @@ class SimulatedNetwork {
   // Break the streams of a process, or those between two hosts.
   void BreakAll(SimulatedProcess* process, Time notice);
   void BreakBetween(const std::string& a, const std::string& b, Time notice);
+  // The process has new certificates, so its open streams have old ones. Tells their clients, at
+  // once and again each second (StreamCallbacks::on_outdated). A client learns of a server's new
+  // certificate within a second. Unless 0, the streams that are still open after `old_until` break:
+  // the old certificate is not valid any more.
+  void ReplaceCertificates(SimulatedProcess* process, Time old_until);
   // Blocks all messages from one host to the other until Mend.
   void Cut(const std::string& from, const std::string& to) { ++cuts_[{from, to}]; }
   void Mend(const std::string& from, const std::string& to);

@@ -88,6 +88,39 @@ TEST_F(SimulatedNetworkTest, WhatACutHoldsUpArrivesWhenItIsMended) {
   }
 }
 
+// The client reopens nothing, and the stream ends with its old certificate.
+TEST_F(SimulatedNetworkTest, AClientIsToldOfNewCertificatesUntilItsStreamEnds) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    for (const bool own : {true, false}) {
+      World world(seed, false);
+      SimulatedNetwork network(&world, this);
+      SimulatedProcess client({.world = &world, .network = &network, .name = "a", .host = "a"});
+      SimulatedProcess server({.world = &world, .network = &network, .name = "b", .host = "b"});
+      std::unique_ptr<Stream> accepted;
+      (void)server.Listen("b", [&](const std::string&, std::unique_ptr<Stream> stream) {
+        accepted = std::move(stream);
+        return StreamCallbacks{.on_closed = [](const absl::Status&) {}};
+      });
+      int told = 0;
+      bool closed = false;
+      const std::unique_ptr<Stream> stream = network.Open(
+          &client, "b", kWorkMethod,
+          {.on_outdated = [&told] { ++told; },
+           .on_closed = [&closed](const absl::Status& status) { closed = !status.ok(); }});
+      world.After(milliseconds(100), [&] {
+        network.ReplaceCertificates(own ? &client : &server, milliseconds(2500));
+      });
+      while (world.RunNext()) {
+      }
+      EXPECT_TRUE(closed) << seed;
+      EXPECT_GE(told, own ? 3 : 2) << seed;
+      EXPECT_LE(told, 3) << seed;
+      client.Kill();
+      server.Kill();
+    }
+  }
+}
+
 TEST_F(SimulatedNetworkTest, AFrozenProcessReceivesWhenItGoesOn) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     EXPECT_EQ(Arrivals(seed, Time(100'000),

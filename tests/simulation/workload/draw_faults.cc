@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -182,7 +183,64 @@ class FaultDrawer {
   Time last_{};  // begin or end of the fault before
 };
 
+// Draws the faults at the moment at which a task gets new certificates. Its streams are reopened
+// within a few milliseconds.
+void DrawNearby(Random& random, const Fault& replaced, Workload* workload) {
+  using Kind = Fault::Kind;
+  Fault fault{.at = replaced.at, .task = replaced.task};
+  const uint64_t which = random.Below(4);
+  const Time later = random.Between(Time(1000), milliseconds(5));
+  if (which == 0) {
+    fault.kind = Kind::kDrain;
+  } else if (workload->orderly && workload->seed % 2 == 0) {
+    fault.kind = Kind::kDrainAll;
+  } else if (which == 1 || workload->orderly) {
+    fault.kind = Kind::kBreakStreams;
+  } else {
+    fault.kind = Kind::kKillAfterCallbacks;
+    fault.count = random.Between(1, 16);
+    fault.duration = random.Between(milliseconds(1), seconds(2));
+  }
+  if (fault.kind != Kind::kKillAfterCallbacks) fault.at += later;
+  workload->faults.push_back(fault);
+}
+
 }  // namespace
+
+void DrawNewCertificates(Random& random, Time undisturbed, Workload* workload) {
+  if (!random.OneIn(6)) return;
+  const bool alone = random.Coin() && workload->next == nullptr;
+  // No worker is lost in these (DrawOrderly).
+  const bool evictions = workload->orderly && workload->seed % 2 == 0;
+  if (alone) {
+    workload->faults.clear();
+    workload->job.strategy.lease_timeout_seconds = 30;
+  }
+  std::vector<std::string> tasks = {"chief"};
+  for (int i = 0; i < workload->ps; ++i) tasks.push_back(absl::StrCat("ps", i));
+  for (int i = 0; i < workload->workers; ++i) tasks.push_back(absl::StrCat("worker", i));
+  const uint64_t times = random.Between(1, 4);
+  for (uint64_t i = 0; i < times; ++i) {
+    Fault fault{.kind = Fault::Kind::kNewCertificates,
+                .at = random.Between(Time(1000), undisturbed)};
+    const Time old_until = random.Between(milliseconds(1), seconds(3));
+    if (random.OneIn(4) && !evictions) fault.duration = old_until;
+    fault.task = tasks[random.Below(tasks.size())];
+    if (random.Coin()) {
+      workload->faults.push_back(fault);
+    } else {
+      const Time spread = random.OneIn(3) ? Time{} : random.Between(Time(1000), seconds(1));
+      for (const std::string& task : tasks) {
+        Fault each = fault;
+        each.task = task;
+        each.at += random.Between(Time{}, spread);
+        workload->faults.push_back(each);
+      }
+    }
+    const bool nearby = random.Coin();
+    if (nearby && !alone) DrawNearby(random, workload->faults.back(), workload);
+  }
+}
 
 void DrawFaults(Random& random, Time undisturbed, Workload* workload) {
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);

@@ -99,6 +99,8 @@ Workload DrawWorkload(uint64_t seed) {
   DrawFaults(random, undisturbed, &workload);
   Random change(seed * 0x8ebc6af09c88c6e3 + 11);
   DrawChange(change, undisturbed, &workload);
+  Random certificates(seed * 0x2127599bf4325c37 + 12);
+  DrawNewCertificates(certificates, undisturbed, &workload);
   std::stable_sort(workload.faults.begin(), workload.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return workload;

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 
 #include "common/job/job_strategy.h"
 #include "common/model/keras_model.h"
@@ -22,8 +23,34 @@ TEST(WorkloadTest, SeedsDrawEveryKindOfFault) {
     without += workload.faults.empty() ? 1 : 0;
     for (const Fault& fault : workload.faults) kinds.insert(fault.kind);
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kChangeJob) + 1);
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kNewCertificates) + 1);
   EXPECT_GT(without, 10);
+}
+
+TEST(WorkloadTest, SeedsReplaceCertificates) {
+  int replaced = 0, alone = 0, end_old_streams = 0, of_all = 0;
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    std::set<std::string> tasks;
+    bool ends = false;
+    for (const Fault& fault : workload.faults) {
+      if (fault.kind != Fault::Kind::kNewCertificates) continue;
+      tasks.insert(fault.task);
+      ends = ends || fault.duration > Time{};
+    }
+    if (tasks.empty()) continue;
+    ++replaced;
+    alone += workload.OnlyCertificates() ? 1 : 0;
+    end_old_streams += ends ? 1 : 0;
+    of_all += tasks.size() == static_cast<size_t>(1 + workload.ps + workload.workers) ? 1 : 0;
+    // Its seeds lose no worker.
+    EXPECT_FALSE(ends && workload.orderly && seed % 2 == 0) << seed;
+  }
+  EXPECT_GT(replaced, 70);
+  EXPECT_LT(replaced, 130);
+  EXPECT_GT(alone, 8);
+  EXPECT_GT(end_old_streams, 20);
+  EXPECT_GT(of_all, 30);
 }
 
 TEST(WorkloadTest, SeedsDrawVariablesOfEveryUpdateRule) {

@@ -45,6 +45,8 @@ const char* NameOf(Fault::Kind kind) {
       return "restart all";
     case Kind::kChangeJob:
       return "change job";
+    case Kind::kNewCertificates:
+      return "new certificates";
   }
   return "";
 }

@@ -30,6 +30,9 @@ struct Fault {
     kDamage,      // changes a byte of the newest checkpoint, if there is another one
     kRestartAll,  // kills all, or all but the ps; back with `count` ps
     kChangeJob,   // kills coordinator and ps; back with the job of Workload::next
+    // A task gets new certificates. Unless 0, servers end its streams that are still old after
+    // `duration`.
+    kNewCertificates,
   };
   Kind kind = Kind::kKill;
   Time at{};         // since the start

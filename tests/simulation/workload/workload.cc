@@ -64,4 +64,10 @@ Time Workload::FaultsEnd() const {
   return end;
 }
 
+bool Workload::OnlyCertificates() const {
+  return !faults.empty() && std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == Fault::Kind::kNewCertificates && fault.duration == Time{};
+  });
+}
+
 }  // namespace shoal

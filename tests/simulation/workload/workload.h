@@ -76,6 +76,9 @@ struct Workload {
 
   // Returns when the last fault ends.
   Time FaultsEnd() const;
+  // Returns whether new certificates are the only faults, and each stream has the time that it
+  // needs. This must then cost nothing.
+  bool OnlyCertificates() const;
 };
 
 }  // namespace shoal
