@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/text/shell_word.h"
+#include "common/files/private_file.h"
 #include "common/security/certificate_authority.h"
 
 namespace shoal {
@@ -76,6 +77,7 @@ absl::Status RemoveCertificates(const std::string& path) {
 absl::Status MakeLocalCertificates(const std::string& directory,
                                    const ClusterAddresses& addresses) {
   SHOAL_RETURN_IF_ERROR(RemoveCertificates(directory));
+  SHOAL_RETURN_IF_ERROR(MakePrivateDirectory(directory, /*only_owner_reads=*/true));
   const std::string ca = directory + "/ca";
   const absl::Status issued = IssueAll(ca, directory, addresses);
   const absl::Status removed = RemoveCertificates(ca);

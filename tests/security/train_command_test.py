@@ -25,7 +25,7 @@ def test_a_small_job_trains_to_its_end(tmp_path):
     # Nobody can make more certificates of this run, and nobody else can read these.
     tls = run / "tls"
     assert {path.name for path in tls.iterdir()} == {"chief-0", "ps-0", "worker-0", "worker-1", "operator"}
-    assert all(mode(path) == (0o700 if path.is_dir() else 0o600) for path in tls.rglob("*"))
+    assert all(mode(path) == (0o700 if path.is_dir() else 0o600) for path in (tls, *tls.rglob("*")))
     again = shoal("train", job, "--run_dir", run, "--tls", "--epochs", 3)
     assert again.returncode == 0, again.stdout + again.stderr
 
