@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   shoal::OpenStandardDescriptors();
   shoal::ClearProxyVariables();
   shoal::UseSystemNames();
+  shoal::KeepOpenSslUntilExit();
   shoal::RaiseFileLimit();  // a data set keeps all its files open
   shoal::SendLibraryLogTo(PrintLibraryLog);
   CLI::App app("Trains neural networks with parameter servers.", "shoal");

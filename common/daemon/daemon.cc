@@ -91,6 +91,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   if (parent_pid_ > 0) ExitWithParent(static_cast<int>(parent_pid_));
   ClearProxyVariables();
   UseSystemNames();
+  KeepOpenSslUntilExit();
   RaiseFileLimit();
   log_options_ = {log_format_ == "json" ? LogFormat::kJson : LogFormat::kText,
                   LogLevelFromName(log_level_), TaskTypeName(type_)};

@@ -1,5 +1,6 @@
 """`shoal train --tls`, and the commands that ask such a run."""
 import signal
+import socket
 
 import pytest
 
@@ -99,3 +100,12 @@ def test_a_command_with_the_certificate_of_another_job_is_told_so(cluster, tmp_p
     (other / "ca.crt").write_bytes((cluster.tls["operator"] / "ca.crt").read_bytes())
     done = shoal("status", cluster.chief, "--tls_dir", other)
     assert done.returncode == 78 and str(other / "ca.crt") in done.stderr, done.stderr
+
+
+def test_a_command_that_gives_up_a_silent_server_does_not_crash(tmp_path):
+    """It ends in the midst of a handshake, and gRPC's threads with it; a crash was seen in one of fifteen."""
+    operator = Authority(tmp_path / "tls").issue("operator")
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        asking = [Process([BIN / "shoal", "status", "--chief", address, "--tls_dir", operator], tmp_path / f"{i}.log") for i in range(60)]
+        assert [process.wait() for process in asking] == [138] * 60

@@ -1,6 +1,7 @@
 #include "common/daemon/process/process_environment.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,6 +38,8 @@ void ClearProxyVariables() {
 }
 
 void UseSystemNames() { setenv("GRPC_DNS_RESOLVER", "native", /*overwrite=*/0); }
+
+void KeepOpenSslUntilExit() { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr); }
 
 absl::Status UsePassiveOpenMpThreads(char** argv) {
   constexpr char kVariable[] = "OMP_WAIT_POLICY";

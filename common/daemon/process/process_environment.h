@@ -21,6 +21,10 @@ void ClearProxyVariables();
 // ignores /etc/hosts and waits for dead name servers.
 void UseSystemNames();
 
+// Keeps OpenSSL usable until the process has ended. Otherwise exit() frees it while gRPC's threads
+// still end their TLS connections, and the process crashes.
+void KeepOpenSslUntilExit();
+
 // Makes OpenMP's threads sleep while they have no work. Spinning threads slow all other processes
 // on the machine by an order of magnitude. libgomp reads OMP_WAIT_POLICY when it is loaded, before
 // main(). If the variable is not set, sets it and executes the program again (same pid, same
