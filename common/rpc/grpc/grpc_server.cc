@@ -147,8 +147,8 @@ void GrpcServer::OnConnection(int fd) {
   const auto lost_after_ms = static_cast<unsigned>(options_.network.keepalive.answer_ms);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
-  // Under TLS, this end cannot read the frames, and only holders of a certificate of the CA get to
-  // send them.
+  // Under TLS, this end cannot read the frames. LimitDecryptedReads() reads them when they are
+  // decrypted.
   if (options_.network.tls == nullptr) LimitFrames(fd);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.fd = fd;

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/tls/client_check.h"
+#include "common/rpc/tls/decrypted_reads.h"
 #include "common/security/certificate_chain.h"
 #include "common/security/permissions.h"
 
@@ -168,6 +169,7 @@ void TlsSession::AddRevocations(const absl::StatusOr<Revocations>& revoked) {
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer(
     std::function<void(const absl::Status&)> on_rejected) {
+  LimitDecryptedReads();
   SHOAL_ASSIGN_OR_RETURN(ServedFiles served, ServedFiles::Create(*files()));
   served_ = std::make_unique<ServedFiles>(std::move(served));
   provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -604,25 +605,45 @@ struct Handshake {
   EVP_PKEY* key = nullptr;
   int version = TLS1_3_VERSION;  // the newest
 };
+// A client of OpenSSL, which the test writes to by itself.
+class RawTlsClient {
+ public:
+  RawTlsClient(const std::string& address, const Handshake& handshake)
+      : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(address, ':');
+    SSL_CTX* const context = context_.get();
+    if (handshake.certificate != nullptr) {
+      EXPECT_EQ(SSL_CTX_use_certificate(context, handshake.certificate), 1);
+      EXPECT_EQ(SSL_CTX_use_PrivateKey(context, handshake.key), 1);
+    }
+    EXPECT_EQ(SSL_CTX_set_max_proto_version(context, handshake.version), 1);
+    EXPECT_EQ(SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>("\x02h2"), 3),
+              0);
+    connection_.reset(BIO_new_ssl_connect(context));
+    BIO_set_conn_hostname(connection_.get(), parts.first.c_str());
+    BIO_set_conn_port(connection_.get(), parts.second.c_str());
+  }
+  bool ShakesHands() { return BIO_do_handshake(connection_.get()) == 1; }
+  // Returns whether there is something to read.
+  bool ReadByte() {
+    char byte = 0;
+    return BIO_read(connection_.get(), &byte, 1) == 1;
+  }
+  // Returns whether the connection still takes it.
+  bool Write(const std::string& bytes) {
+    const int size = static_cast<int>(bytes.size());
+    return BIO_write(connection_.get(), bytes.data(), size) == size;
+  }
+
+ private:
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<BIO, decltype(&BIO_free_all)> connection_{nullptr, BIO_free_all};
+};
+
 // Returns whether the server lets the client speak HTTP/2: its settings arrive.
 bool GetsThrough(const std::string& address, const Handshake& handshake) {
-  const std::pair<std::string, std::string> parts = absl::StrSplit(address, ':');
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
-                                                                  SSL_CTX_free);
-  if (handshake.certificate != nullptr) {
-    EXPECT_EQ(SSL_CTX_use_certificate(context.get(), handshake.certificate), 1);
-    EXPECT_EQ(SSL_CTX_use_PrivateKey(context.get(), handshake.key), 1);
-  }
-  EXPECT_EQ(SSL_CTX_set_max_proto_version(context.get(), handshake.version), 1);
-  EXPECT_EQ(
-      SSL_CTX_set_alpn_protos(context.get(), reinterpret_cast<const unsigned char*>("\x02h2"), 3),
-      0);
-  const std::unique_ptr<BIO, decltype(&BIO_free_all)> connection(BIO_new_ssl_connect(context.get()),
-                                                                 BIO_free_all);
-  BIO_set_conn_hostname(connection.get(), parts.first.c_str());
-  BIO_set_conn_port(connection.get(), parts.second.c_str());
-  char byte = 0;
-  return BIO_do_handshake(connection.get()) == 1 && BIO_read(connection.get(), &byte, 1) == 1;
+  RawTlsClient client(address, handshake);
+  return client.ShakesHands() && client.ReadByte();
 }
 
 TEST_F(GrpcTlsTest, OnlyTls13IsSpoken) {
@@ -675,6 +696,46 @@ TEST_F(GrpcTlsTest, AStolenCertificateIsOfNoUseWithoutItsKey) {
   EXPECT_TRUE(GetsThrough(address_, {stolen.get(), right.get()}));
   EXPECT_TRUE(GetsThrough(address_, {stolen.get(), ForgeKey(stolen.get(), right.get()).get()}))
       << "the forgery itself is fine";
+}
+
+TEST_F(GrpcTlsTest, HeadersWithoutEndEndTheConnection) {
+  signal(SIGPIPE, SIG_IGN);  // of OpenSSL's write
+  StartWith(authority_.Issue("worker/1"), authority_.Issue("ps/0"));
+  // Headers arrive before the server looks at the role: any certificate of the CA will do.
+  const std::string viewer = authority_.Issue("viewer");
+  const CertificatePtr own = ReadOwn(viewer);
+  const KeyPtr key = ReadKey(viewer);
+  RawTlsClient client(address_, {own.get(), key.get()});
+  ASSERT_TRUE(client.ShakesHands());
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  const std::string headers("\0\0\0\1\0\0\0\0\1", 9);  // empty, to be continued
+  ASSERT_TRUE(client.Write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings + headers));
+  std::string continued("\0\x40\0\x9\0\0\0\0\1", 9);
+  for (int i = 0; i < 4096; ++i) continued += std::string("\0\1a\0", 4);  // the field "a"
+  constexpr int kMaxFrames = 2000;                                        // 32 MB
+  int frames = 0;
+  while (frames < kMaxFrames && client.Write(continued)) ++frames;
+  EXPECT_LT(frames, kMaxFrames);
+  ExpectWorks(0);
+}
+
+TEST_F(GrpcTlsTest, AMessageTooLongForItsRoleEndsTheConnection) {
+  StartWith(authority_.Issue("viewer"), authority_.Issue("coordinator"));
+  const auto send = [this](size_t bytes) {
+    StreamLog& log = NewLog();
+    Stream* stream = nullptr;
+    client_->OnLoop([&] {
+      streams_.push_back(client_->network()->Open(address_, kStatusMethod, log.Callbacks()));
+      stream = streams_.back().get();
+      stream->Send({.payload = {OwnedSlice(std::string(bytes, 'x'))}});
+    });
+    const absl::Status status = log.WaitForClose();
+    Close(stream);
+    return status.code();
+  };
+  // gRPC has all of it in memory before the server rejects it.
+  EXPECT_EQ(send(100'000), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(send(40'000'000), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace
