@@ -11,6 +11,7 @@ import pytest
 
 from endless_job import EPOCHS
 from real_cluster import PATIENCE_SECONDS, Cluster, Process, BIN, free_ports, shoal, wait_for, write_job
+from tls_mode import add_port, open_channel, role_for
 
 
 def run_to_end(cluster, task_type, tf_config, *arguments):
@@ -193,22 +194,21 @@ def test_garbage_and_large_messages_harm_nobody(tmp_path):
         chief, server = cluster.start_chief(job, tmp_path / "run"), cluster.start("ps")
         worker = cluster.start_worker(0)
         chief.wait_for_output("training:")
-        for address, methods in ((cluster.chief, ["Coordinator/Work", "Cluster/Status"]),
-                                 (cluster.spec["ps"][0], ["ParameterServer/Exchange", "ParameterServer/Control"])):
+        for address, method in ((cluster.chief, "Coordinator/Work"), (cluster.chief, "Cluster/Status"),
+                                (cluster.spec["ps"][0], "ParameterServer/Exchange"), (cluster.spec["ps"][0], "ParameterServer/Control")):
             host, port = address.split(":")
             for garbage in (b"\0" * 4096, os.urandom(4096), b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + os.urandom(999)):
                 with socket.create_connection((host, int(port))) as raw:
                     raw.sendall(garbage)
-            with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
-                for method in methods:
-                    call = channel.stream_stream(f"/shoal.proto.{method}")
-                    for message in (b"\xff" * 100, os.urandom(1000), b"\x7a\xff\xff\xff\xff\x0f", b"\0" * (65 << 20)):
-                        try:
-                            list(call(iter([message]), timeout=PATIENCE_SECONDS))
-                        except grpc.RpcError as error:
-                            assert error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED,
-                                                    grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INTERNAL,
-                                                    grpc.StatusCode.UNKNOWN), error
+            with open_channel(address, role_for(method), [("grpc.enable_http_proxy", 0)]) as channel:
+                call = channel.stream_stream(f"/shoal.proto.{method}")
+                for message in (b"\xff" * 100, os.urandom(1000), b"\x7a\xff\xff\xff\xff\x0f", b"\0" * (65 << 20)):
+                    try:
+                        list(call(iter([message]), timeout=PATIENCE_SECONDS))
+                    except grpc.RpcError as error:
+                        assert error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED,
+                                                grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INTERNAL,
+                                                grpc.StatusCode.UNKNOWN), error
                 with pytest.raises(grpc.RpcError) as unknown:
                     list(channel.stream_stream("/shoal.proto.No/Such")(iter([b""]), timeout=PATIENCE_SECONDS))
                 assert unknown.value.code() == grpc.StatusCode.UNIMPLEMENTED
@@ -225,7 +225,7 @@ def test_text_of_a_peer_cannot_steer_the_terminal(tmp_path):
                 context.abort(grpc.StatusCode.FAILED_PRECONDITION, "\x1b[2J\nall is well\x07" + "x" * 5000)
             return grpc.stream_stream_rpc_method_handler(reject)
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(1), handlers=[Rejecting()])
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = add_port(server, "127.0.0.1:0", "coordinator")
     server.start()
     try:
         done = shoal("status", "--chief", f"127.0.0.1:{port}")

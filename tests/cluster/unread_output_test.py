@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from real_cluster import BIN, PATIENCE_SECONDS, Cluster, children_of, finished_steps, wait_for, with_parent, write_job
+from tls_mode import with_certificate
 
 
 @pytest.fixture
@@ -44,7 +45,8 @@ class Unread:
 
     def start(self, *arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **environment):
         clean = {k: v for k, v in os.environ.items() if k not in ("TF_CONFIG", "SHOAL_BIN")}
-        process = subprocess.Popen([*with_parent(), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+        arguments, environment = with_certificate(arguments, environment)
+        process = subprocess.Popen([*with_parent(), *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                                    env={**clean, **environment})
         self.processes.append(process)
         return process

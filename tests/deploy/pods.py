@@ -21,10 +21,11 @@ import yaml
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/cluster/fixtures"))
 from real_cluster import BIN, Process, wait_for, with_parent  # noqa: E402
+from tls_mode import on, tls_dir  # noqa: E402
 
 USER = 65532
-# Folders of every Debian that no process here needs: what a pod's image and the test's files are mounted on.
-IMAGE, JOB, RECORDS = "/mnt", "/srv", "/media"
+# Folders of every Debian that no process here needs: what a pod's image, the test's files and certificates are mounted on.
+IMAGE, JOB, RECORDS, TLS = "/mnt", "/srv", "/media", "/opt"
 
 
 def ip(*arguments):
@@ -158,7 +159,7 @@ class Pod:
         """The HTTP status, as the kubelet asks for it: it takes any certificate."""
         scheme, port, path = self.task.probes[name]
         address, request = self.network.addresses[self.task.name], f"printf 'GET {path} HTTP/1.0\\r\\n\\r\\n'"
-        if scheme == "HTTPS":
+        if scheme == "HTTPS" or on():
             script = f"{request} | openssl s_client -quiet -connect {address}:{port} 2>/dev/null | (read -r _ code _; echo $code)"
         else:
             script = f"exec 3<>/dev/tcp/{address}/{port}; {request} >&3; read -r _ code _ <&3; echo $code"
@@ -241,10 +242,26 @@ class Pods:
                 directory.mkdir()
                 directory.chmod(0o777)
         mounts = {IMAGE: self.image, JOB: self.job.parent, RECORDS: self.records}
+        # Not a task that has a certificate of its own, but a copy of one that has got it here.
+        if on() and "SHOAL_INSECURE" in task.environment or task.environment.get("SHOAL_TLS_DIR") == TLS:
+            task.environment.pop("SHOAL_INSECURE", None)
+            task.environment["SHOAL_TLS_DIR"] = TLS
+            mounts[TLS] = self.certificate(task)
         pod = self.pods[task.name] = Pod(task, self.network, self.logs, mounts)
         if start:
             pod.start(named)
         return pod
+
+    def certificate(self, task):
+        """A TLS directory of the task, which its user may read. A worker that no list has may take any free index."""
+        kind, index = task.command[1], int(task.environment["JOB_COMPLETION_INDEX"])
+        listed = kind != "worker" or index < int(task.environment["CLUSTER_WORKERS"])
+        role = kind if kind == "coordinator" or not listed else f"{kind}/{index}"
+        directory = self.directory / "tls" / task.name
+        shutil.copytree(tls_dir(role), directory, dirs_exist_ok=True)
+        for path in (directory, *directory.iterdir()):
+            os.chown(path, USER, USER)
+        return directory
 
     def remove(self, name):
         """Scaled away. Returns the exit code."""

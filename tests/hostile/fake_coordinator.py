@@ -40,7 +40,7 @@ class FakeCoordinator(FakeServer):
     """Waits for workers."""
 
     def __init__(self):
-        super().__init__(["Coordinator/Work"])
+        super().__init__(["Coordinator/Work"], "coordinator")
 
     def worker(self):
         """The next worker that dials, and its hello."""

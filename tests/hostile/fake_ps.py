@@ -14,7 +14,7 @@ class FakePs(FakeServer):
         self.index, self.answers = index, {"claim": self._claimed, "load": self._loaded, "stop": self._stopping, **answers}
         self.received = {}
         self.incarnation, self.promised, self.timeline = random.getrandbits(63) | 1, 0, timeline
-        super().__init__(["ParameterServer/Control", "ParameterServer/Exchange"], self._serve_stream)
+        super().__init__(["ParameterServer/Control", "ParameterServer/Exchange"], f"ps/{index}", self._serve_stream)
 
     def _serve_stream(self, method, stream):
         reply_type = parameter_server.ControlReply if method.endswith("Control") else parameter_server.ExchangeReply

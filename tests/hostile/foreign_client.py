@@ -3,6 +3,7 @@ gRPC library would send."""
 import queue
 import selectors
 import socket
+import ssl
 import struct
 import threading
 
@@ -10,13 +11,14 @@ import grpc
 
 from messages import METHODS
 from real_cluster import PATIENCE_SECONDS, allow_open_files
+from tls_mode import open_channel, role_for, wrap
 
 CHANNEL_OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1),
                    ("grpc.use_local_subchannel_pool", 1)]  # each channel has a connection of its own
 
 
-def channel(address):
-    return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+def channel(address, role="operator"):
+    return open_channel(address, role, CHANNEL_OPTIONS)
 
 
 class ForeignStream:
@@ -25,7 +27,7 @@ class ForeignStream:
 
     def __init__(self, address, method, seconds=PATIENCE_SECONDS):
         request_type, self.reply_type = METHODS[method]
-        self.channel = channel(address)
+        self.channel = channel(address, role_for(method))
         self._requests = queue.SimpleQueue()
         call = self.channel.stream_stream(f"/shoal.proto.{method}", request_type.SerializeToString, self.reply_type.FromString)
         self.call = call(iter(self._requests.get, None), timeout=seconds, wait_for_ready=True)
@@ -73,9 +75,9 @@ class RawHttp2:
     HEADERS, SETTINGS, PING, CONTINUATION = 1, 4, 6, 9
     END_HEADERS, ACK = 4, 1
 
-    def __init__(self, address):
+    def __init__(self, address, role="worker"):
         host, port = address.split(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
+        self.socket = wrap(socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS), role)
         self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         self.frame(self.SETTINGS, b"", stream=0)
 
@@ -104,12 +106,12 @@ class RawHttp2:
 class SilentStreams:
     """Many connections of many streams that say nothing, and are kept alive: whoever is pinged answers."""
 
-    def __init__(self, address, method, connections, streams):
+    def __init__(self, address, method, connections, streams, role=None):
         allow_open_files(4096)
         self._ending, self._selector = threading.Event(), selectors.DefaultSelector()
         self._clients = []
         for _ in range(connections):
-            client = RawHttp2(address)
+            client = RawHttp2(address, role or role_for(method))
             for i in range(streams):
                 client.head(f"/shoal.proto.{method}", RawHttp2.END_HEADERS, 2 * i + 1)
             client.socket.setblocking(False)
@@ -132,17 +134,23 @@ class SilentStreams:
             for key, _ in self._selector.select(0.1):
                 client, received = key.data
                 try:
-                    data = client.socket.recv(1 << 16)
-                    received += data
-                    while len(received) >= 9 and len(received) >= 9 + int.from_bytes(received[:3], "big"):
-                        end = 9 + int.from_bytes(received[:3], "big")
-                        if received[3] == RawHttp2.PING and received[4] != RawHttp2.ACK:
-                            client.frame(RawHttp2.PING, received[9:end], RawHttp2.ACK, stream=0)
-                        del received[:end]
-                except ConnectionError:
-                    data = b""
-                if not data:
-                    self._selector.unregister(client.socket)
+                    while data := client.socket.recv(1 << 16):
+                        received += data
+                        self._answer_pings(client, received)
+                except (BlockingIOError, ssl.SSLWantReadError):
+                    continue  # that was all
+                except OSError:
+                    pass
+                self._selector.unregister(client.socket)
+
+    @staticmethod
+    def _answer_pings(client, received):
+        """Takes the whole frames from the beginning of `received`."""
+        while len(received) >= 9 and len(received) >= 9 + int.from_bytes(received[:3], "big"):
+            end = 9 + int.from_bytes(received[:3], "big")
+            if received[3] == RawHttp2.PING and received[4] != RawHttp2.ACK:
+                client.frame(RawHttp2.PING, received[9:end], RawHttp2.ACK, stream=0)
+            del received[:end]
 
 
 class IdleConnections:

@@ -9,6 +9,8 @@ from fake_coordinator import ControlOfPs
 from real_cluster import MODEL, Cluster, shoal, wait_for, write_job
 from sanitized import mib_of
 
+# What a daemon is started with that shall have few.
+FEW_DESCRIPTORS = ["sh", "-ec", 'ulimit -n 256; exec "$@"', "sh"]
 ENDLESS = {"epochs": 1000000, "checkpoint": {"every_seconds": 1}}
 
 

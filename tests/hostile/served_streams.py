@@ -7,6 +7,7 @@ import grpc
 
 from messages import METHODS
 from real_cluster import PATIENCE_SECONDS
+from tls_mode import add_port
 
 
 class ServedStream:
@@ -49,10 +50,10 @@ class ServedStream:
 
 
 class FakeServer:
-    """Serves these methods at a free port. `accept(method)` returns the next stream that a client opens; `on_stream` may take
+    """Serves these methods at a free port, as `role`. `accept(method)` returns the next stream that a client opens; `on_stream` may take
     them instead, each on a thread of its own."""
 
-    def __init__(self, methods, on_stream=None, address="127.0.0.1:0"):
+    def __init__(self, methods, role, on_stream=None, address="127.0.0.1:0"):
         self._streams = {method: queue.SimpleQueue() for method in methods}
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(32), options=[("grpc.so_reuseport", 0)])
         self._on_stream = on_stream
@@ -65,7 +66,7 @@ class FakeServer:
                 reply_type.SerializeToString)
         for service, its_methods in handlers.items():
             self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(f"shoal.proto.{service}", its_methods)])
-        port = self._server.add_insecure_port(address)
+        port = add_port(self._server, address, role)
         self.address = f"127.0.0.1:{port}"
         self._server.start()
 
