@@ -28,6 +28,10 @@ constexpr Time kPsGrace = seconds(20);
 std::string PsName(int index) { return absl::StrCat("ps", index); }
 std::string WorkerName(int index) { return absl::StrCat("worker", index); }
 
+Certificate CertificateOf(Role role, std::optional<int> index) {
+  return {.identity = {.trust_domain = "simulated", .job = "job", .role = role, .index = index}};
+}
+
 }  // namespace
 
 struct SimulatedCluster::Program {
@@ -143,6 +147,15 @@ void SimulatedCluster::StartAgainAfter(Task& task, Time pause) {
   });
 }
 
+// Every other seed has certificates. Nothing is drawn, so a seed draws the same with and without.
+std::optional<Certificate> SimulatedCluster::CertificateFor(const Task& task) const {
+  if (workload_.seed % 2 == 0) return std::nullopt;
+  if (task.name == kChief) return CertificateOf(Role::kCoordinator, std::nullopt);
+  if (absl::StartsWith(task.name, "ps")) return CertificateOf(Role::kPs, task.index);
+  const bool listed = task.index < workload_.workers - workload_.unlisted_workers;
+  return CertificateOf(Role::kWorker, listed ? std::optional<int>(task.index) : std::nullopt);
+}
+
 void SimulatedCluster::Start(Task& task) {
   ++task.starts;
   auto life = std::make_unique<Life>();
@@ -151,6 +164,7 @@ void SimulatedCluster::Start(Task& task) {
       .network = &network_,
       .name = absl::StrCat(task.name, "#", task.lives.size() + 1),
       .host = task.name,
+      .certificate = CertificateFor(task),
       .after_callback = [program = &life->program](SimulatedProcess& process) {
         if (*program != nullptr) (*program)->AfterCallback(process);
       }});

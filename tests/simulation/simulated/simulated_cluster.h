@@ -3,9 +3,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/security/certificate.h"
 #include "tests/simulation/checks/checks.h"
 #include "tests/simulation/process_files.h"
 #include "tests/simulation/simulated/simulated_disk.h"
@@ -52,6 +54,7 @@ class SimulatedCluster {
     Life* current() const { return lives.empty() ? nullptr : lives.back().get(); }
   };
 
+  std::optional<Certificate> CertificateFor(const Task& task) const;
   void Start(Task& task);
   std::unique_ptr<Program> MakeProgram(Task& task, Life& life);
   void StartAgainAfter(Task& task, Time pause);

@@ -1,10 +1,13 @@
 #include "tests/simulation/simulated/simulated_connection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
+#include "common/base/status_macros.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -51,6 +54,9 @@ class SimulatedConnection::Handle : public Stream {
   std::string peer() const override {
     return side_ == kClient ? connection_->address_ : connection_->HostOf(kClient);
   }
+  const Certificate* client() const override {
+    return side_ == kServer ? connection_->client_certificate_ : nullptr;
+  }
 
  private:
   const std::shared_ptr<SimulatedConnection> connection_;
@@ -60,7 +66,10 @@ class SimulatedConnection::Handle : public Stream {
 SimulatedConnection::SimulatedConnection(SimulatedNetwork* network, SimulatedProcess* client,
                                          std::string address, std::string method,
                                          StreamCallbacks callbacks)
-    : network_(network), address_(std::move(address)), method_(std::move(method)) {
+    : network_(network),
+      address_(std::move(address)),
+      method_(std::move(method)),
+      client_certificate_(client->certificate()) {
   server_host_ = address_;
   ends_[kClient].process = client;
   ends_[kClient].callbacks = std::make_shared<StreamCallbacks>(std::move(callbacks));
@@ -309,10 +318,22 @@ void SimulatedConnection::Pump(Side side) {
   Schedule(side);
 }
 
+absl::Status SimulatedConnection::CheckCertificates(const SimulatedProcess& server) const {
+  if (client_certificate_ == nullptr) return absl::OkStatus();
+  const Identity& client = client_certificate_->identity;
+  const Identity& own = server.certificate()->identity;
+  SHOAL_RETURN_IF_ERROR(CheckServer(client, own, method_, std::nullopt));
+  return CheckPermitted(own, client, method_);
+}
+
 void SimulatedConnection::AcceptAt(SimulatedProcess* server) {
   End& end = ends_[kServer];
   if (end.closed) return;
   accepted_ = true;
+  if (const absl::Status checked = CheckCertificates(*server); !checked.ok()) {
+    network_->world().Fail(absl::StrCat(server->name(), ": ", checked.ToString()));
+    return;
+  }
   absl::StatusOr<StreamCallbacks> callbacks = server->acceptor()(method_, MakeHandle(kServer));
   if (!callbacks.ok()) {
     network_->world().Fail(

@@ -89,12 +89,15 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
   bool Blocked(Side side, const Item& item) const;
   void Arrive(Side receiver, const Item& item);
   void AcceptAt(SimulatedProcess* server);
+  // Whether both ends may talk, by their certificates.
+  absl::Status CheckCertificates(const SimulatedProcess& server) const;
   void Close(Side side, const absl::Status& status);
   std::string HostOf(Side side) const;
 
   SimulatedNetwork* const network_;
   const std::string address_;
   const std::string method_;
+  const Certificate* const client_certificate_;  // of its process; null: the stream is plain
   std::string server_host_;
   End ends_[2];
   Flight flights_[2];

@@ -4,12 +4,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "common/rpc/event_loop.h"
 #include "common/rpc/network.h"
+#include "common/security/certificate.h"
 #include "tests/simulation/fiber.h"
 #include "tests/simulation/world.h"
 
@@ -26,8 +28,9 @@ class SimulatedProcess : public EventLoop, public Network {
   struct Options {
     World* world = nullptr;  // both must outlive this
     SimulatedNetwork* network = nullptr;
-    std::string name;  // "ps0#2": of this life
-    std::string host;  // "ps0": of the task; links connect hosts
+    std::string name;                        // "ps0#2": of this life
+    std::string host;                        // "ps0": of the task; links connect hosts
+    std::optional<Certificate> certificate;  // of the task; nothing: streams are plain
     std::function<void(SimulatedProcess&)> after_callback;  // after each callback that has run
   };
   explicit SimulatedProcess(Options options) : options_(std::move(options)) {}
@@ -36,6 +39,10 @@ class SimulatedProcess : public EventLoop, public Network {
   World& world() const { return *options_.world; }
   const std::string& name() const { return options_.name; }
   const std::string& host() const { return options_.host; }
+  // Null if streams are plain.
+  const Certificate* certificate() const {
+    return options_.certificate.has_value() ? &*options_.certificate : nullptr;
+  }
   const std::string& address() const { return address_; }
   const Acceptor& acceptor() const { return acceptor_; }
   bool alive() const { return alive_; }
