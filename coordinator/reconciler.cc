@@ -71,6 +71,7 @@ void Reconciler::PlanEndOrCut() {
   parts_.drain->CancelCutAhead();
   RecordOutcomes(&parts_);  // before the next cut begins
   if (!parts_.checkpointer->idle()) return;
+  parts_.fleet->ReopenOldStreams();  // before the next cut, which may follow at once
   const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
   const bool final_is_stored = parts_.training() && last.has_value() && last->manifest.finished() &&
                                last->manifest.cut_step == parts_.plan->total_steps();

@@ -198,6 +198,10 @@ void PsFleet::RenewTerm() {
   if (TakeTerm()) Broadcast(ClaimRequest());
 }
 
+void PsFleet::ReopenOldStreams() {
+  for (const Peer& peer : peers_) peer.link->ReopenIfQuiet();
+}
+
 // Section 7.1: the claim repeated every second finds lost ps and brings applied sets. While
 // claiming, and while no worker trains, this also watches the store (7.2).
 void PsFleet::Probe() {

@@ -135,6 +135,8 @@ class PsFleet {
   Applied AppliedEverywhere() const;
   // The highest number of updates of a chunk, by the latest answers of the ps.
   uint64_t HighestUpdates() const;
+  // Reopens streams that have an old certificate. Has no effect during a cut.
+  void ReopenOldStreams();
   // Allows every ps that asked to leave to do so; returns these ps.
   std::vector<int> ReleaseDeparting();
   // A ps that may leave stays: treats it as if it had not asked.

@@ -43,6 +43,8 @@ class PsLink {
   // Why there is no connection: the lookup of the name is in progress, the stream broke, or the
   // last try failed. Empty if unknown.
   std::string last_error() const;
+  // Reopens a stream that has an old certificate, if Options::is_quiet allows it.
+  void ReopenIfQuiet() { stream_.ReopenIfQuiet(); }
   // Closes the stream and does not reconnect any more.
   void Close();
 

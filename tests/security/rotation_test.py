@@ -95,7 +95,7 @@ class RotatedJob:
         assert " is gone (" not in self.daemons["coordinator"].own_output()
         steps = [step for _, step, _ in step_records(self.records)]
         assert len(steps) == len(set(steps)), "a step was done again"
-        assert self.cluster.status()["steps_leased_again"] == "0"
+        assert self.cluster.status()["steps_leased_again"] == 0
 
     def check_end(self):
         """No step is lost, and none applied twice."""

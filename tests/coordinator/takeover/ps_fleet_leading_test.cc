@@ -121,8 +121,12 @@ TEST_F(PsFleetTest, AStreamWithAnOldCertificateIsReopenedWhileNothingIsAwaited) 
   for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
   is_cutting_ = true;
   EXPECT_FALSE(is_reopened());
+  fleet_->ReopenOldStreams();
+  EXPECT_FALSE(ps(0).finished().has_value());
   is_cutting_ = false;
-  EXPECT_TRUE(is_reopened());
+  fleet_->ReopenOldStreams();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(ps(0).finished().has_value());
   TakeEvents();
   ps(0).Close(absl::OkStatus());
   loop_.RunUntilIdle();
