@@ -147,9 +147,10 @@ absl::StatusOr<std::optional<proto::StatusReply>> ReadFinishedRun(const std::str
 
 std::string CommandToResume(const std::string& run_dir) {
   const std::string directory = ShellWord(run_dir);
-  return RealFileSystem()->Exists(RunPaths{AbsolutePath(run_dir)}.job())
+  const RunPaths run{AbsolutePath(run_dir)};
+  return RealFileSystem()->Exists(run.job())
              ? absl::StrCat("shoal train ", ShellWord(run_dir + "/job.json"), " --run_dir ",
-                            directory)
+                            directory, RealFileSystem()->Exists(run.tls()) ? " --tls" : "")
              : absl::StrCat("start its coordinator again with --run_dir=", directory);
 }
 

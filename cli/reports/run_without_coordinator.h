@@ -21,7 +21,8 @@ absl::StatusOr<std::optional<proto::StatusReply>> ReadFinishedRun(const std::str
 // whose processes were killed, and for unreadable files.
 std::optional<proto::StatusReply> ReadFailedRun(const std::string& run_dir);
 
-// Returns the command that continues the run, or a text about how to start its coordinator.
+// Returns the command that continues the run, or a text about how to start its coordinator. The
+// command has --tls if the run directory has certificates.
 std::string CommandToResume(const std::string& run_dir);
 
 // Returns, for people, sentences about a run without a leader: how far the run came, and the

@@ -19,6 +19,7 @@ std::string ResumeCommand(const TrainOptions& options) {
   if (options.device != usual.device) add("--device", options.device);
   if (options.tf32) absl::StrAppend(&command, " --tf32");
   if (options.deterministic) absl::StrAppend(&command, " --deterministic");
+  if (options.tls) absl::StrAppend(&command, " --tls");
   if (options.max_restarts != usual.max_restarts) {
     add("--max_restarts", absl::StrCat(options.max_restarts));
   }

@@ -58,6 +58,10 @@ def test_the_runs_own_operator_sees_and_commands_it(tmp_path):
         wait_for(lambda: finished_steps(records) > goal, "100 more steps")
         train.signal(signal.SIGINT)
         assert train.wait() == 143, train.output()[-3000:]
+        advice = [line for line in train.output().splitlines() if line.strip().startswith(f"{BIN / 'shoal'} train ")]
+        assert advice and all("--tls" in line.split() for line in advice), train.output()[-3000:]
+        later = shoal("status", run)
+        assert "--tls" in later.stderr.split(), later.stderr
     finally:
         train.kill()
 

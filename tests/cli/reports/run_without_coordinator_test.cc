@@ -120,6 +120,8 @@ TEST_F(RunWithoutCoordinatorTest, AnUnfinishedRunIsReportedWithTheResumeCommand)
   WriteAll(run_.job(), job_.ResolvedText());
   EXPECT_THAT(Describe(), EndsWith("\n  shoal train " + run_.directory + "/job.json --run_dir " +
                                    run_.directory));
+  std::filesystem::create_directory(run_.tls());  // as of `shoal train --tls`
+  EXPECT_THAT(Describe(), EndsWith(" --run_dir " + run_.directory + " --tls"));
 }
 
 TEST_F(RunWithoutCoordinatorTest, AFailedRunIsReportedWithItsCause) {

@@ -22,10 +22,11 @@ TEST(ResumeCommandTest, RepeatsWhatWasAskedFor) {
                            .overrides = {{"--seed", "seed", "0"},
                                          {"--set", "loss", "mse"},
                                          {"--set", "metrics", R"(["accuracy"])"}},
-                           .max_restarts = 1}),
+                           .max_restarts = 1,
+                           .tls = true}),
             "shoal train job.json --workers 3 --ps 2 --run_dir runs/second --threads 4 "
-            "--device cuda:1 --tf32 --deterministic --max_restarts 1 --seed 0 --set loss=mse --set "
-            "'metrics=[\"accuracy\"]'");
+            "--device cuda:1 --tf32 --deterministic --tls --max_restarts 1 --seed 0 --set loss=mse "
+            "--set 'metrics=[\"accuracy\"]'");
 }
 
 // A person who started it by its path need not have it on PATH.
