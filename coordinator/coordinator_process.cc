@@ -114,6 +114,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .network = network.get(),
       .job = std::move(job),
       .coordinator_address = cluster.coordinator_address().ToString(),
+      .tls = tls != nullptr,
       .ps_addresses = cluster.PsAddresses(),
       .listed_workers = cluster.WorkerIndices(),
       .lists_evaluator = !cluster.evaluator.empty(),

@@ -41,6 +41,7 @@ struct RunOptions {
   FileSystem* files = RealFileSystem();
   Job job;
   std::string coordinator_address;  // for workers
+  bool tls = false;                 // workers need a --tls_dir
   std::vector<std::string> ps_addresses;
   std::set<int> listed_workers;
   bool lists_evaluator = false;

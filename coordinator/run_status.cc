@@ -248,7 +248,8 @@ std::vector<std::string> RunView::Waiting() const {
         "a worker: none has been ready for ",
         WholeSeconds(now - parts_.scheduler->nobody_since().value_or(now)), " s (",
         known.empty() ? "none has connected yet" : absl::StrJoin(known, "; "),
-        "); one more joins with shoal-worker --chief=", parts_.options.coordinator_address));
+        "); one more joins with shoal-worker --chief=", parts_.options.coordinator_address,
+        parts_.options.tls ? " --tls_dir=DIR" : ""));
   }
   const bool all_done =
       (parts_.scheduler->begun() &&

@@ -31,6 +31,7 @@ void RunPartsTest::MakeParts(Job job) {
                                               .network = &network_,
                                               .job = std::move(job),
                                               .coordinator_address = "chief:1",
+                                              .tls = tls_,
                                               .ps_addresses = {AddressOf(0), AddressOf(1)},
                                               .listed_workers = {0, 1, 2, 3},
                                               .run_dir = directory_.path()});

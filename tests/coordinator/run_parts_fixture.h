@@ -53,6 +53,7 @@ class RunPartsTest : public PsFleetTest {
   const std::vector<Variable> variables_ = SmallVariables();
   std::vector<std::string> owed_;     // files that are not on disk yet
   std::vector<std::string> waiting_;  // the processes for which the run waits
+  bool tls_ = false;                  // set it before MakeParts
   // The end of the run calls this. Set it before MakeParts. Empty: there is no evaluator.
   std::function<void(const std::string&)> dismiss_evaluator_;
   std::optional<absl::Status> outcome_;  // the run ends with it, once all files are on disk

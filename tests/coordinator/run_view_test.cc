@@ -14,6 +14,7 @@ namespace {
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -130,9 +131,16 @@ TEST_F(RunViewTest, WithoutAWorkerItWaitsForOneAndSaysHowOneComes) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Wait(seconds(3));
   EXPECT_THAT(View().Waiting(),
-              ElementsAre(AllOf(HasSubstr(" 3 s"), HasSubstr("shoal-worker --chief=chief:1"))));
+              ElementsAre(AllOf(HasSubstr(" 3 s"), EndsWith("shoal-worker --chief=chief:1"))));
   parts_->shutdown->Fail("not finite");
   EXPECT_THAT(View().Waiting(), IsEmpty()) << "nobody is needed";
+}
+
+TEST_F(RunViewTest, WithTlsItSaysThatANewWorkerNeedsCertificates) {
+  tls_ = true;
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Wait(seconds(3));
+  EXPECT_THAT(View().Waiting(), ElementsAre(EndsWith(" --chief=chief:1 --tls_dir=DIR")));
 }
 
 TEST_F(RunViewTest, AWorkerThatWaitsIsNamed) {
