@@ -67,13 +67,13 @@ void Revocations::Add(const Revocations& others) {
 
 absl::Status Revocations::Check(const Certificate& certificate) const {
   const std::string uri = certificate.identity.ToUri();
-  const char* what = serials_.contains(certificate.serial) ? "serial"
-                     : identities_.contains(uri)           ? "identity"
-                                                           : nullptr;
-  if (what == nullptr) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat("the certificate of ", uri, " with the serial ",
-                                                  certificate.serial, " is revoked by its ", what,
-                                                  "; ask who runs the cluster for a new one"));
+  const bool by_identity = identities_.contains(uri);
+  if (!by_identity && !serials_.contains(certificate.serial)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the certificate of ", uri, " with the serial ", certificate.serial, " is revoked by its ",
+      by_identity ? "identity, and a new one of this identity would be, too; ask whoever runs the "
+                    "cluster to take it out of `revoked`"
+                  : "serial; ask whoever runs the cluster for a new one"));
 }
 
 }  // namespace shoal

@@ -37,6 +37,17 @@ TEST(RevocationsTest, SerialsAndIdentitiesAreRevoked) {
               FailsWith(absl::StatusCode::kPermissionDenied, {"spiffe://shoal/job/mnist/viewer"}));
 }
 
+// A new certificate helps whoever lost one, but not an identity that is kept out.
+TEST(RevocationsTest, TheErrorNamesTheKindOfEntry) {
+  const Revocations serial = *Revocations::Parse("4f2a", "revoked");
+  EXPECT_THAT(serial.Check(WithSerial("4f2a")),
+              FailsWith(absl::StatusCode::kPermissionDenied, {"by its serial"}));
+  const Revocations both =
+      *Revocations::Parse("4f2a\nspiffe://shoal/job/mnist/worker/3", "revoked");
+  EXPECT_THAT(both.Check(WithSerial("4f2a")),
+              FailsWith(absl::StatusCode::kPermissionDenied, {"by its identity", "`revoked`"}));
+}
+
 TEST(RevocationsTest, AWorkerWithoutIndexIsNotAllWorkers) {
   const Revocations revoked = *Revocations::Parse("spiffe://shoal/job/mnist/worker", "revoked");
   EXPECT_TRUE(revoked.Check(WithSerial("1")).ok());
