@@ -138,9 +138,14 @@ struct ShowCertificateOptions {
 };
 
 absl::Status ShowCertificates(const ShowCertificateOptions& options) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string bytes, ReadSmallFile(options.file, kMaxPemBytes));
+  const absl::StatusOr<std::string> bytes = ReadSmallFile(options.file, kMaxPemBytes);
+  if (absl::IsFailedPrecondition(bytes.status())) {  // a directory, for example
+    return absl::FailedPreconditionError(
+        absl::StrCat(bytes.status().message(), "; give a file, as ", kCertificateFile, " in it"));
+  }
+  SHOAL_RETURN_IF_ERROR(bytes.status());
   const absl::StatusOr<std::vector<CertificateDescription>> certificates =
-      DescribeCertificates(bytes);
+      DescribeCertificates(*bytes);
   if (!certificates.ok()) {
     return absl::Status(certificates.status().code(),
                         absl::StrCat(options.file, ": ", certificates.status().message()));

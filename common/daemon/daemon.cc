@@ -154,9 +154,9 @@ absl::StatusOr<std::shared_ptr<TlsSession>> Daemon::OpenTls(RoleSet roles) {
   SHOAL_ASSIGN_OR_RETURN(
       tls_, TlsSession::Open(tls_dir_, [](const std::string& what) { LogWarning(what); }));
   if (!roles.Contains(tls_->own().role)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(tls_dir_, "/", kCertificateFile, " is the certificate of ",
-                     tls_->own().ToUri(), "; ", program_, " needs one of ", roles.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        tls_dir_, "/", kCertificateFile, " is the certificate of ", tls_->own().ToUri(), "; ",
+        program_, " needs one of ", roles.ToString(), ": `shoal cert issue` makes it"));
   }
   LogInfo("traffic is encrypted", {{"identity", tls_->own().ToUri()}});
   return tls_;

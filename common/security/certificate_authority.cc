@@ -198,14 +198,26 @@ std::string CommonNameOf(X509* certificate) {
                      static_cast<size_t>(ASN1_STRING_length(text)));
 }
 
+// Adds what to do where the CA's directory or a file of it is missing.
+absl::Status WithAuthorityAdvice(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::NotFoundError(absl::StrCat(status.message(),
+                                          "; `shoal cert ca` makes a CA's directory, with ",
+                                          kAuthorityCertificateFile, " and ", kAuthorityKeyFile));
+}
+
 absl::StatusOr<OwnedFile> ReadAuthorityFile(const HeldDirectory& directory, const char* name) {
   absl::StatusOr<OwnedFile> file = directory.Read(name, kMaxPemBytes);
-  if (absl::IsNotFound(file.status())) {
-    return absl::NotFoundError(absl::StrCat(file.status().message(),
-                                            "; `shoal cert ca` makes a CA's directory, with ",
-                                            kAuthorityCertificateFile, " and ", kAuthorityKeyFile));
-  }
+  if (!file.ok()) return WithAuthorityAdvice(file.status());
   return file;
+}
+
+// As WriteNewPrivateFiles. `instead` says what to do where one of the files exists.
+absl::Status WriteNewFiles(const std::string& directory, const std::vector<NewFile>& files,
+                           const char* instead) {
+  const absl::Status written = WriteNewPrivateFiles(directory, files);
+  if (!absl::IsAlreadyExists(written)) return written;
+  return absl::AlreadyExistsError(absl::StrCat(written.message(), "; ", instead));
 }
 
 absl::Status NoAuthority(const HeldDirectory& directory, const std::string& why) {
@@ -256,12 +268,16 @@ absl::Status CertificateAuthority::Create(const std::string& directory,
   SHOAL_ASSIGN_OR_RETURN(std::string key_pem, KeyPem(key.get()));
   SHOAL_ASSIGN_OR_RETURN(std::string certificate_pem, CertificatePem(certificate.get()));
   SHOAL_RETURN_IF_ERROR(MakePrivateDirectory(directory, /*only_owner_reads=*/true));
-  return WriteNewPrivateFiles(directory, {{kAuthorityKeyFile, std::move(key_pem)},
-                                          {kAuthorityCertificateFile, std::move(certificate_pem)}});
+  return WriteNewFiles(directory,
+                       {{kAuthorityKeyFile, std::move(key_pem)},
+                        {kAuthorityCertificateFile, std::move(certificate_pem)}},
+                       "a CA is never overwritten: make a new one in another directory");
 }
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Open(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const HeldDirectory directory, HeldDirectory::Open(path));
+  const absl::StatusOr<HeldDirectory> opened = HeldDirectory::Open(path);
+  if (!opened.ok()) return WithAuthorityAdvice(opened.status());
+  const HeldDirectory& directory = *opened;
   SHOAL_ASSIGN_OR_RETURN(OwnedFile pem, ReadAuthorityFile(directory, kAuthorityCertificateFile));
   SHOAL_ASSIGN_OR_RETURN(OwnedFile key_file, ReadAuthorityFile(directory, kAuthorityKeyFile));
   if ((key_file.mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -348,9 +364,12 @@ absl::StatusOr<CertificateAuthority::Issued> CertificateAuthority::Issue(
 absl::Status WriteTlsDirectory(const std::string& directory,
                                const CertificateAuthority::Issued& issued) {
   SHOAL_RETURN_IF_ERROR(MakePrivateDirectory(directory, /*only_owner_reads=*/false));
-  return WriteNewPrivateFiles(directory, {{kKeyFile, issued.key_pem},
-                                          {kCertificateFile, issued.certificate_pem},
-                                          {kCaFile, issued.ca_pem}});
+  return WriteNewFiles(directory,
+                       {{kKeyFile, issued.key_pem},
+                        {kCertificateFile, issued.certificate_pem},
+                        {kCaFile, issued.ca_pem}},
+                       "to renew a certificate, issue it into a new directory (docs/security.md, "
+                       "Rotation)");
 }
 
 }  // namespace shoal

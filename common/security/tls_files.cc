@@ -27,15 +27,20 @@ absl::Status InFile(const absl::Status& status, const std::string& path) {
                                   : absl::Status(status.code(), text);
 }
 
+// Adds what to do where the directory or a file of it is missing.
+absl::Status WithDirectoryAdvice(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::NotFoundError(absl::StrCat(status.message(), "; a TLS directory holds ", kCaFile,
+                                          ", ", kCertificateFile, " and ", kKeyFile,
+                                          ", as `shoal cert issue` or cert-manager write them"));
+}
+
 absl::StatusOr<OwnedFile> ReadTlsFile(const HeldDirectory& directory, const std::string& name) {
   absl::StatusOr<OwnedFile> file = directory.Read(name, kMaxPemBytes);
   if (file.ok()) return file;
   if (absl::IsDataLoss(file.status()))
     return absl::FailedPreconditionError(file.status().message());
-  if (!absl::IsNotFound(file.status())) return file.status();
-  return absl::NotFoundError(absl::StrCat(file.status().message(), "; a TLS directory holds ",
-                                          kCaFile, ", ", kCertificateFile, " and ", kKeyFile,
-                                          ", as `shoal cert issue` or cert-manager write them"));
+  return WithDirectoryAdvice(file.status());
 }
 
 }  // namespace
@@ -124,7 +129,9 @@ absl::StatusOr<Revocations> ReadRevocationsIn(const HeldDirectory& directory) {
 }  // namespace
 
 absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory_path, absl::Time now) {
-  SHOAL_ASSIGN_OR_RETURN(const HeldDirectory directory, HeldDirectory::Open(directory_path));
+  const absl::StatusOr<HeldDirectory> opened = HeldDirectory::Open(directory_path);
+  if (!opened.ok()) return WithDirectoryAdvice(opened.status());
+  const HeldDirectory& directory = *opened;
   SHOAL_ASSIGN_OR_RETURN(OwnedFile key, ReadTlsFile(directory, kKeyFile));
   SHOAL_ASSIGN_OR_RETURN(OwnedFile chain_file, ReadTlsFile(directory, kCertificateFile));
   SHOAL_ASSIGN_OR_RETURN(OwnedFile ca, ReadTlsFile(directory, kCaFile));
