@@ -16,6 +16,9 @@
 #include "common/base/status_macros.h"
 #include "common/daemon/process/process_environment.h"
 #include "common/rpc/grpc/grpc_network.h"
+#include "common/rpc/methods.h"
+#include "common/rpc/tls/tls_session.h"
+#include "common/security/permissions.h"
 
 namespace shoal {
 namespace {
@@ -40,6 +43,8 @@ absl::Status AskForStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string coordinator, options.job.Address());
   SHOAL_RETURN_IF_ERROR(CheckFileLimit());
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<TlsSession> tls, options.job.OpenTls());
+  // In a handshake, this error would look like that of a server that cannot be reached.
+  if (tls != nullptr) SHOAL_RETURN_IF_ERROR(CheckMayCall(tls->own(), kStatusMethod));
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
   EventLoop* const loop = network->loop();
   absl::Status result, printed;
@@ -102,8 +107,9 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
       "\nIf the job of a run directory has finished or failed, its files tell how.\n"
-      "\nExit codes: 0, 65 the files of an ended job cannot be read, 78 no address found, or a "
-      "wrong\none, 138 no coordinator answers, and the job has neither finished nor failed.");
+      "\nExit codes: 0, 65 the files of an ended job cannot be read, 78 no address found, a wrong "
+      "one,\nor a certificate that may not ask, 138 no coordinator answers, and the job has "
+      "neither finished nor failed.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
 }

@@ -51,8 +51,9 @@ def test_the_runs_own_operator_sees_and_commands_it(tmp_path):
         assert anonymous.returncode == 138 and address in anonymous.stderr, anonymous.stdout + anonymous.stderr
         assert shoal("status", address, "--tls_dir", run / "tls/operator").returncode == 0
         assert shoal("status", address, SHOAL_TLS_DIR=str(run / "tls/operator")).returncode == 0
-        another = shoal("drain", "worker:1", address, "--tls_dir", run / "tls/worker-1")
-        assert another.returncode == 78 and "worker/1" in another.stderr, another.stderr
+        for command in (["status"], ["drain", "worker:1"]):
+            another = shoal(*command, address, "--tls_dir", run / "tls/worker-1")
+            assert another.returncode == 78 and "worker/1" in another.stderr, another.stderr
 
         goal = finished_steps(records) + 100
         wait_for(lambda: finished_steps(records) > goal, "100 more steps")
