@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
 #include "common/base/text/nearest_name.h"
 #include "common/base/version.h"
@@ -28,18 +29,32 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// If `first` is an unknown command, returns a message with the most similar command; else empty.
-// CLI11 would only say that a command is required.
-std::string DescribeUnknownCommand(const CLI::App& app, const std::string& first) {
-  if (first.empty() || first.starts_with("-")) return "";
-  std::vector<std::string> commands;
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (each->get_name() == first) return "";
-    commands.push_back(each->get_name());
+// If the words before the first flag lead to an unknown command or to none, returns a message with
+// the most similar command or with all; else empty. CLI11 would only say that one is required.
+std::string DescribeUnknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  std::string typed = app.get_name();
+  for (size_t i = 0;; ++i) {
+    std::vector<std::string> names;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* each : command->get_subcommands([](const CLI::App*) { return true; })) {
+      if (each->get_name().empty()) continue;  // a group of options
+      names.push_back(each->get_name());
+      if (i < arguments.size() && each->get_name() == arguments[i]) next = each;
+    }
+    if (names.empty()) return "";
+    if (i == arguments.size())
+      return absl::StrCat("`", typed, "` needs a command: ", absl::StrJoin(names, ", "));
+    if (arguments[i].empty() || arguments[i].starts_with("-")) return "";
+    if (next == nullptr) {
+      const std::string nearest = shoal::NearestName(arguments[i], names);
+      return absl::StrCat("`", typed, "` has no command `", arguments[i], "`; ",
+                          nearest.empty() ? "it has " + absl::StrJoin(names, ", ")
+                                          : absl::StrCat("did you mean `", nearest, "`?"));
+    }
+    command = next;
+    absl::StrAppend(&typed, " ", arguments[i]);
   }
-  const std::string nearest = shoal::NearestName(first, commands);
-  return absl::StrCat("there is no command `", first, "`",
-                      nearest.empty() ? "" : absl::StrCat("; did you mean `", nearest, "`?"));
 }
 
 // The commands report errors of a connection themselves. `shoal train` replaces this.
@@ -103,8 +118,7 @@ int main(int argc, char** argv) {
     arguments.erase(arguments.begin());
     arguments.push_back("--help");
   }
-  const std::string unknown =
-      DescribeUnknownCommand(app, arguments.empty() ? "" : arguments.front());
+  const std::string unknown = DescribeUnknownCommand(app, arguments);
   if (!unknown.empty()) return UsageError(unknown);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 parses them from the end
   try {

@@ -424,6 +424,13 @@ TEST_F(CommandsTest, AnUnknownCommandIsNamed) {
   const Result typo = Shoal({"tarin", "job.json"});
   EXPECT_EQ(typo.exit, "exit code 64");
   EXPECT_THAT(typo.output, AllOf(HasSubstr("`tarin`"), HasSubstr("`train`")));
+  for (const std::string word : {"isue", "revoke"}) {
+    const Result second = Shoal({"cert", word, "ca", "ps/0", "tls"});
+    EXPECT_EQ(second.exit, "exit code 64");
+    EXPECT_THAT(second.output,
+                AllOf(HasSubstr("`shoal cert`"), HasSubstr("`" + word + "`"), HasSubstr("issue")));
+  }
+  EXPECT_THAT(Shoal({"cert"}).output, AllOf(HasSubstr("`shoal cert`"), HasSubstr("check")));
   EXPECT_THAT(Shoal({"status"}).output, HasSubstr("--chief"));
 }
 
