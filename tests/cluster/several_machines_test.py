@@ -93,7 +93,8 @@ def test_three_machines_with_tls(tmp_path):
     subprocess.run(["bash", "-euc", blocks("run", SECURITY)["certificates"]], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL,
                    env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
     # The copies on the machines.
-    for directory, host in re.findall(r"scp -rp (tls/\S+) (10\.77\.0\.\d):", SECURITY.read_text()):
+    section = SECURITY.read_text().split("## Three machines with TLS\n")[1].split("\n## ")[0]
+    for directory, host in re.findall(r"scp -rp (tls/\S+) (10\.77\.0\.\d):", section):
         (tmp_path / directory).rename(tmp_path / f"{directory}.1")
         (tmp_path / f"tls-of-{host}").symlink_to(f"{directory}.1")
     commands = {host: text.replace("/etc/shoal/tls", str(tmp_path / f"tls-of-{host}")) for host, text in commands.items()}
