@@ -57,8 +57,10 @@ std::string DescribeUnknownCommand(const CLI::App& app, const std::vector<std::s
   }
 }
 
-// The commands report errors of a connection themselves. `shoal train` replaces this.
+// Skips failed handshakes: the commands report errors of a connection themselves. `shoal train`
+// replaces this.
 void PrintLibraryLog(const std::string& message) {
+  if (message.starts_with(shoal::kFailedHandshakeLine)) return;
   shoal::ReportStatus(absl::UnknownError(message));
 }
 

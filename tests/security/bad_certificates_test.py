@@ -133,6 +133,9 @@ def test_a_client_of_an_unknown_ca_says_what_the_server_has_seen(tmp_path):
         assert asked.returncode == 138, (asked.returncode, asked.stderr)
         for word in (job.cluster.chief, identity("coordinator"), identity("operator"), serial_of(operator)):
             assert word in asked.stderr, (word, asked.stderr)
+        stranger = shoal("status", job.cluster.chief, "--tls_dir", foreign.issue("operator", "stranger"))
+        assert stranger.returncode == 138, (stranger.returncode, stranger.stderr)
+        assert len(stranger.stderr.splitlines()) == 1 and job.cluster.chief in stranger.stderr, stranger.stderr
         lost = job.start_worker(0, "--coordinator_timeout=1", tls=worker, name="lost")
         assert lost.wait() == 138, lost.output()[-3000:]
         for word in (job.cluster.chief, identity("coordinator"), identity("worker/0"), serial_of(worker)):

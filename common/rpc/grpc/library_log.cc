@@ -49,7 +49,7 @@ RejectionLog& HandshakeLog() {
 
 void OnFailedHandshake(const std::string& reason) {
   ++failed_handshakes;
-  std::string text = "rejected a handshake: ";
+  std::string text = kFailedHandshakeLine;
   for (const HandshakeReason& known : kHandshakeReasons) {
     if (absl::StrContains(reason, known.reason)) absl::StrAppend(&text, known.words, " ");
   }

@@ -5,6 +5,9 @@
 
 namespace shoal {
 
+// The beginning of the message about a failed TLS handshake.
+inline constexpr char kFailedHandshakeLine[] = "rejected a handshake: ";
+
 // Sends the log messages of gRPC and protobuf to `log`, for the whole process. Otherwise they write
 // to stderr and may block there. Calls `log` on any thread. A failed TLS handshake is logged in
 // words, the same reason once a minute.
