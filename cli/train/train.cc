@@ -240,9 +240,11 @@ class Training {
       SHOAL_ASSIGN_OR_RETURN(
           tls, TlsSession::Open(OperatorTlsDirectory(plan.tls_dir),
                                 [this](const std::string& what) { console_.PrintError(what); }));
-    } else {
-      // Otherwise commands would use those of an earlier run with TLS, and not reach this one.
+    } else if (RealFileSystem()->Exists(run_->paths().tls())) {
+      // With these certificates, commands would not reach a run without TLS.
       SHOAL_RETURN_IF_ERROR(RemoveCertificates(run_->paths().tls()));
+      console_.PrintError(
+          "The traffic of this run was encrypted before. Without --tls it is plain.");
     }
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({.tls = tls});
     EventLoop* const loop = network->loop();

@@ -83,6 +83,14 @@ def cluster(tmp_path):
         assert all(process.popen.poll() in (None, 143) for process in cluster.processes)
 
 
+def test_a_run_that_loses_its_tls_says_so(tmp_path):
+    job, run = write_job(tmp_path / "job"), tmp_path / "run"
+    assert shoal("train", job, "--run_dir", run, "--tls").returncode == 0
+    again = shoal("train", job, "--run_dir", run, "--epochs", 3)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "--tls" in again.stderr and not (run / "tls").exists(), again.stderr
+
+
 def test_a_viewer_sees_and_does_not_command(cluster, tmp_path):
     run, viewer = tmp_path / "run", cluster.tls["viewer"]
     for which in (run, cluster.chief):
