@@ -92,10 +92,10 @@ void GrpcClientCall::CheckServer(const TlsSession& tls) {
 
 std::optional<std::string> GrpcClientCall::ClosedReason() const {
   if (channel_.server == nullptr) return std::nullopt;
-  MutexLock lock(&channel_.server->mutex);
-  const std::optional<TlsSession::Peer>& seen = channel_.server->peer;
-  if (!seen.has_value()) return std::nullopt;
-  return channels_->tls()->ClosedBy(seen->certificate);
+  const TlsSession::Server& server = *channel_.server;
+  MutexLock lock(&server.mutex);
+  if (!server.peer.has_value()) return std::nullopt;
+  return channels_->tls()->ClosedBy(server.peer->certificate);
 }
 
 void GrpcClientCall::OnStarted(bool ok) {
