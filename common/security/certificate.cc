@@ -124,19 +124,6 @@ absl::Status CheckDates(const Certificate& certificate, absl::Time now, const st
   return absl::OkStatus();
 }
 
-absl::Status CheckLeadsToCa(std::string_view chain_pem, std::string_view ca_pem, absl::Time now,
-                            const std::string& name) {
-  const absl::StatusOr<std::vector<X509Ptr>> chain = ParseCertificates(chain_pem);
-  if (!chain.ok()) return absl::UnauthenticatedError(chain.status().message());
-  const absl::StatusOr<std::vector<X509Ptr>> authorities = ParseCertificates(ca_pem);
-  if (!authorities.ok()) return absl::UnauthenticatedError(authorities.status().message());
-  const absl::Status verified = VerifyChain(*chain, *authorities, now, {});
-  if (!absl::IsUnauthenticated(verified)) return verified;
-  return absl::UnauthenticatedError(absl::StrCat(
-      name, ": the certificate leads to no CA that is trusted now: ", verified.message(),
-      "; issue one of a CA in ca.crt, or add its CA there"));
-}
-
 std::string UtcText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
 }

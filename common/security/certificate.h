@@ -40,13 +40,6 @@ absl::StatusOr<Certificate> ReadCertificate(std::string_view pem_or_der);
 // not valid before one. `name` says whose certificate or which file it is.
 absl::Status CheckDates(const Certificate& certificate, absl::Time now, const std::string& name);
 
-// Returns OK if the chain of a peer, its certificate and then the intermediates, leads to one of
-// the CAs, and all are valid at `now`. A handshake has checked the same with the CAs of its time.
-// Else kUnauthenticated, which says why not. Both texts are PEM; `name` says whose certificate it
-// is.
-absl::Status CheckLeadsToCa(std::string_view chain_pem, std::string_view ca_pem, absl::Time now,
-                            const std::string& name);
-
 // "2026-03-01 12:00:00 UTC".
 std::string UtcText(absl::Time time);
 

@@ -59,13 +59,14 @@ absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(std::string_view pem_or_d
 // Reads the private key of a PEM text. Never asks for a passphrase. Returns kDataLoss.
 absl::StatusOr<KeyPtr> ParsePrivateKey(std::string_view pem);
 
-// Whether the first certificate of a chain must be valid at the time of the check. The others must.
+// Whether VerifyChain() compares the dates of the first certificate of a chain, too.
 enum class FirstDates { kCount, kIgnored };
+
 // Verifies that the first certificate of `chain` leads to one of `authorities` by way of the
 // others, and that all are valid at `now`, for each of the purposes X509_PURPOSE_*. Without a
 // purpose, the usages of the first certificate do not count. Keys and digests must be as strong as
-// Debian's TLS demands. Returns kUnauthenticated: why not, and
-// which certificate is at fault. Requires a chain that is not empty.
+// Debian's TLS demands. Requires a chain that is not empty. Returns kUnauthenticated, with the
+// reason and the certificate at fault. Other codes are errors of OpenSSL.
 absl::Status VerifyChain(const std::vector<X509Ptr>& chain, const std::vector<X509Ptr>& authorities,
                          absl::Time now, const std::vector<int>& purposes,
                          FirstDates first_dates = FirstDates::kCount);

@@ -150,24 +150,5 @@ TEST(CertificateTest, PeopleSeeWhatACertificateSays) {
   EXPECT_FALSE(second.certificate.ok());
 }
 
-TEST(CertificateTest, AChainLeadsToOneOfTheCas) {
-  const TestCertificate root(AuthorityShape("root")), other(AuthorityShape("other"));
-  const TestCertificate intermediate(AuthorityShape("intermediate"), root);
-  const TestCertificate leaf({}, intermediate);
-  const std::string chain = leaf.pem() + intermediate.pem();
-  const auto check = [](const std::string& chain, const std::string& ca, absl::Time now) {
-    return CheckLeadsToCa(chain, ca, now, "ps/0");
-  };
-  EXPECT_EQ(check(chain, root.pem(), kTestNow), absl::OkStatus());
-  EXPECT_EQ(check(chain, other.pem() + root.pem(), kTestNow), absl::OkStatus());
-  EXPECT_EQ(check(chain + root.pem(), root.pem(), kTestNow), absl::OkStatus());
-  const auto fails = FailsWith(absl::StatusCode::kUnauthenticated, {"ps/0"});
-  EXPECT_THAT(check(chain, other.pem(), kTestNow), fails);
-  EXPECT_THAT(check(leaf.pem(), root.pem(), kTestNow), fails) << "without the intermediate";
-  EXPECT_THAT(check(chain, root.pem(), kTestNow + absl::Hours(48)), fails);
-  EXPECT_THAT(check("no certificate", root.pem(), kTestNow),
-              FailsWith(absl::StatusCode::kUnauthenticated));
-}
-
 }  // namespace
 }  // namespace shoal
