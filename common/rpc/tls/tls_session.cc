@@ -1,7 +1,6 @@
 #include "common/rpc/tls/tls_session.h"
 
 #include <grpc/grpc_security_constants.h>
-#include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/tls/client_check.h"
 #include "common/rpc/tls/decrypted_reads.h"
+#include "common/rpc/tls/handshake_check.h"
 #include "common/security/certificate_chain.h"
 #include "common/security/permissions.h"
 
@@ -37,50 +36,10 @@ absl::Time RenewalOf(const Certificate& certificate) {
 // is left, whose suites are not of this list. gRPC reads the variable once.
 void RequireTls13() { setenv("GRPC_SSL_CIPHER_SUITES", "PSK-AES256-GCM-SHA384", /*overwrite=*/1); }
 
-// `chain` has the intermediates; at a client it begins with the certificate, too.
-absl::StatusOr<TlsSession::Peer> ReadPeer(grpc::string_ref certificate, grpc::string_ref chain) {
-  const std::string own(certificate.data(), certificate.size());
-  const std::string others(chain.data(), chain.size());
-  SHOAL_ASSIGN_OR_RETURN(Certificate read, ReadCertificate(own));
-  return TlsSession::Peer{.certificate = std::move(read),
-                          .chain_pem = others.starts_with(own) ? others : own + others};
+absl::StatusOr<TlsSession::Peer> ReadPeer(ShownCertificates shown) {
+  SHOAL_ASSIGN_OR_RETURN(Certificate read, ReadCertificate(shown.own));
+  return TlsSession::Peer{.certificate = std::move(read), .chain_pem = std::move(shown.chain)};
 }
-
-// Checks the server's certificate at the end of a handshake, on gRPC's threads.
-class ServerCheck : public grpc::experimental::ExternalCertificateVerifier {
- public:
-  ServerCheck(std::shared_ptr<const TlsSession> session, std::string method,
-              std::optional<int> index, std::shared_ptr<TlsSession::Server> server)
-      : session_(std::move(session)),
-        method_(std::move(method)),
-        index_(index),
-        server_(std::move(server)) {}
-
-  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
-              std::function<void(grpc::Status)>, grpc::Status* status) override {
-    const absl::Status checked = Check(request->peer_cert(), request->peer_cert_full_chain());
-    *status =
-        grpc::Status(static_cast<grpc::StatusCode>(checked.code()), std::string(checked.message()));
-    return true;
-  }
-  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  absl::Status Check(grpc::string_ref certificate, grpc::string_ref chain) const {
-    SHOAL_ASSIGN_OR_RETURN(TlsSession::Peer peer, ReadPeer(certificate, chain));
-    SHOAL_RETURN_IF_ERROR(CheckServer(session_->own(), peer.certificate.identity, method_, index_));
-    SHOAL_RETURN_IF_ERROR(session_->CheckPeer(&peer));
-    MutexLock lock(&server_->mutex);
-    server_->peer = std::move(peer);
-    server_->shaken_at = absl::Now();
-    return absl::OkStatus();
-  }
-
-  const std::shared_ptr<const TlsSession> session_;
-  const std::string method_;
-  const std::optional<int> index_;
-  const std::shared_ptr<TlsSession::Server> server_;
-};
 
 }  // namespace
 
@@ -181,7 +140,13 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer(
   // HTTP/2 begins, and again for each stream, in CheckPeer(). gRPC's own verification would tell
   // nobody whom it rejects and why.
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
-  options.set_certificate_verifier(MakeClientCheck(shared_from_this(), std::move(on_rejected)));
+  options.set_certificate_verifier(
+      MakeHandshakeCheck([session = shared_from_this(),
+                          on_rejected = std::move(on_rejected)](const ShownCertificates& client) {
+        absl::Status issued = session->CheckIssuer(client.chain);
+        if (!issued.ok() && on_rejected) on_rejected(issued);
+        return issued;
+      }));
   return grpc::experimental::TlsServerCredentials(options);
 }
 
@@ -201,9 +166,22 @@ std::shared_ptr<grpc::ChannelCredentials> TlsSession::ForChannel(std::string met
   // The identity counts, not the name or address that was dialled.
   options.set_check_call_host(false);
   options.set_certificate_verifier(
-      grpc::experimental::ExternalCertificateVerifier::Create<ServerCheck>(
-          shared_from_this(), std::move(method), index, std::move(server)));
+      MakeHandshakeCheck([session = shared_from_this(), method = std::move(method), index,
+                          server = std::move(server)](const ShownCertificates& shown) {
+        return session->MeetServer(shown, method, index, server.get());
+      }));
   return grpc::experimental::TlsCredentials(options);
+}
+
+absl::Status TlsSession::MeetServer(const ShownCertificates& shown, const std::string& method,
+                                    std::optional<int> index, Server* server) const {
+  SHOAL_ASSIGN_OR_RETURN(Peer peer, ReadPeer(shown));
+  SHOAL_RETURN_IF_ERROR(CheckServer(own_, peer.certificate.identity, method, index));
+  SHOAL_RETURN_IF_ERROR(CheckPeer(&peer));
+  MutexLock lock(&server->mutex);
+  server->peer = std::move(peer);
+  server->shaken_at = absl::Now();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TlsSession::Peer> TlsSession::ClientOf(const grpc::AuthContext& context) {
@@ -214,7 +192,7 @@ absl::StatusOr<TlsSession::Peer> TlsSession::ClientOf(const grpc::AuthContext& c
   }
   const std::vector<grpc::string_ref> chain =
       context.FindPropertyValues(GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
-  return ReadPeer(pem[0], chain.empty() ? grpc::string_ref() : chain[0]);
+  return ReadPeer(ShownCertificates(pem[0], chain.empty() ? grpc::string_ref() : chain[0]));
 }
 
 absl::Status TlsSession::CheckValid(const Certificate& certificate) const {

@@ -24,6 +24,8 @@
 
 namespace shoal {
 
+struct ShownCertificates;
+
 // The TLS of one process: the checked files of its TLS directory, and gRPC's credentials made of
 // them. TLS 1.3 only; both ends show a certificate. New files are taken as a whole or not at all:
 // after an error the old ones stay, and a warning says why. New entries of `revoked` count even
@@ -98,14 +100,18 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // in the .cc file), so that the server is likely to have another one by now.
   bool IsOutdated(const Server& server) const;
 
-  // Returns OK if a CA of ca.crt has issued the certificate of a client, the first of `chain_pem`
-  // (CheckIssued() in common/security/certificate_chain.h).
-  absl::Status CheckIssuer(std::string_view chain_pem) const;
   // Returns words for a connection that `server` closes right after the handshake.
   std::string ClosedBy(const Certificate& server) const;
 
  private:
   TlsSession(std::string directory, std::function<void(const std::string&)> warn, TlsFiles files);
+  // At the end of a handshake, of a server: returns OK if a CA of ca.crt has issued the certificate
+  // of the client, the first of `chain_pem` (CheckIssued()).
+  absl::Status CheckIssuer(std::string_view chain_pem) const;
+  // At the end of a handshake, of a client: returns OK if CheckServer() and CheckPeer() permit the
+  // server. Then fills `server`.
+  absl::Status MeetServer(const ShownCertificates& shown, const std::string& method,
+                          std::optional<int> index, Server* server) const;
   absl::Status Take(TlsFiles files);
   // Takes new entries of `revoked` alone.
   void AddRevocations(const absl::StatusOr<Revocations>& revoked);
