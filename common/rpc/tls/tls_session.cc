@@ -96,7 +96,6 @@ absl::Status TlsSession::Take(TlsFiles files) {
   }
   if (served_ != nullptr) {
     SHOAL_ASSIGN_OR_RETURN(const ServedFiles next, ServedFiles::Create(files));
-    SHOAL_RETURN_IF_ERROR(served_->ca.Take(next.ca));
     // gRPC reads the pair again each second, so one that does not match is soon replaced.
     SHOAL_RETURN_IF_ERROR(served_->key.Take(next.key));
     SHOAL_RETURN_IF_ERROR(served_->certificate.Take(next.certificate));
@@ -112,8 +111,7 @@ absl::StatusOr<TlsSession::ServedFiles> TlsSession::ServedFiles::Create(const Tl
   SHOAL_ASSIGN_OR_RETURN(ReplaceableFile key, ReplaceableFile::Create(files.key_pem));
   SHOAL_ASSIGN_OR_RETURN(ReplaceableFile certificate,
                          ReplaceableFile::Create(files.certificate_chain_pem));
-  SHOAL_ASSIGN_OR_RETURN(ReplaceableFile ca, ReplaceableFile::Create(files.ca_pem));
-  return ServedFiles{std::move(key), std::move(certificate), std::move(ca)};
+  return ServedFiles{std::move(key), std::move(certificate)};
 }
 
 // Otherwise a wrong or expired file of this process would keep revoked peers in. No entry is
@@ -132,13 +130,12 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsSession::ForServer(
   SHOAL_ASSIGN_OR_RETURN(ServedFiles served, ServedFiles::Create(*files()));
   served_ = std::make_unique<ServedFiles>(std::move(served));
   provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-      served_->key.path(), served_->certificate.path(), served_->ca.path(), kServerRefreshSeconds);
+      served_->key.path(), served_->certificate.path(), kServerRefreshSeconds);
   grpc::experimental::TlsServerCredentialsOptions options(provider_);
-  options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  // gRPC checks that the client has the key. This process verifies the chain itself: here, before
-  // HTTP/2 begins, and again for each stream, in CheckPeer(). gRPC's own verification would tell
-  // nobody whom it rejects and why.
+  // gRPC checks that the client has the key. This process verifies the chain itself, so gRPC needs
+  // no CAs: here, before HTTP/2 begins, and again for each stream, in CheckPeer(). gRPC's own
+  // verification would tell nobody whom it rejects and why.
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(
       MakeHandshakeCheck([session = shared_from_this(),

@@ -121,12 +121,11 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   const Identity own_;
   std::function<void(const TlsFiles&)> on_taken_;
   std::string warned_of_;  // the last warning, so that it is not repeated each second
-  // The files that gRPC's server reads. Set by ForServer().
+  // The pair that gRPC's server reads. Set by ForServer().
   struct ServedFiles {
     static absl::StatusOr<ServedFiles> Create(const TlsFiles& files);
     ReplaceableFile key;
     ReplaceableFile certificate;
-    ReplaceableFile ca;
   };
   std::unique_ptr<ServedFiles> served_;
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
