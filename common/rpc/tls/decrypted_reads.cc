@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "common/base/check.h"
 #include "common/rpc/admission/frame_scanner.h"
 #include "common/rpc/methods.h"
 #include "common/security/certificate.h"
@@ -59,10 +60,12 @@ uint64_t MaxMessageBytes(const SSL* connection) {
   return max;
 }
 
-// Returns null if the connection is not limited. One thread at a time reads from a connection.
+// Only the server's end of a connection is.
+bool IsLimited(const SSL* connection) { return slot >= 0 && SSL_is_server(connection) != 0; }
+
+// Returns null without memory. One thread at a time reads from a connection.
 DecryptedFrames* FramesOf(SSL* connection) {
   const int place = slot;
-  if (place < 0 || SSL_is_server(connection) == 0) return nullptr;
   auto* const known = static_cast<DecryptedFrames*>(SSL_get_ex_data(connection, place));
   if (known != nullptr) return known;
   auto frames = std::make_unique<DecryptedFrames>();
@@ -79,6 +82,7 @@ bool Accept(DecryptedFrames* frames, const void* data, size_t size) {
 
 void LimitDecryptedReads() {
   static const int taken = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, DeleteFrames);
+  SHOAL_CHECK(taken >= 0, "OpenSSL has no place for the state of a connection");
   slot = taken;
 }
 
@@ -89,9 +93,10 @@ void LimitDecryptedReads() {
 extern "C" int SSL_read(SSL* connection, void* buffer, int size) {
   size_t read = 0;
   if (SSL_read_ex(connection, buffer, static_cast<size_t>(size), &read) != 1) return -1;
+  if (!shoal::IsLimited(connection)) return static_cast<int>(read);
   shoal::DecryptedFrames* const frames = shoal::FramesOf(connection);
-  if (frames == nullptr || shoal::Accept(frames, buffer, read)) return static_cast<int>(read);
-  if (!std::exchange(frames->flooded, true)) {
+  if (frames != nullptr && shoal::Accept(frames, buffer, read)) return static_cast<int>(read);
+  if (frames != nullptr && !std::exchange(frames->flooded, true)) {
     gpr_log(GPR_ERROR,
             "ended a connection: its client sends headers without end, or a message that is too "
             "long for its role");

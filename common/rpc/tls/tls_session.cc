@@ -22,8 +22,8 @@ namespace {
 
 constexpr unsigned kServerRefreshSeconds = 1;
 
-// Clients leave a server's certificate for its next one this long before its end: a sixth of its
-// life, but at most an hour. cert-manager renews after two thirds.
+// IsOutdated() leaves a server's certificate this long before its end: a sixth of its life, but at
+// most an hour. cert-manager renews after two thirds.
 constexpr int kRenewalPart = 6;
 constexpr absl::Duration kMaxRenewal = absl::Hours(1);
 

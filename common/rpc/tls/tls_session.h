@@ -59,10 +59,11 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   // Calls `on_taken` on the thread of Refresh() when other files are in use. One such function.
   void OnTaken(std::function<void(const TlsFiles&)> on_taken) { on_taken_ = std::move(on_taken); }
 
-  // Returns credentials of a server that go on with new files by themselves, within two seconds. A
-  // client passes the handshake with a certificate of a CA of ca.crt, be it expired, revoked or of
-  // another job: CheckPeer() and the permissions then say so, and the client can be told.
-  // `on_rejected` gets the reason for each other certificate, on gRPC's threads; may be null.
+  // Returns credentials of a server, which use new files within two seconds. Errors are those of
+  // files in memory. A client passes the handshake with a certificate of a CA of ca.crt, be it
+  // expired, revoked or of another job: CheckPeer() and the permissions reject its streams, so that
+  // the client can be told. `on_rejected` gets the reason for each other certificate, on gRPC's
+  // threads; may be null.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ForServer(
       std::function<void(const absl::Status&)> on_rejected);
 
@@ -87,20 +88,24 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
 
   // Returns the client of a call. kUnauthenticated: its certificate breaks a rule of identities.
   static absl::StatusOr<Peer> ClientOf(const grpc::AuthContext& context);
-  // Returns OK if the certificate is valid today and not revoked.
+  // Returns OK if the certificate is valid today and not revoked. Else kUnauthenticated for its
+  // dates, or kPermissionDenied.
   absl::Status CheckValid(const Certificate& certificate) const;
-  // Returns OK if the peer's certificate is valid today, not revoked, and leads to a CA of today's
-  // ca.crt. Compares the chain the first time, although the handshake has done so, and then only if
-  // ca.crt has changed since the last time.
+  // Returns OK if the peer's certificate passes CheckValid() and leads to a CA of today's ca.crt.
+  // Else kUnauthenticated or kPermissionDenied. Compares the chain at the first call for a peer,
+  // and when ca.crt has changed. So an intermediate or CA that expires meanwhile ends no open
+  // stream. One thread at a time for a peer.
   absl::Status CheckPeer(Peer* peer) const;
-  // The same for a server; OK before the handshake.
+  // The same for a server, on any thread; OK before the handshake.
   absl::Status CheckPeer(Server* server) const;
-  // Whether a stream to this server should be opened anew: the certificate, key or CAs of this
-  // process are others now, or the server's certificate has become old on this stream (RenewalOf()
-  // in the .cc file), so that the server is likely to have another one by now.
+  // Returns whether a stream to this server should be opened anew. That is so if this process has
+  // another certificate, key or ca.crt than the stream. It is also so if the server's certificate
+  // ends within an hour, or within a sixth of its life if that is less: by then the server is
+  // likely to have its next one.
   bool IsOutdated(const Server& server) const;
 
-  // Returns words for a connection that `server` closes right after the handshake.
+  // Returns the reason of a connection that `server` closes right after the handshake: which
+  // certificate it has seen, and what to do.
   std::string ClosedBy(const Certificate& server) const;
 
  private:

@@ -11,13 +11,16 @@
 
 namespace shoal {
 
-// The chains that were verified in the last second, with the CAs of the same files. Their first
-// certificate may have expired. Otherwise a client that opens stream after stream would keep the
-// event loop busy. Holds a limited number of chains of usual size. Not thread-safe.
+// Remembers for a second which chains lead to a CA of the same files. Otherwise a client that opens
+// stream after stream would keep the event loop busy. Says nothing about the dates of a chain's
+// first certificate, nor about its usages. Holds at most 1000 chains, of at most 16 KiB. Not
+// thread-safe.
 class VerifiedChains {
  public:
+  // Returns whether Add() has had this chain for these files in the second before `now`.
   bool Contains(std::string_view chain_pem, const std::shared_ptr<const TlsFiles>& files,
                 absl::Time now) const;
+  // The chain, as PEM, leads to a CA of `files` at `now`. Forgets the chains of other files.
   void Add(std::string_view chain_pem, const std::shared_ptr<const TlsFiles>& files,
            absl::Time now);
 
