@@ -55,7 +55,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Streams rejected because their client's certificate does not permit them, at their begin or "
      "for the index that the client claims."},
     {"shoal_rpc_rejected_handshakes_total", "every", MetricKind::kCounter,
-     "TLS handshakes that failed: without a certificate of a CA that is known, or not TLS 1.3."},
+     "TLS handshakes that failed: without a certificate of a known CA, or without TLS 1.3."},
     {"shoal_rpc_insecure", "every", MetricKind::kGauge,
      "1 if the daemon serves plain traffic beyond loopback (--insecure), else 0."},
     {"shoal_rpc_queued_messages", "every", MetricKind::kGauge,

@@ -21,7 +21,8 @@ namespace {
 constexpr size_t kMaxTokenBytes = 4096;
 constexpr char kBearer[] = "Bearer ";
 
-// Returns the token in the file, which is not empty.
+// Returns the token in the file, which is not empty. Errors are those of HeldDirectory and
+// CheckKeyMode(), and kFailedPrecondition for an empty file.
 absl::StatusOr<std::string> ReadToken(const std::string& file) {
   const std::filesystem::path path = AbsolutePath(file);
   SHOAL_ASSIGN_OR_RETURN(const HeldDirectory directory, HeldDirectory::Open(path.parent_path()));

@@ -26,7 +26,7 @@ class MetricsAccess {
  private:
   bool HasToken(const std::string& authorization);
   std::string Token();
-  // Whether the file had a token at the last time.
+  // Returns whether the last read has found a token.
   bool IsTokenUsable();
 
   const HttpSecurity security_;

@@ -78,8 +78,8 @@ struct StreamCallbacks {
   // finishes with OK when all messages until now, also those of sources, are written.
   std::function<void()> on_half_closed = nullptr;
   // Client: another stream to this server would use a newer certificate, of this process or of the
-  // server. Called each second while that is so. The server may end this stream soon.
-  // ReconnectingStream opens the other one. Null: the owner goes on.
+  // server. Called each second while that is so. The server may end this stream soon, so
+  // ReconnectingStream opens the next one. May be null.
   std::function<void()> on_outdated = nullptr;
   // The last callback. It gets the status with which the server finished, or why the stream broke.
   // kUnavailable: the peer is not reachable, or is lost; the text names it.

@@ -25,10 +25,10 @@ namespace shoal {
 //                        open, outdated and quiet: on_reopen, Finish
 //
 // A stream keeps the certificates with which it began, and the server ends it when they are too
-// old. So the network calls a stream outdated when another one would use newer certificates. This
-// class then ends the stream and opens the next one at once, when the owner says that the stream is
-// quiet: nothing is lost or done twice. It asks is_quiet each second, and in ReopenIfQuiet().
-// Without a certificate no stream is outdated.
+// old. So the network calls a stream outdated when another one would use newer certificates. Once
+// the owner says that the stream is quiet, this class ends it and opens the next one at once. Then
+// nothing is lost or done twice. It asks is_quiet each second, and in ReopenIfQuiet(). Without
+// certificates no stream is outdated.
 //
 // The pauses start over after a stream that lasted for a second from MarkAccepted() on. A peer that
 // accepts and breaks again and again therefore does not get each try at once. The owner may destroy
@@ -84,7 +84,7 @@ class ReconnectingStream {
   // queued messages are still sent.
   void Close();
   bool open() const { return stream_ != nullptr; }
-  // Whether an outdated stream is ending, so that messages can no longer be sent on it.
+  // Whether an outdated stream is ending, so that it takes no messages.
   bool reopening() const { return reopening_; }
 
  private:

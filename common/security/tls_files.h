@@ -44,8 +44,8 @@ struct TlsFiles {
 // to the certificate for a moment: a daemon keeps what it has and reads again.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory, absl::Time now);
 
-// Returns OK if no stranger can read a key, or another secret, of `directory`: the rule above.
-// Else kPermissionDenied with the next command.
+// Checks the rule above for `key`, a key or another secret that was read from `directory`. Returns
+// kPermissionDenied, with the next command, if strangers can read it.
 absl::Status CheckKeyMode(const HeldDirectory& directory, const OwnedFile& key);
 
 // Reads only `revoked`. Returns an empty list if there is no such file. While ReadTlsFiles()

@@ -131,7 +131,7 @@ class Checkpointer {
 
   // Cancels the cut in progress: the timeline is over, a ps rejected it, or it takes too long.
   void Cancel(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
-  // Cancels the cut in progress, with nothing wrong: the caller begins a cut at an earlier step.
+  // Cancels the cut in progress because the caller begins one at an earlier step. Logs no warning.
   void Replace(const std::string& why);
 
   // The newest checkpoint that was committed or restored by this coordinator.

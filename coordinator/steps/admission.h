@@ -63,8 +63,8 @@ class Admission {
   // Rejects a joining stream that claims the seat of a live process. Never final, because the
   // coordinator does not know which of the two processes is wanted. Logs it at most once a minute.
   void RejectClaim(Key key, int seat, const std::string& reason);
-  // Rejects a joining stream whose certificate is not for the index that it claims. Final. Logs
-  // nothing: Stream::CheckClaim() has done that.
+  // Rejects a joining stream whose certificate is not for the index that it claims. Final. Does not
+  // log it, because Stream::CheckClaim() has.
   void RejectUnauthorized(Key key, const std::string& reason);
   // Rejects a process that has a seat. `who` names it in the log.
   void RejectSeated(Key key, std::unique_ptr<Stream> stream, const std::string& who,

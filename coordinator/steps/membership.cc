@@ -17,9 +17,8 @@ namespace {
 
 constexpr size_t kMaxGone = 1000;        // records of workers that are gone and not listed
 constexpr size_t kMaxDetailBytes = 500;  // of a text that a worker sends
-// A worker that reopens its stream counts as gone after this time. Its steps wait so long.
+// A worker that reopens its stream counts as gone after this time. Its steps wait for this long.
 constexpr Time kReopenPatience = std::chrono::seconds(5);
-
 // A worker takes at most this many leases: 2^14, and the step that it computes.
 constexpr int kMaxHeldSteps = (1 << 14) + 1;
 

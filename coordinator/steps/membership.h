@@ -19,14 +19,14 @@
 
 namespace shoal {
 
-// One connected worker whose hello was accepted. Or a worker that is reopening its stream: it is
-// not ready, and has no stream for a moment.
+// One connected worker whose hello was accepted. While it reopens its stream, it is not ready, and
+// has no stream for a moment.
 struct Worker {
   StepDispatcher::WorkerKey key = 0;  // of this connection; never used again
   int index = 0;
   proto::WorkerHello hello;
   std::unique_ptr<Stream> stream;  // null while it has none
-  std::optional<Timer> reopening;  // set once it reopens its stream: until it counts as gone
+  std::optional<Timer> reopening;  // set while it reopens its stream; then it counts as gone
   bool ready = false;              // it has job and data and can compute
   bool lost_timeline = false;      // it dropped the open timeline and waits for a new announcement
   uint64_t steps_done = 0;
@@ -40,7 +40,7 @@ struct Worker {
   bool Computing(Time now) const {
     return waiting.computing() && now - waiting_at < std::chrono::seconds(15);
   }
-  // An order to a worker without a stream is lost, as one on a stream that breaks.
+  // Sends an order. It is lost if the worker has no stream, as on a stream that breaks.
   void Send(const proto::WorkerOrder& order) {
     if (stream != nullptr) stream->Send(MakeMessage(order));
   }
@@ -49,9 +49,9 @@ struct Worker {
 // The connected workers and their indices. A listed worker brings its index. A worker that is not
 // listed gets the next free one. Admission decides between two processes that claim one index.
 //
-// A worker that says Reopening stays a member without its stream, for kReopenPatience at most. Its
-// hello on the next stream makes it a Worker with another key, to which on_reopened moves what the
-// former one holds. Loop thread only.
+// A worker that says Reopening stays a member without its stream, for at most 5 s. Its hello on the
+// next stream makes it a Worker with another key, to which on_reopened moves what the former one
+// holds. Loop thread only.
 class Membership {
  public:
   struct Options {

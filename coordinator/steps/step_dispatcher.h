@@ -60,8 +60,8 @@ class StepDispatcher {
   // The worker already holds this step, by its own report after a takeover. Ignores a step that is
   // done, leased, outside the window, or not allowed by the rule.
   void Hold(WorkerKey worker, uint64_t step, Time now);
-  // The worker `from` goes on as `to`, which holds nothing yet. Those of its leases that are of
-  // `steps` become leases of `to`, with their deadline. `from` keeps the others, to be released.
+  // The worker `from` goes on as `to`, which holds nothing yet. Its leases of `steps` become leases
+  // of `to`, with their deadline. `from` keeps the others, and the caller releases them.
   void Move(WorkerKey from, WorkerKey to, const std::vector<uint64_t>& steps);
   // `worker` reports the step as done. Returns false if it was done before, or cannot be done. The
   // remaining leases of `worker` get a new deadline.

@@ -113,8 +113,8 @@ class StepScheduler {
   uint64_t Release(const Worker& worker);
   // The worker's stream is gone: as Release, and removes it from the queue.
   uint64_t Forget(const Worker& worker);
-  // The worker has reopened its stream: what its hello lists of its leases stays leased to it, and
-  // its speed is known. As Forget for the rest, which was lost with the former stream.
+  // The worker has reopened its stream. The leases that its hello lists stay leased to it, and it
+  // keeps its speed. The others were lost with the former stream: as Forget, with its result.
   uint64_t Move(const Worker& former, Worker& now);
   // Ends the streams of workers whose leases have expired. Otherwise a stopped worker would be
   // leased the same steps for ever. A worker that is alive comes back at once and reports the steps

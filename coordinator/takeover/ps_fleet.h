@@ -96,7 +96,7 @@ class PsFleet {
     // The stream to a ps is new: pending requests must be sent again.
     std::function<void(int ps)> on_reconnected;
     // Returns whether a cut is in progress. Meanwhile no stream is reopened for a new certificate.
-    // Null: none ever is.
+    // Null: there are no cuts.
     std::function<bool()> is_cutting;
     // This coordinator cannot continue.
     std::function<void(const absl::Status&)> on_failed;
@@ -141,8 +141,8 @@ class PsFleet {
   std::vector<int> ReleaseDeparting();
   // A ps that may leave stays: treats it as if it had not asked.
   void ForgetDeparture(int ps) { peers_[ps].departure = Departure::kNone; }
-  // Tells all ps to end, also those whose stream is just being reopened. From then on the loss of a
-  // ps is not logged.
+  // Tells all ps to end, also one whose stream is being reopened or has broken. From then on the
+  // loss of a ps is not logged.
   void Dismiss();
   bool dismissed() const { return dismissed_; }
   // Stops claims, probes and reconnecting, and tells the ps that this coordinator resigns.
@@ -204,7 +204,7 @@ class PsFleet {
   void LookForEnd();
   void KeepEnd(const RunEnd& end);
   void SetDeparture(Peer& peer, Departure departure);
-  // Whether no answer of this ps is awaited but that to a probe.
+  // Whether the fleet awaits no answer of this ps, except to a probe.
   bool IsQuiet(int ps) const;
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);

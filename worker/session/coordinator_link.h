@@ -41,7 +41,7 @@ class CoordinatorLink {
     std::function<void()> on_closed;
     // Returns whether the stream may be reopened now. Asked only while welcomed. Null: at any time.
     std::function<bool()> is_quiet;
-    // The stream is about to be reopened: send the last reports. May be null.
+    // The stream is about to be reopened. The owner sends its last reports. May be null.
     std::function<void()> on_reopen;
   };
   explicit CoordinatorLink(Options options);

@@ -103,8 +103,8 @@ class WorkerSession {
   void OnMessage(const Message& message);
   void OnClosed();
   void SendHello();
-  // Whether the stream may be reopened: the coordinator keeps leases meanwhile, but sends no orders
-  // again that are lost with a stream.
+  // Whether the stream may be reopened. The coordinator keeps leases meanwhile, but does not repeat
+  // an order that is lost with a stream.
   bool IsQuiet() const;
   void SendReopening();
   // Periodic: logs each long wait for work or for a ps, and reports it to the coordinator.
@@ -222,7 +222,7 @@ class WorkerSession {
   uint64_t pulled_cut_step_ = 0;  // step of the cut in cut_parameters; 0: none
   StepInProgress step_;
   proto::StepsDone unreported_;
-  bool reopening_ = false;           // the coordinator keeps the leases until the next hello
+  bool reopening_ = false;           // from SendReopening() until a coordinator welcomes it
   Timer report_due_{options_.loop};  // set while steps wait to be reported
 
   bool draining_ = false;

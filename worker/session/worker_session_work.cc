@@ -53,7 +53,8 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
 void WorkerSession::OnHalt(const proto::Halt& halt) {
   if (timeline_ == 0 || halt.timeline() != timeline_) return;
   step_.Halt();
-  // A stream that is being reopened takes no report. The coordinator then gets no answer.
+  // A stream that is being reopened takes no report. The steps stay unreported, and the coordinator
+  // gets no answer.
   if (link_.welcomed()) ReportSteps();
   proto::WorkerReport report;
   report.mutable_halted()->set_timeline(timeline_);

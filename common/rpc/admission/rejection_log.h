@@ -13,9 +13,9 @@
 
 namespace shoal {
 
-// Logs whom a server rejects, and cannot be made to fill the log: a rejected client tries again and
-// again, and may choose a part of the text. Logs a reason once in a period, and a limited number
-// of reasons. Thread-safe.
+// Logs which clients a server rejects. A rejected client tries again and again, and may choose a
+// part of the text. So this class logs a reason once in a period, and a limited number of reasons.
+// Otherwise clients could fill the log. Thread-safe.
 class RejectionLog {
  public:
   struct Options {
@@ -28,8 +28,7 @@ class RejectionLog {
   explicit RejectionLog(Options options) : options_(std::move(options)) {}
 
   // Logs `text`, unless the period has had a text for `reason`, or too many reasons. `reason` says
-  // who is rejected and why, without the time and the client's port. At `now`, which does not go
-  // back.
+  // who is rejected and why, without the time and the client's port. `now` never goes back.
   void Add(Time now, const std::string& reason, const std::string& text);
 
  private:

@@ -116,9 +116,9 @@ void GrpcNetworkImpl::TrimMemory() {
   loop_.CallAfter(kTrimPeriod, [this] { TrimMemory(); });
 }
 
-// The directory may be on a disk that hangs. Then one read waits, and what is known already is
-// checked meanwhile. Nothing else may wait behind it, such as the renewal of the run's lock in
-// Lane::kBrief.
+// The directory may be on a disk that hangs. Then one read waits, and the network goes on checking
+// with the files that it has. The read has a thread of its own: in Lane::kBrief, the renewal of the
+// run's lock would wait behind it.
 void GrpcNetworkImpl::ReadTlsDirectory() {
   if (std::exchange(reading_tls_, true)) return;
   tls_reads_.Add([this, tls = options_.tls] {

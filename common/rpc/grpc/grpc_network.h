@@ -72,10 +72,12 @@ class GrpcNetwork : public Network {
     size_t shared_streams = 0;  // streams with payloads in shared memory
     size_t queued_messages = 0;
     size_t queued_bytes = 0;
-    // Rejected streams, in all: of clients whose certificate does not permit them.
+    // Streams that the server has rejected since its start, because the client's certificate does
+    // not permit them.
     uint64_t unauthorized_streams = 0;
-    // TLS handshakes that failed, in all: of clients without a certificate of a known CA; and, of
-    // the whole process from SendLibraryLogTo() on, those that gRPC rejects itself.
+    // TLS handshakes that have failed since the start: the server knows no CA that has issued the
+    // client's certificate, or gRPC has ended the handshake (FailedHandshakes(), which counts for
+    // the whole process).
     uint64_t rejected_handshakes = 0;
   };
   virtual Stats stats() const = 0;

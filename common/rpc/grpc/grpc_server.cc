@@ -27,6 +27,7 @@ constexpr int kIdleMs = 60'000;
 // The max size of a message on a connection before its first stream is accepted.
 constexpr uint64_t kMaxFirstMessageBytes = 64 << 10;
 
+// Returns the identity and the serial, for RejectionLog.
 std::string NameOf(const Certificate& certificate) {
   return absl::StrCat(certificate.identity.ToUri(), " ", certificate.serial);
 }
@@ -249,8 +250,8 @@ void GrpcServer::CheckCertificates() {
 void GrpcServer::OnUnauthorized(const GrpcServerCall& call, const std::string& who,
                                 const absl::Status& why) {
   ++unauthorized_streams_;
-  // The text of `why` may differ each time: it has the time, or the index that is claimed. Clients
-  // choose the names of methods that are not there.
+  // Not the text of `why`, which may have the time, or the index that is claimed. Not the names of
+  // methods that are not there, which clients choose.
   const std::string method = absl::IsUnimplemented(why) ? "" : call.method();
   unauthorized_.Add(options_.loop->Now(),
                     absl::StrCat(absl::StatusCodeToString(why.code()), " ", method, " ", who),

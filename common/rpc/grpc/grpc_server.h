@@ -58,9 +58,9 @@ class GrpcServer {
   // Ends the streams of clients whose certificate is not valid any more. With TLS only.
   void CheckCertificates();
   // The number of streams that were rejected for their client's certificate, at their begin or for
-  // a message.
+  // the index that the client claims.
   uint64_t unauthorized_streams() const { return unauthorized_streams_; }
-  // The number of clients that ended at the handshake, because no known CA has issued their
+  // The number of clients that ended at the handshake, because no CA of ca.crt has issued their
   // certificate.
   uint64_t rejected_handshakes() const { return handshakes_->count; }
   // Stops all callbacks of the open streams.
@@ -74,7 +74,8 @@ class GrpcServer {
 
  private:
   class Link;
-  // The clients that ended at the handshake. gRPC's threads may add some after the server's end.
+  // Counts and logs clients that end at the handshake. gRPC's threads may add some after the
+  // server's end. Thread-safe.
   struct RejectedHandshakes {
     explicit RejectedHandshakes(std::function<void(const std::string&)> warn)
         : log({.warn = std::move(warn), .what = "handshakes"}) {}

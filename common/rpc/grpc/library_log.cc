@@ -20,10 +20,11 @@ std::atomic<void (*)(const std::string&)> library_log = nullptr;
 // checked (TlsSession::ForChannel).
 constexpr char kNoName[] = "No match found for server name";
 
-// What gRPC 1.51 logs when OpenSSL ends a handshake, before OpenSSL's reason. It names no peer.
+// gRPC 1.51 begins its line about a handshake that OpenSSL ends with this. OpenSSL's reason
+// follows. The line names no peer.
 constexpr char kFailedHandshake[] = "Handshake failed with fatal error ";
 
-// The reasons of OpenSSL 3.0 that operators meet, and what they mean.
+// A reason of OpenSSL 3.0 that operators meet, and its meaning.
 struct HandshakeReason {
   const char* reason;
   const char* words;
@@ -49,19 +50,20 @@ RejectionLog& HandshakeLog() {
 
 void OnFailedHandshake(const std::string& reason) {
   ++failed_handshakes;
-  std::string text = kFailedHandshakeLine;
+  std::string words;
   for (const HandshakeReason& known : kHandshakeReasons) {
-    if (absl::StrContains(reason, known.reason)) absl::StrAppend(&text, known.words, " ");
+    if (absl::StrContains(reason, known.reason)) words = absl::StrCat(known.words, " ");
   }
   HandshakeLog().Add(std::chrono::steady_clock::now().time_since_epoch(), reason,
-                     absl::StrCat(text, "(", reason, ")"));
+                     absl::StrCat(kFailedHandshakeLine, words, "(", reason, ")"));
 }
 
 void LogOfGrpc(gpr_log_func_args* event) {
   const std::string message = event->message;
   if (message.starts_with(kNoName)) return;
-  if (message.starts_with(kFailedHandshake))
+  if (message.starts_with(kFailedHandshake)) {
     return OnFailedHandshake(message.substr(sizeof(kFailedHandshake) - 1));
+  }
   library_log.load()(absl::StrCat("grpc: ", message));
 }
 

@@ -17,8 +17,8 @@ constexpr char kVerifyEnding[] = ":certificate verify failed";
 constexpr char kNoAnswerEnding[] = ": connection attempt timed out before receiving SETTINGS frame";
 
 // Returns a short reason for gRPC's message. That message also has the name lookup and all tried
-// addresses; only its last part has the error. `closed` is the reason if the server closes the
-// connection after the handshake; nothing if there was none.
+// addresses; only its last part has the error. `closed` is the reason of a server that closes the
+// connection after the handshake; nothing if no handshake has ended.
 std::string Reason(const std::string& message, const std::optional<std::string>& closed) {
   const char* what = nullptr;
   if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
