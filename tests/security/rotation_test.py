@@ -117,7 +117,7 @@ def shown_by(process):
         return secure.getpeercert(binary_form=True)
 
 
-def test_no_step_is_done_again_while_certificates_expire_and_are_replaced(tmp_path):
+def test_no_step_is_done_again_while_certificates_are_replaced(tmp_path):
     """Each is valid for some seconds: who went on with one, on an old stream too, would be alone soon."""
     authority = Authority(tmp_path / "tls")
     valid_seconds = 30
