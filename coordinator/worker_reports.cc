@@ -143,7 +143,7 @@ void WorkerReports::OnGone(Worker& worker, const std::string& why) {
 }
 
 void WorkerReports::OnReopened(const Worker& former, Worker& now) {
-  // The order to drain may be lost.
+  // An order to drain may be lost with the former stream.
   parts_.requests->OnWorkerGone(former, "it has opened a new stream");
   if (parts_.scheduler->Move(former, now) > 0) wakeup_.Raise();
 }

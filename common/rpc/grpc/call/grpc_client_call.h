@@ -24,7 +24,8 @@ class GrpcClientCall : public GrpcCall {
                                grpc::CompletionQueue* queue,
                                std::shared_ptr<const SharedMemory> lent);
   // Breaks the call if the server's certificate is not valid any more. Tells the owner if it should
-  // open another stream (StreamCallbacks::on_outdated).
+  // open another stream (StreamCallbacks::on_outdated). If both are so, the call breaks only the
+  // next time. Call it each second.
   void CheckServer(const TlsSession& tls);
 
  private:
