@@ -9,7 +9,7 @@ from fake_coordinator import ControlOfPs
 from real_cluster import MODEL, Cluster, shoal, wait_for, write_job
 from sanitized import mib_of
 
-# What a daemon is started with that shall have few.
+# The prefix of a daemon that has few descriptors.
 FEW_DESCRIPTORS = ["sh", "-ec", 'ulimit -n 256; exec "$@"', "sh"]
 ENDLESS = {"epochs": 1000000, "checkpoint": {"every_seconds": 1}}
 
@@ -21,7 +21,7 @@ def memory_mib(process, figure="VmRSS"):
 
 @contextlib.contextmanager
 def growth_below(process, mib):
-    """What runs inside may make the process larger by so much at most, for a moment too; with sanitizers, by what that costs then."""
+    """Fails if the process grows by more than this while the block runs, even for a moment. Sanitizers may take more (mib_of)."""
     pathlib.Path(f"/proc/{process.popen.pid}/clear_refs").write_text("5")  # the peak is now what it has
     before = memory_mib(process)
     yield

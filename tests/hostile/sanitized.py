@@ -21,25 +21,25 @@ SANITIZED = is_sanitized(BIN / "shoal-ps")
 
 
 def mib_of(mib):
-    """The memory that a process takes for what takes this much without sanitizers, at most."""
+    """The most memory that a process takes here if it takes this much without sanitizers."""
     return mib * MEMORY_FACTOR + QUARANTINE_MIB if SANITIZED else mib
 
 
 def seconds_of(seconds):
-    """Likewise for its time."""
+    """The most time that a process takes here if it takes this long without sanitizers."""
     return seconds * TIME_FACTOR if SANITIZED else seconds
 
 
 def write_reports_to(directory):
-    """Has the processes that are started from now on report there, a file each. A crash is a report too."""
+    """Makes all processes that start from here on report into this directory, a file each. A crash is a report, too."""
     crashes = ":".join(f"handle_{signal}=2" for signal in ("abort", "segv", "sigbus", "sigfpe", "sigill"))
-    # Leaks are looked for by the lane asan: most daemons here are killed before they could be.
+    # The lane asan looks for leaks. Most daemons here are killed before a sanitizer could.
     os.environ["ASAN_OPTIONS"] = f"log_path={directory}/report:detect_leaks=0:quarantine_size_mb={QUARANTINE_MIB}:{crashes}"
     os.environ["UBSAN_OPTIONS"] = f"log_path={directory}/report:halt_on_error=1:print_stacktrace=1"
 
 
 class Reports:
-    """Of the sanitizers, in one directory."""
+    """The sanitizers' reports in one directory."""
 
     def __init__(self, directory):
         self.directory, self._seen = directory, set()
@@ -67,6 +67,6 @@ def sanitizer_reports(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_sanitizer_report(sanitizer_reports):
-    """No process that a test starts has one."""
+    """Fails a test if a sanitizer has reported a process that it started."""
     yield
     sanitizer_reports.check()

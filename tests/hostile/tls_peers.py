@@ -54,7 +54,7 @@ class HalfHandshakes:
 
 
 def closed(connection):
-    """Whether the server has closed a plain connection; what it has sent before is read."""
+    """Whether the server has closed a plain connection. Reads what it has sent before."""
     try:
         while select.select([connection], [], [], 0)[0]:
             if not connection.recv(1 << 16):
@@ -117,9 +117,10 @@ class OwnAuthority:
 
 
 class ChangingKeys:
-    """A client with the certificate of `role` that asks for new keys again and again. OpenSSL itself, as Python's ssl has no such call."""
+    """A client with the certificate of `role` that asks for new keys again and again. Calls OpenSSL itself: Python's ssl has no such
+    function."""
 
-    REQUESTED = 1  # the other end shall change its key, too
+    REQUESTED = 1  # asks the other end to change its key, too
 
     def __init__(self, address, role):
         self._library = library = ctypes.CDLL("libssl.so.3")

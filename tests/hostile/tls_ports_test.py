@@ -29,7 +29,7 @@ class RecordedCluster(HonestCluster):
         return super().start_worker(index, f"--step_records={self.records}", *arguments, **options)
 
     def check_a_new_worker_gets_in(self):
-        """In the place of one that leaves, to the coordinator and the ps; and so does who asks for the status."""
+        """A new worker replaces one that leaves, at the coordinator and the ps, and an operator gets the status."""
         self.workers[0].wait_for_output("working in timeline")
         self.workers[0].signal(signal.SIGTERM)
         assert self.workers[0].wait() == 143, self.workers[0].output()[-3000:]
@@ -65,7 +65,7 @@ def target(cluster, task):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("share", [2, 1], ids=["half", "whole"])
 def test_unfinished_handshakes_keep_nobody_out_and_end(honest, task, share):
-    """The ClientHello ends in its middle, or is the last that the client says."""
+    """The client sends half of a ClientHello, or a whole one and nothing after it."""
     process, address = target(honest, task)
     hello = first_flight()
     # Sends what HTTP/2 asks for and then waits, which is allowed for longer than a handshake may take.
@@ -112,7 +112,7 @@ def test_what_is_no_handshake_is_cut_off(honest, task):
                     try:
                         connection.sendall(garbage)
                     except ConnectionError:
-                        continue  # it did not hear it all
+                        continue  # the server closed before it had all
                     wait_for(lambda c=connection: closed(c), f"the end of {name}")
         # In the midst of a handshake, too.
         for _ in range(50):

@@ -105,7 +105,7 @@ class MeasuredCluster(Cluster):
         return json.loads(done.stdout).get("steps_done") if done.returncode == 0 else None
 
     def cpu_seconds(self):
-        """Of all daemons."""
+        """The CPU time of all daemons."""
         ticks = 0
         for process in self.processes:
             fields = pathlib.Path(f"/proc/{process.popen.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -113,7 +113,7 @@ class MeasuredCluster(Cluster):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def look(self):
-        """(time, CPU seconds, steps) when a step has just been done: so few steps are counted exactly, too."""
+        """(time, CPU seconds, steps) at the moment when a step ends, which makes short measurements exact."""
         begin = self.steps()
         steps = wait_for(lambda: (now := self.steps()) is not None and now != begin and now, "another step")
         return time.monotonic(), self.cpu_seconds(), steps
@@ -134,7 +134,7 @@ def steps_per_second(row, tls, seconds, directory):
         begin, cpu_before, before = cluster.look()
         pause(seconds)
         end, cpu_after, after = cluster.look()
-        # The figures are of what the row says.
+        # Checks that the row measures what it says.
         shared = SHARED_MEMORY in pathlib.Path(f"/proc/{ps.popen.pid}/maps").read_text()
         assert shared == (not row.lan and not row.worker_prefix), f"shared memory: {shared}"
         for process in cluster.processes:
@@ -181,8 +181,8 @@ def text_of(ratios):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", default=[*ROWS, START], metavar="ROW")
-    parser.add_argument("--turns", type=int, default=5, help="of each kind")
-    parser.add_argument("--seconds", type=float, default=8, help="of each turn")
+    parser.add_argument("--turns", type=int, default=5, help="turns of each kind")
+    parser.add_argument("--seconds", type=float, default=8, help="length of a turn")
     options = parser.parse_args()
     for row in options.rows:
         if row not in ROWS and row != START:

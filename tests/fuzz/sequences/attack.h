@@ -34,7 +34,7 @@ class Speaker {
 //     0        send             kind, number of mutations modulo 4, mutations (mutate_message.h)
 //     1        open             method; only a client opens
 //     2        send these bytes size, bytes
-//     3        send the last message again, so many times
+//     3        repeat the last message   how often
 //     4        finish           status code
 //     5        drop the stream
 //     6        stop reading, or begin again
@@ -47,8 +47,7 @@ class Attack {
  public:
   struct Options {
     FuzzCluster* cluster = nullptr;  // outlives this
-    // Of the server that it calls, or where it listens itself.
-    std::string address;
+    std::string address;             // of the server that it calls, or where it listens itself
     bool listens = false;
     std::vector<std::string> methods;  // that it calls
     std::function<std::unique_ptr<Speaker>(const std::string& method)> speak;
@@ -57,6 +56,7 @@ class Attack {
   // Breaks its streams.
   ~Attack();
 
+  // Acts until the input is read.
   void Run(InputBytes* input);
 
  private:

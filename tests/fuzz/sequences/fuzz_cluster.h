@@ -77,7 +77,7 @@ class FuzzCluster {
     ~Task();
   };
 
-  // For the callbacks by which tasks report their end.
+  // Notes the end of a task. Tasks' callbacks call it.
   void End(Task* task, const absl::Status& status) const;
   // Whether a supervisor starts the task (again) now.
   bool IsDue(const std::unique_ptr<Task>& task) const;

@@ -4,9 +4,9 @@
 
 namespace shoal {
 
-// What one peer of a cluster does, by the bytes of an input: a byte for the variant of the job
-// (fuzz_job.h), then the actions (attack.h). Each ends the process if what it says does not hold.
-// They stand here, because their headers take most of the time to compile.
+// Each function plays one peer against a cluster, by the bytes of an input: a byte for the variant
+// of the job (fuzz_job.h), then the actions (attack.h). It ends the process if its promise is
+// broken. One library has them all, because their headers take most of the time to compile.
 
 // A worker that lies to the coordinator: the job ends with the values of its steps.
 void FuzzWork(InputBytes input);
@@ -24,13 +24,14 @@ void FuzzControl(InputBytes input);
 // A coordinator that lies to a worker, in place of the real one: the next real one brings the job
 // to its end, with the values of its steps.
 void FuzzWorkClient(InputBytes input);
-// The same against an evaluator, too. What it has is 0, but the job has the values of its steps.
+// The same against an evaluator, too. The checkpoints that it offers have only zeros, but the job
+// ends with the values of its steps.
 void FuzzEvaluateClient(InputBytes input);
 // A ps that lies to a worker, in place of the real one, which the coordinator talks to: the job
 // ends with the values of its steps.
 void FuzzExchangeClient(InputBytes input);
-// A ps that lies to the coordinator, beside an honest one. Its own values are what it likes, but
-// with a real ps in its place the job goes on, or the coordinator says why not.
+// A ps that lies to the coordinator, next to an honest one. It may invent its own values, but with
+// a real ps in its place the job goes on, or the coordinator says why not.
 void FuzzControlClient(InputBytes input);
 
 }  // namespace shoal

@@ -8,7 +8,7 @@
 #include "proto/parameter_server.pb.h"
 #include "tests/fuzz/sequences/fuzz_cluster.h"
 
-// What several speakers say.
+// Parts of the messages of several speakers.
 namespace shoal {
 
 using ProtoPtr = std::unique_ptr<google::protobuf::Message>;
