@@ -71,7 +71,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   struct Peer {
     Certificate certificate;
     std::string chain_pem;  // the certificate, then its intermediates
-    // Of the ca.crt that CheckPeer() has last compared the chain with. Nothing: not yet.
+    // The number of the ca.crt with which CheckPeer() has last compared the chain. Unset before.
     std::optional<uint64_t> ca_number;
   };
   // The server that a channel has reached.

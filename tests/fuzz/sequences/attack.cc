@@ -20,7 +20,7 @@ constexpr int kMaxActions = 100;
 constexpr size_t kMaxRepeatedBytes = size_t{4} << 20;
 constexpr Time kMaxTime = std::chrono::minutes(3);
 
-// What a peer may make the others keep, all together: texts are cut, queues are bounded.
+// One peer may make all others together keep this much: they cut texts and bound queues.
 constexpr size_t kMaxGrowthBytes = size_t{64} << 20;
 
 constexpr Time kTimes[] = {milliseconds(1), milliseconds(10), milliseconds(60), milliseconds(250),

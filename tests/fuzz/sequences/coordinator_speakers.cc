@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// Of the coordinators that an attacker plays.
+// The id of the coordinators that an attacker plays.
 constexpr uint32_t kCoordinatorId = 0xbad;
 
 class ControlSpeaker : public Speaker {

@@ -27,7 +27,7 @@ constexpr Time kRestartPause = seconds(5);
 // The longest single wait is for a cut that is not complete: 60 s and two lease timeouts.
 constexpr Time kPatience = minutes(15);
 
-// What tasks and protobuf say of broken messages would cost more than the messages.
+// Tasks and protobuf log broken messages. The log would cost more than the messages.
 void BeQuiet() {
   static const bool quiet = [] {
     SendLogTo([](const std::string&, const LogFields&) {});
