@@ -153,17 +153,11 @@ class SilentStreams:
             del received[:end]
 
 
-class IdleConnections:
-    """Many connections that say nothing."""
+class Connections:
+    """Sockets that are closed at the end. Subclasses add them."""
 
-    def __init__(self, address, count):
-        host, port = address.split(":")
+    def __init__(self):
         self._sockets = []
-        for _ in range(count):
-            each = socket.socket()
-            each.setblocking(False)
-            each.connect_ex((host, int(port)))
-            self._sockets.append(each)
 
     def __enter__(self):
         return self
@@ -171,3 +165,16 @@ class IdleConnections:
     def __exit__(self, *_):
         for each in self._sockets:
             each.close()
+
+
+class IdleConnections(Connections):
+    """Many connections that say nothing."""
+
+    def __init__(self, address, count):
+        super().__init__()
+        host, port = address.split(":")
+        for _ in range(count):
+            each = socket.socket()
+            each.setblocking(False)
+            each.connect_ex((host, int(port)))
+            self._sockets.append(each)

@@ -5,6 +5,7 @@ import socket
 import ssl
 import subprocess
 
+from foreign_client import Connections
 from real_cluster import PATIENCE_SECONDS, allow_open_files
 from tls_mode import client_context, tls_dir
 
@@ -26,23 +27,16 @@ def first_flight():
     return sent.read()
 
 
-class HalfHandshakes:
+class HalfHandshakes(Connections):
     """Connections from many addresses, each of which has sent `content` and then waits."""
 
     def __init__(self, address, count, content):
+        super().__init__()
         allow_open_files(4096)
-        self._sockets = []
         for i in range(count):
             each = connected(address, f"127.0.{1 + i // 250}.{1 + i % 250}")
             each.sendall(content)
             self._sockets.append(each)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for each in self._sockets:
-            each.close()
 
     def open(self):
         """How many the server has not closed."""

@@ -135,6 +135,17 @@ class GrpcTlsTest : public NetworkConformance<TlsTransport> {
     Close(stream);
     return status;
   }
+  // Opens a stream and sends a message on it. Returns the stream, and the server's end of it, which
+  // has received the message. Sets `outdated`, unless it is null, when the stream is outdated.
+  auto OpenAndTalk(StreamLog* log, Event* outdated = nullptr) {
+    StreamCallbacks callbacks = log->Callbacks();
+    if (outdated != nullptr) callbacks.on_outdated = [outdated] { outdated->Set(); };
+    Stream* const stream = Open(address_, std::move(callbacks));
+    client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
+    auto accepted = WaitForAccepted();
+    accepted->log.WaitForMessages(1);
+    return std::pair(stream, std::move(accepted));
+  }
   GrpcNetwork::Stats StatsOfServer() {
     GrpcNetwork::Stats stats;
     server_->OnLoop([&] { stats = dynamic_cast<GrpcNetwork&>(*server_->network()).stats(); });
@@ -279,9 +290,7 @@ TEST_F(GrpcTlsTest, AClientOfAFormerAuthorityGetsNoNewStreams) {
   const std::string server = authority_.Issue("ps/0");
   StartWith(authority_.Issue("worker/1"), server);
   StreamLog& open = NewLog();
-  Stream* const stream = Open(&open);
-  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
-  WaitForAccepted()->log.WaitForMessages(1);
+  OpenAndTalk(&open);
   TestAuthority next;
   next.Renew("ps/0", server);
   const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
@@ -324,9 +333,7 @@ TEST_F(GrpcTlsTest, ARevokedClientLosesItsStreams) {
   const std::string server = authority_.Issue("ps/0");
   StartWith(authority_.Issue("worker/1"), server);
   StreamLog& log = NewLog();
-  Stream* const stream = Open(&log);
-  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
-  WaitForAccepted()->log.WaitForMessages(1);
+  OpenAndTalk(&log);
   std::ofstream(server + "/revoked") << "spiffe://shoal/job/mnist/worker/1\n";
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(Try().code(), absl::StatusCode::kPermissionDenied);
@@ -395,9 +402,7 @@ TEST_F(GrpcTlsTest, ARevokedServerIsLeft) {
   const std::string client = authority_.Issue("worker/1");
   StartWith(client, authority_.Issue("ps/0"));
   StreamLog& log = NewLog();
-  Stream* const stream = Open(&log);
-  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
-  WaitForAccepted()->log.WaitForMessages(1);
+  OpenAndTalk(&log);
   std::ofstream(client + "/revoked") << "spiffe://shoal/job/mnist/ps/0\n";
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(Try().code(), absl::StatusCode::kUnavailable);
@@ -445,9 +450,7 @@ TEST_F(GrpcTlsTest, AClientOfACaThatIsTakenOutLosesItsStreams) {
   const std::string server = authority_.Issue("ps/0");
   StartWith(authority_.Issue("worker/1"), server);
   StreamLog& log = NewLog();
-  Stream* const stream = Open(&log);
-  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
-  WaitForAccepted()->log.WaitForMessages(1);
+  OpenAndTalk(&log);
   TestAuthority().Renew("ps/0", server);
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnauthenticated);
 }
@@ -458,11 +461,7 @@ TEST_F(GrpcTlsTest, AServerOfACaThatIsTakenOutIsLeft) {
   StartWith(client, authority_.Issue("ps/0"));
   StreamLog& log = NewLog();
   Event outdated;
-  StreamCallbacks callbacks = log.Callbacks();
-  callbacks.on_outdated = [&outdated] { outdated.Set(); };
-  Stream* const stream = Open(address_, std::move(callbacks));
-  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
-  WaitForAccepted()->log.WaitForMessages(1);
+  OpenAndTalk(&log, &outdated);
   TestAuthority().Renew("worker/1", client);
   ASSERT_TRUE(outdated.Wait());
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnauthenticated);
@@ -497,16 +496,11 @@ TEST_F(GrpcTlsTest, AStreamIsOutdatedOnceThisEndHasOtherFiles) {
   StartWith(client, authority_.Issue("ps/0"));
   StreamLog& log = NewLog();
   Event outdated;
-  StreamCallbacks callbacks = log.Callbacks();
-  callbacks.on_outdated = [&outdated] { outdated.Set(); };
-  Stream* const stream = Open(address_, std::move(callbacks));
-  client_->OnLoop([&] { stream->Send(NumberedMessage(1)); });
-  const auto first = WaitForAccepted();
-  first->log.WaitForMessages(1);
+  const auto [stream, first] = OpenAndTalk(&log, &outdated);
   EXPECT_EQ(SerialOfClient(*first), SerialIn(client));
   authority_.Renew("worker/1", client);
   ASSERT_TRUE(outdated.Wait());
-  client_->OnLoop([&] { stream->Finish(absl::OkStatus()); });
+  client_->OnLoop([stream = stream] { stream->Finish(absl::OkStatus()); });
   EXPECT_TRUE(log.WaitForClose().ok());
   StreamLog& next_log = NewLog();
   Open(&next_log);
@@ -599,7 +593,7 @@ KeyPtr ForgeKey(X509* certificate, EVP_PKEY* own) {
   return {forged, EVP_PKEY_free};
 }
 
-// What a client of OpenSSL shows, and how it speaks.
+// A client of OpenSSL: the certificates that it shows, and how it speaks.
 struct Handshake {
   X509* certificate = nullptr;
   EVP_PKEY* key = nullptr;
